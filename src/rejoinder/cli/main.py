@@ -1,0 +1,49 @@
+"""The command `rejoinder`: one module a command; this one joins them and turns errors into exits."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import rejoinder
+from rejoinder.errors import RejoinderError
+
+app = typer.Typer(
+    name="rejoinder",
+    help="Sentence embeddings learned from conversations.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"rejoinder {rejoinder.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Sentence embeddings learned from conversations."""
+
+
+def run() -> None:
+    """Entry point: exit 0 done, 1 failed, 2 misuse or bad input, 130 interrupted."""
+    try:
+        app()
+    except RejoinderError as error:
+        typer.echo(f"rejoinder: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        typer.echo("rejoinder: interrupted", err=True)
+        sys.exit(130)

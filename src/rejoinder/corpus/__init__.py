@@ -1,0 +1,1 @@
+"""Comment dumps to message/reply pairs."""

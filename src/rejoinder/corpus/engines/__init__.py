@@ -1,0 +1,1 @@
+"""Engines that run the one query of extraction."""

@@ -1,0 +1,1 @@
+"""Readers of labelled data: a path to typed rows."""

@@ -1,0 +1,1 @@
+"""Ids to sentence embeddings, in torch, for training."""

@@ -1,0 +1,58 @@
+"""The errors that a user can mend; the command line prints them as one line and exits with 2.
+
+    RejoinderError
+     ├─ InputError        a file, a row or an argument is not what it has to be
+     ├─ ConfigError       a configuration names something unknown or contradicts itself
+     ├─ ModelError        a model folder is damaged, foreign or of another version
+     ├─ TrainingError     a run can't go on (a loss that is not finite, a checkpoint that misfits)
+     └─ MissingExtraError an optional dependency is not installed
+
+Every message says what was found, where, what is allowed and what to do.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RejoinderError(Exception):
+    """What all errors meant for users have in common."""
+
+
+class InputError(RejoinderError):
+    """A file, a row or an argument is not what it has to be."""
+
+
+class ConfigError(RejoinderError):
+    """A configuration names something unknown or contradicts itself."""
+
+
+class ModelError(RejoinderError):
+    """A model folder is damaged, foreign, or of another format version."""
+
+
+class TrainingError(RejoinderError):
+    """A training run can't go on."""
+
+
+class MissingExtraError(RejoinderError):
+    """An optional dependency is not installed.
+
+    >>> print(MissingExtraError("torch", "train"))
+    torch is not installed; it comes with: pip install 'rejoinder[train]'
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; it comes with: pip install 'rejoinder[{extra}]'")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that names the known word nearest to `name`, or all of them where none is near.
+
+    >>> nearest("lerning_rate", ["learning_rate", "steps"])
+    "did you mean 'learning_rate'?"
+    >>> nearest("zzz", ["steps", "seed"])
+    'known: seed, steps'
+    """
+    words = sorted(known)
+    close = get_close_matches(name, words, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(words)}"

@@ -1,0 +1,1 @@
+"""The judge: tasks, metrics, intervals, for anything that encodes."""

@@ -1,0 +1,1 @@
+"""The model folder: write, read, check."""

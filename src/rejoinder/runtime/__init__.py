@@ -1,0 +1,1 @@
+"""Encoding without torch: SentenceEncoder, search."""

@@ -1,0 +1,1 @@
+"""Strings to ids, for a whole batch at a time."""

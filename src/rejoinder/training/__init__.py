@@ -1,0 +1,1 @@
+"""Pairs to a run: configuration, batches, loop, checkpoints."""

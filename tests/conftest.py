@@ -1,0 +1,28 @@
+"""Fixtures that several rooms share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _data() -> Path:
+    return Path(os.environ.get("REJOINDER_DATA", ROOT.parent / "shared" / "data"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests of the real data, with the reason, where it is absent."""
+    if _data().is_dir():
+        return
+    reason = f"the real data is not here: {_data()} (set REJOINDER_DATA to its folder)"
+    for item in items:
+        if item.get_closest_marker("shared_data"):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of the real data; use it in tests marked `shared_data`."""
+    return _data()
