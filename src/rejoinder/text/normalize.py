@@ -1,0 +1,60 @@
+"""One spelling for what looks the same: the first step from strings to ids, for a whole column.
+
+The rules have a number, `RULES`, that is stored with every model, and are defined for the code
+points assigned in Unicode `UNICODE`: for those every version of Polars since gives the same text
+(a test compares all of them with the tables of Python).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from rejoinder.errors import InputError
+
+RULES = 1
+UNICODE = "14.0"
+
+_QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
+
+
+def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series:
+    """`sentences` as a column of strings; lone surrogates, which are not text, become U+FFFD.
+
+    Raises:
+        InputError: an element is not a string; the message names its index.
+    """
+    if isinstance(sentences, pl.Series):
+        if sentences.dtype != pl.String or sentences.null_count():
+            raise InputError(
+                f"sentences must be strings without nulls; got a column of {sentences.dtype} "
+                f"with {sentences.null_count()} nulls."
+            )
+        return sentences
+    items = list(sentences)
+    for index, item in enumerate(items):
+        if not isinstance(item, str):
+            raise InputError(
+                f"sentence {index} is a {type(item).__name__}; sentences must be strings."
+            )
+    try:
+        return pl.Series(items, dtype=pl.String)
+    except UnicodeEncodeError:
+        clean = [
+            item.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for item in items
+        ]
+        return pl.Series(clean, dtype=pl.String)
+
+
+def normalize(sentences: pl.Series) -> pl.Series:
+    """NFKC, plain quotes, lower case.
+
+    >>> normalize(pl.Series(["It\u2019s \uff26\uff35\uff2c\uff2c", "\ufb01ne"])).to_list()
+    ["it's full", 'fine']
+    """
+    # nearly all conversation is ASCII, which NFKC leaves as it is: only the rest pays for it
+    wide = (sentences.str.len_bytes() != sentences.str.len_chars()).arg_true()
+    if len(wide):
+        mended = sentences.gather(wide).str.normalize("NFKC")
+        mended = mended.str.replace_many(list(_QUOTES), list(_QUOTES.values()))
+        sentences = sentences.clone().scatter(wide, mended)
+    return sentences.str.to_lowercase()
