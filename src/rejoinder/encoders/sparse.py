@@ -1,0 +1,123 @@
+"""Sums over rows of a large table, with gradients for the touched rows alone.
+
+PyTorch's own sparse gradients materialise one row per token and then coalesce them: about half of
+a training step. Here the rows that a batch touches are gathered once, (unique, width), and both
+the sum and its transpose (the gradient) are one `embedding_bag` each, whose CPU kernel runs at the
+speed of memory. The optimiser then needs the gathered rows anyway.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rejoinder.text.ragged import Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class BagIndex:
+    """Which rows a batch of bags sums, by bag and, for the gradient, by row.
+
+    N bags, n ids in all, U different rows among them.
+    """
+
+    rows: Tensor
+    """(U,) int64, the touched rows, ascending."""
+    local: Tensor
+    """(n,) int64, for each id its place in `rows`, bag by bag."""
+    offsets: Tensor
+    """(N + 1,) int64, where each bag begins in `local`."""
+    bags: Tensor
+    """(n,) int64, for each id the bag that holds it, row by row."""
+    row_offsets: Tensor
+    """(U + 1,) int64, where each row begins in `bags`."""
+
+    def to(self, device: torch.device) -> "BagIndex":
+        """The same index on `device`."""
+        return BagIndex(
+            self.rows.to(device, non_blocking=True),
+            self.local.to(device, non_blocking=True),
+            self.offsets.to(device, non_blocking=True),
+            self.bags.to(device, non_blocking=True),
+            self.row_offsets.to(device, non_blocking=True),
+        )
+
+    @property
+    def counts(self) -> Tensor:
+        """(N,) int64, the number of ids of each bag."""
+        return self.offsets.diff()
+
+
+def index_bags(batch: Ragged) -> BagIndex:
+    """Sort out once, in NumPy, what forward and backward both need."""
+    order = np.argsort(batch.ids, kind="stable")
+    ordered = batch.ids[order]
+    first = np.empty(len(ordered), bool)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    local = np.empty(len(ordered), np.int64)
+    local[order] = np.cumsum(first) - 1
+    owner = np.repeat(np.arange(len(batch)), batch.lengths)
+    return BagIndex(
+        rows=torch.from_numpy(ordered[starts].astype(np.int64)),
+        local=torch.from_numpy(local),
+        offsets=torch.from_numpy(batch.offsets.astype(np.int64, copy=False)),
+        bags=torch.from_numpy(owner[order]),
+        row_offsets=torch.from_numpy(np.append(starts, len(ordered))),
+    )
+
+
+class SparseTable(nn.Module):
+    """A table of rows of which a step reads and changes few.
+
+    `gather` hands out a copy of rows as a leaf that collects a gradient; the optimiser takes the
+    copies from `touched` after the backward pass and writes the changed rows back.
+    """
+
+    def __init__(self, rows: int, width: int, std: float, generator: torch.Generator) -> None:
+        super().__init__()
+        weight = torch.empty(rows, width).normal_(0.0, std, generator=generator)
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.register_buffer("seen", torch.zeros(rows, dtype=torch.bool))
+        self.seen: Tensor
+        """(rows,) bool, rows that some step has trained: the others are noise, not kept in models."""
+        self.touched: list[tuple[Tensor, Tensor]] = []
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """(U, width), a copy of `rows` (U,) of the table."""
+        values = self.weight.index_select(0, rows)
+        if self.training and torch.is_grad_enabled():
+            values.requires_grad_()
+            self.touched.append((rows, values))
+            self.seen.index_fill_(0, rows, True)
+        return values
+
+
+class _SumBags(torch.autograd.Function):
+    """sums[i] = sum of values[local[j]] over the ids j of bag i; the gradient is its transpose."""
+
+    @staticmethod
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, values: Tensor, index: BagIndex
+    ) -> Tensor:
+        ctx.index = index  # type: ignore[attr-defined]
+        return _sums(values, index.local, index.offsets)
+
+    @staticmethod
+    def backward(
+        ctx: torch.autograd.function.FunctionCtx, gradient: Tensor
+    ) -> tuple[Tensor, None]:
+        index: BagIndex = ctx.index  # type: ignore[attr-defined]
+        return _sums(gradient.contiguous(), index.bags, index.row_offsets), None
+
+
+def sum_bags(values: Tensor, index: BagIndex) -> Tensor:
+    """(N, width), the sum of the rows of each bag; `values` (U, width) are `rows` of the index."""
+    return _SumBags.apply(values, index)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _sums(values: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
+    return F.embedding_bag(ids, values, offsets, mode="sum", include_last_offset=True)
