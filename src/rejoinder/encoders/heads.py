@@ -45,8 +45,7 @@ class FeedForward(nn.Module):
         self.dim = sizes[-1]
         self.activation = ACTIVATIONS[activation]
         self.layers = nn.ModuleList(
-            _linear(inside, outside, generator)
-            for inside, outside in pairwise(sizes)
+            _linear(inside, outside, generator) for inside, outside in pairwise(sizes)
         )
         self.residual = residual and bool(layers)
         self.skip = (

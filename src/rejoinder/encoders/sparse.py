@@ -107,9 +107,7 @@ class _SumBags(torch.autograd.Function):
         return _sums(values, index.local, index.offsets)
 
     @staticmethod
-    def backward(
-        ctx: torch.autograd.function.FunctionCtx, gradient: Tensor
-    ) -> tuple[Tensor, None]:
+    def backward(ctx: torch.autograd.function.FunctionCtx, gradient: Tensor) -> tuple[Tensor, None]:
         index: BagIndex = ctx.index  # type: ignore[attr-defined]
         return _sums(gradient.contiguous(), index.bags, index.row_offsets), None
 

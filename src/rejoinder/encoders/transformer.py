@@ -1,0 +1,209 @@
+"""The Transformer encoder (Yang et al. 2018, §2.3.2 and §4.1; Vaswani et al. 2017).
+
+Layer normalisation comes before each block (Xiong et al. 2020), which trains without warm-up
+tricks at the paper's plain SGD; everything else is the encoder of Vaswani et al.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rejoinder.encoders.heads import unit_rows
+from rejoinder.encoders.sparse import SparseTable
+from rejoinder.errors import ConfigError
+from rejoinder.text.ragged import Ragged
+
+_GROUP_TOKENS = 8_192
+"""Padded positions of one pass through the layers: what bounds the memory of attention."""
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Sizes of the encoder; the defaults are the paper's."""
+
+    kind: str = "transformer"
+    layers: int = 6
+    heads: int = 8
+    hidden: int = 512
+    filter: int = 2048
+    """Units between the two layers of the feed-forward block."""
+    dim: int = 500
+    """Width of the embedding."""
+    dropout: float = 0.0
+    """Share of units dropped after each block, in training."""
+
+    def __post_init__(self) -> None:
+        if min(self.layers, self.heads, self.hidden, self.filter, self.dim) < 1:
+            raise ConfigError("encoder: layers, heads, hidden, filter and dim must be positive.")
+        if self.hidden % (2 * self.heads):
+            raise ConfigError(
+                f"encoder.hidden {self.hidden} must be a multiple of 2 * heads ({2 * self.heads})."
+            )
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"encoder.dropout {self.dropout} must be in [0, 1).")
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedGroup:
+    """Sentences of about one length. G sentences, T positions (the longest of them)."""
+
+    sentences: Tensor
+    """(G,) int64, their places in the batch."""
+    ids: Tensor
+    """(G, T) int64, 0 where padded."""
+    present: Tensor
+    """(G, T) bool, false where padded."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedBatch:
+    """A batch of N sentences in groups of like lengths; empty sentences are in none."""
+
+    count: int
+    groups: tuple[PaddedGroup, ...]
+
+    def to(self, device: torch.device) -> "PaddedBatch":
+        """The same batch on `device`."""
+        return PaddedBatch(
+            self.count,
+            tuple(
+                PaddedGroup(
+                    group.sentences.to(device, non_blocking=True),
+                    group.ids.to(device, non_blocking=True),
+                    group.present.to(device, non_blocking=True),
+                )
+                for group in self.groups
+            ),
+        )
+
+
+class TransformerEncoder(nn.Module):
+    """Sentences as subwords to unit vectors.
+
+    Shapes: N sentences, G of a group, T positions, C hidden, H heads, D embedding width.
+    """
+
+    def __init__(self, rows: int, config: TransformerConfig, generator: torch.Generator) -> None:
+        super().__init__()
+        self.config = config
+        self.dim = config.dim
+        self.embedding = nn.Embedding(rows, config.hidden)
+        self.blocks = nn.ModuleList(_Block(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.hidden)
+        self.projection = nn.Linear(config.hidden, config.dim)
+        self._draw(generator)
+
+    def tables(self) -> list[SparseTable]:
+        """None: subword tables are small, their gradients dense."""
+        return []
+
+    def prepare(self, batch: Ragged) -> PaddedBatch:
+        """Sort by length, cut into groups of bounded size, pad each; NumPy only."""
+        lengths = batch.lengths
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        cuts = _cuts(lengths[order])
+        groups = []
+        for begin, end in pairwise(cuts):
+            chosen = order[begin:end]
+            part = batch.take(chosen)
+            present = np.arange(part.lengths.max()) < part.lengths[:, None]
+            ids = np.zeros(present.shape, np.int64)
+            ids[present] = part.ids
+            groups.append(
+                PaddedGroup(
+                    torch.from_numpy(chosen), torch.from_numpy(ids), torch.from_numpy(present)
+                )
+            )
+        return PaddedBatch(len(batch), tuple(groups))
+
+    def forward(self, batch: PaddedBatch) -> Tensor:
+        """(N, D) float32, unit rows; zero rows for sentences without ids."""
+        device = self.projection.weight.device
+        if not batch.groups:
+            return torch.zeros(batch.count, self.dim, device=device)
+        vectors = torch.cat([self._encode(group) for group in batch.groups])  # (filled, D)
+        order = torch.cat([group.sentences for group in batch.groups])
+        out = torch.zeros(batch.count, self.dim, dtype=torch.float32, device=device)
+        return out.index_copy(0, order, unit_rows(vectors, torch.ones_like(order)))
+
+    def _encode(self, group: PaddedGroup) -> Tensor:
+        """(G, D), not yet of unit length."""
+        hidden = self.config.hidden
+        x = self.embedding(group.ids) * math.sqrt(hidden)  # (G, T, C)
+        x = x + sinusoids(x.shape[1], hidden, x.device)
+        x = F.dropout(x, self.config.dropout, self.training)
+        mask = group.present[:, None, None, :]  # (G, 1, 1, T): every query sees what is present
+        for block in self.blocks:
+            x = block(x, mask)
+        x = self.norm(x).float() * group.present.unsqueeze(2)
+        mean = x.sum(dim=1) / group.present.sum(dim=1, keepdim=True)  # (G, C)
+        return self.projection(mean)  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def _draw(self, generator: torch.Generator) -> None:
+        """All weights from one generator: Glorot for matrices, C**-0.5 for subwords, zero biases."""
+        for name, parameter in self.named_parameters():
+            if name == "embedding.weight":
+                parameter.normal_(0.0, self.config.hidden**-0.5, generator=generator)
+            elif parameter.ndim == 2:
+                bound = math.sqrt(6.0 / sum(parameter.shape))
+                parameter.uniform_(-bound, bound, generator=generator)
+            elif name.endswith("bias"):
+                parameter.zero_()
+
+
+class _Block(nn.Module):
+    """Self-attention and a feed-forward network, each normalised before and added to its input."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        hidden = config.hidden
+        self.heads, self.dropout = config.heads, config.dropout
+        self.attention_norm = nn.LayerNorm(hidden)
+        self.query_key_value = nn.Linear(hidden, 3 * hidden)
+        self.out = nn.Linear(hidden, hidden)
+        self.filter_norm = nn.LayerNorm(hidden)
+        self.filter_in = nn.Linear(hidden, config.filter)
+        self.filter_out = nn.Linear(config.filter, hidden)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(G, T, C) to (G, T, C)."""
+        x = x + F.dropout(self._attend(self.attention_norm(x), mask), self.dropout, self.training)
+        y = self.filter_out(F.relu(self.filter_in(self.filter_norm(x))))
+        return x + F.dropout(y, self.dropout, self.training)
+
+    def _attend(self, x: Tensor, mask: Tensor) -> Tensor:
+        count, positions, hidden = x.shape
+        split = self.query_key_value(x).view(count, positions, 3, self.heads, hidden // self.heads)
+        query, key, value = split.permute(2, 0, 3, 1, 4)  # (G, H, T, C / H) each
+        y = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        return self.out(y.transpose(1, 2).reshape(count, positions, hidden))  # type: ignore[no-any-return]
+
+
+def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
+    """(positions, width) float32: sines, then cosines, of wavelengths from 2 pi to 20,000 pi.
+
+    The timing signal of tensor2tensor, which the paper used; Vaswani et al. (§3.5) interleave the
+    same columns.
+    """
+    half = width // 2
+    steps = torch.arange(half, dtype=torch.float32, device=device) / max(half - 1, 1)
+    rates = torch.exp(-math.log(10_000.0) * steps)
+    angles = torch.arange(positions, dtype=torch.float32, device=device)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def _cuts(lengths: np.ndarray) -> list[int]:
+    """Where to cut ascending `lengths` so that each group, padded to its longest, stays small."""
+    cuts, begin = [0], 0
+    for place, length in enumerate(lengths.tolist()):
+        if place > begin and (place - begin + 1) * length > _GROUP_TOKENS:
+            cuts.append(place)
+            begin = place
+    return [*cuts, len(lengths)] if len(lengths) else [0]

@@ -1,0 +1,146 @@
+"""Subwords for the Transformer: a byte-level BPE learned from the pairs, with `tokenizers`.
+
+Bytes, because then no text is unknown and no alphabet has to be chosen; BPE, because its merges
+are counts: the same text gives the same vocabulary, without the iterations of Unigram.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from rejoinder.atomic import write_text
+from rejoinder.errors import InputError, MissingExtraError, ModelError
+from rejoinder.text.normalize import RULES, UNICODE, as_series, normalize
+from rejoinder.text.ragged import Ragged
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+FILE = "subwords.json"
+_CHUNK = 10_000
+
+
+class SubwordFeatures:
+    """Sentences to ids of subwords, the first `max_tokens` of each."""
+
+    def __init__(self, definition: str, max_tokens: int) -> None:
+        """Features from the JSON of a tokenizer.
+
+        Raises:
+            ModelError: the JSON is not a tokenizer.
+            MissingExtraError: `tokenizers` is not installed.
+        """
+        self.definition, self.max_tokens = definition, max_tokens
+        self.rows = self._tokenizer.get_vocab_size()
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":
+        tokenizers = _library()
+        try:
+            tokenizer: Tokenizer = tokenizers.Tokenizer.from_str(self.definition)
+        except Exception as error:  # the library raises plain Exception
+            raise ModelError(f"{FILE} is not a tokenizer: {error}; it is damaged.") from None
+        tokenizer.enable_truncation(self.max_tokens)
+        return tokenizer
+
+    def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
+        """The subwords of each sentence, in order; an empty sentence has none."""
+        texts = normalize(as_series(sentences))
+        flat: list[int] = []
+        lengths: list[int] = []
+        for start in range(0, len(texts), _CHUNK):
+            for encoding in self._tokenizer.encode_batch_fast(
+                texts.slice(start, _CHUNK).to_list(), add_special_tokens=False
+            ):
+                flat.extend(encoding.ids)
+                lengths.append(len(encoding.ids))
+        return Ragged(np.array(flat, np.int32), np.cumsum([0, *lengths], dtype=np.int64))
+
+    def config(self) -> dict[str, object]:
+        """`kind`, the rules' number, the Unicode version, sizes."""
+        return {
+            "kind": "subwords",
+            "rules": RULES,
+            "unicode": UNICODE,
+            "subwords": self.rows,
+            "max_tokens": self.max_tokens,
+        }
+
+    def save(self, folder: Path) -> list[str]:
+        """Write `subwords.json`."""
+        write_text(folder / FILE, self.definition)
+        return [FILE]
+
+    @classmethod
+    def load(cls, folder: Path, config: Mapping[str, object]) -> "SubwordFeatures":
+        """Read what `save` wrote.
+
+        Raises:
+            ModelError: the file is absent, damaged or of another size than `config` says.
+        """
+        max_tokens = config.get("max_tokens")
+        if not isinstance(max_tokens, int) or max_tokens < 1:
+            raise ModelError(f"{folder} has max_tokens {max_tokens!r}; a number >= 1 is needed.")
+        try:
+            definition = (folder / FILE).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"{folder / FILE} can't be read: {error}.") from None
+        features = cls(definition, max_tokens)
+        if features.rows != config.get("subwords"):
+            raise ModelError(
+                f"{folder / FILE} has {features.rows} subwords where the config says "
+                f"{config.get('subwords')!r}; the folder is damaged."
+            )
+        return features
+
+
+def learn_subwords(
+    texts: Iterable[pl.Series], *, size: int, min_count: int, max_tokens: int
+) -> SubwordFeatures:
+    """A vocabulary of at most `size` subwords, learned in one pass over `texts`.
+
+    Args:
+        texts: columns of sentences, read once.
+        size: subwords, the 256 bytes included.
+        min_count: pairs of subwords seen less often are not merged.
+        max_tokens: subwords of a sentence that are read.
+
+    Raises:
+        InputError: `size` is below 256 or `max_tokens` below 1.
+        MissingExtraError: `tokenizers` is not installed.
+    """
+    if size < 256 or max_tokens < 1:
+        raise InputError(f"{size} subwords of {max_tokens} a text: at least 256 and 1 are needed.")
+    tokenizers = _library()
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=min_count,
+        show_progress=False,
+        initial_alphabet=sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()),
+    )
+
+    def batches() -> Iterator[list[str]]:
+        for column in texts:
+            for start in range(0, len(column), _CHUNK):
+                yield normalize(column.slice(start, _CHUNK)).to_list()
+
+    tokenizer.train_from_iterator(batches(), trainer)
+    return SubwordFeatures(tokenizer.to_str(), max_tokens)
+
+
+def _library():  # type: ignore[no-untyped-def]
+    """The `tokenizers` package; its type stubs do not cover what is used here."""
+    try:
+        import tokenizers
+        import tokenizers.models
+        import tokenizers.pre_tokenizers
+        import tokenizers.trainers
+    except ImportError:
+        raise MissingExtraError("tokenizers", "train") from None
+    return tokenizers
