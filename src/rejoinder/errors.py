@@ -42,7 +42,9 @@ class MissingExtraError(RejoinderError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed; it comes with: pip install 'rejoinder[{extra}]'")
+        super().__init__(
+            f"{package} is not installed; it comes with: pip install 'rejoinder[{extra}]'"
+        )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

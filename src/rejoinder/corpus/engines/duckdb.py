@@ -1,0 +1,106 @@
+"""DuckDB: one machine, out of core within a bound on memory."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+import polars as pl
+import pyarrow as pa
+
+from rejoinder.corpus.schema import COMMENTS
+from rejoinder.errors import InputError
+
+_STREAM = "stream_of_comments"
+_SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
+_ARROW = pa.schema(
+    [(name, pa.int32() if name == "letters" else pa.large_string()) for name in COMMENTS]
+)
+
+
+class DuckDBEngine:
+    """An engine in memory that spills into a folder."""
+
+    def __init__(self, memory: str, threads: int | None, spill: Path) -> None:
+        """An engine that keeps to `memory`, as `2GB`, and spills into `spill`.
+
+        Raises:
+            InputError: `memory` is no amount.
+        """
+        if not re.fullmatch(r"\d+(\.\d+)?\s*([KMGT]i?B)", memory):
+            raise InputError(f"--memory {memory!r} is no amount; write it as 2GB or 800MB.")
+        self.connection: Any = ibis.duckdb.connect()
+        settings = {"memory_limit": memory, "temp_directory": str(spill)}
+        if threads is not None:
+            settings["threads"] = str(threads)
+        for name, value in settings.items():
+            quoted = value.replace("'", "''")
+            self._run(f"SET {name} = '{quoted}'")
+
+    def ingest(
+        self, name: str, frames: Iterator[pl.DataFrame], select: Callable[[ir.Table], ir.Table]
+    ) -> ir.Table:
+        """Keep `select` of a stream of frames as the table `name`."""
+        failed: list[BaseException] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for frame in frames:
+                    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+                    yield from table.cast(_ARROW).to_batches(max_chunksize=16_384)
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        reader = pa.RecordBatchReader.from_batches(_ARROW, batches())
+        self.connection.con.register(_STREAM, reader)
+        sql = ibis.to_sql(select(ibis.table(_SCHEMA, name=_STREAM)), dialect="duckdb")
+        try:
+            return self._keep(name, sql)
+        except duckdb.Error:
+            if failed:  # the engine wraps what a reader says: the reader's own words are wanted
+                raise failed[0] from None
+            raise
+        finally:
+            self.connection.con.unregister(_STREAM)
+
+    def keep(self, name: str, expression: ir.Table) -> ir.Table:
+        """Compute a table once and keep it as `name`."""
+        return self._keep(name, ibis.to_sql(expression, dialect="duckdb"))
+
+    def rows(self, expression: ir.Table) -> pl.DataFrame:
+        """A small result."""
+        return pl.concat(list(self.stream(expression, 100_000)))
+
+    def stream(self, expression: ir.Table, rows: int) -> Iterator[pl.DataFrame]:
+        """A large result, in its order, in frames of about `rows`."""
+        # without this the parts of a sorted result come as they are ready
+        self._run("SET preserve_insertion_order = true")
+        sql = ibis.to_sql(expression, dialect="duckdb")
+        reader = self._guarded(lambda: self.connection.con.sql(sql).to_arrow_reader(rows))
+        yield pl.DataFrame(pl.from_arrow(reader.schema.empty_table()))
+        for batch in reader:
+            yield pl.DataFrame(pl.from_arrow(batch))
+
+    def close(self) -> None:
+        """Close the connection; its tables and what it spilled are gone."""
+        self.connection.disconnect()
+
+    def _keep(self, name: str, sql: str) -> ir.Table:
+        # the order of what is kept means nothing, and keeping it costs memory
+        self._run("SET preserve_insertion_order = false")
+        self._run(f"CREATE OR REPLACE TABLE {name} AS {sql}")
+        return self.connection.table(name)  # type: ignore[no-any-return]
+
+    def _run(self, sql: str) -> Any:
+        return self._guarded(lambda: self.connection.con.execute(sql))
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except duckdb.OutOfMemoryException as error:
+            reason = str(error).split("\n")[0]
+            raise InputError(f"the engine needs more memory ({reason}); raise --memory.") from None

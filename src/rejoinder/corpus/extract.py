@@ -1,0 +1,256 @@
+"""Dumps to pairs: the steps in order, and what became of every line."""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import rejoinder
+from rejoinder.atomic import new_folder, refuse_occupied
+from rejoinder.corpus import query
+from rejoinder.corpus.engines import open_engine
+from rejoinder.corpus.engines.base import Engine
+from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
+from rejoinder.corpus.query import Filters
+from rejoinder.corpus.readers import Report, find_files, read_comments
+from rejoinder.corpus.rules import Rule, profile
+from rejoinder.corpus.schema import Columns
+from rejoinder.corpus.writer import Written, write_shards
+from rejoinder.errors import InputError
+
+Progress = Callable[[str, int], None]
+"""Called with the name of a stage and the comments (or pairs) that it has done."""
+
+_FRAME_ROWS = 65_536
+_MOST_DOUBLINGS = 40
+
+
+@dataclass(frozen=True)
+class ExtractOptions:
+    """What decides which pairs come out, and what the work may take."""
+
+    rules: str = "paper"
+    columns: Columns = field(default_factory=Columns)
+    filters: Filters = field(default_factory=Filters)
+    limit: int | None = None
+    """At most so many pairs: the first of the output's order."""
+    max_replies: int | None = None
+    """At most so many pairs of one response."""
+    split: tuple[float, float, float] = (95.0, 2.5, 2.5)
+    """Shares of train, dev and test."""
+    strict: bool = False
+    engine: str = "duckdb"
+    memory: str = "2GB"
+    """Bound of the engine; a decoder window of up to 2 GiB comes on top where a dump needs it."""
+    threads: int | None = None
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        profile(self.rules)
+        if min(self.split) < 0 or sum(self.split) <= 0:
+            raise InputError(f"--split {self.split} must be three shares that are not negative.")
+
+
+def extract(
+    dumps: Sequence[str | Path], out: Path, options: ExtractOptions, progress: Progress
+) -> Manifest:
+    """Write the pairs of `dumps` to the folder `out`; returns its manifest.
+
+    Raises:
+        InputError: a file can't be read, no pair comes out, or `out` is occupied; then `out` is
+            as it was.
+    """
+    refuse_occupied(out, overwrite=options.overwrite)
+    files = find_files(dumps)
+    with new_folder(out, overwrite=options.overwrite) as folder:
+        spill = folder / "spill"
+        spill.mkdir()
+        engine = open_engine(options.engine, options.memory, options.threads, spill)
+        try:
+            manifest = _extract(engine, files, folder, options, progress)
+        finally:
+            engine.close()
+            _remove(spill)
+        manifest.write(folder)
+    return manifest
+
+
+def _extract(
+    engine: Engine, files: Sequence[Path], folder: Path, options: ExtractOptions, progress: Progress
+) -> Manifest:
+    rules = profile(options.rules)
+    report = Report()
+    frames = read_comments(files, options.columns, report, strict=options.strict)
+    table = engine.ingest(
+        "comments",
+        _counted(frames, partial(progress, "reading")),
+        lambda comments: query.classified(comments, rules, options.filters),
+    )
+    read = sum(file.comments for file in report.files)
+    malformed = sum(file.malformed for file in report.files)
+    repeated = engine.keep("repeated", query.repeated_ids(table))
+    doubles = engine.rows(
+        repeated.aggregate(
+            ids=repeated.count(), rows=repeated.rows.sum(), different=repeated.different.sum()
+        )
+    ).row(0, named=True)
+    if doubles["ids"]:
+        table = engine.keep("unique_comments", query.unique(table, repeated))
+    table = _threaded(engine, table)
+    fates = _fates(engine, table)
+    pairs = query.pairs(table)
+    if options.max_replies is not None:
+        pairs = query.capped(pairs, options.max_replies)
+    parts = engine.keep("parts", query.splits(table, options.split))
+    ordered = query.output(pairs, parts)
+    if options.limit is not None:
+        ordered = ordered.limit(options.limit)
+    progress("sorting", 0)
+    frames = _counted(engine.stream(ordered, _FRAME_ROWS), partial(progress, "writing"))
+    written = write_shards(folder, frames)
+    different = int(doubles["different"] or 0)
+    lost = _lost_parents(engine, table, fates["replies"] - written.rows)
+    counts = Counts(
+        lines=read + malformed,
+        malformed=malformed,
+        comments=read,
+        duplicates=int(doubles["rows"] or 0) - different,
+        conflicts=different - doubles["ids"],
+        dropped={name: fates.get(name, 0) for name in _rule_names(rules, options)},
+        kept=fates["kept"],
+        without_parent=fates["kept"] - fates["replies"],
+        parent_not_found=lost["not_found"],
+        parent_dropped=lost["dropped"],
+        capped=fates["replies"] - written.rows - lost["not_found"] - lost["dropped"],
+        pairs=written.rows,
+        unique_inputs=written.unique_inputs,
+        unique_responses=written.unique_responses,
+    )
+    if not written.rows:
+        raise InputError(_no_pairs(files, counts))
+    return _manifest(options, report, counts, written)
+
+
+def _threaded(engine: Engine, table: Any) -> Any:
+    """The table with a thread for every comment; the chains are followed only where one lacks it."""
+    if not engine.rows(table.filter(table.thread.isnull()).limit(1).select("id")).height:
+        return table
+    roots = engine.keep("roots_0", query.first_roots(table))
+    for doubling in range(1, _MOST_DOUBLINGS):
+        roots = engine.keep(f"roots_{doubling % 2}", query.next_roots(roots))
+        moved = engine.rows(roots.filter(roots.moved).limit(1).select("id")).height
+        roots = roots.drop("moved")
+        if not moved:
+            return engine.keep("threaded", query.with_threads(table, roots))
+    raise InputError(
+        "the replies of these files form a circle: some comment answers itself by way of others. "
+        "Give a thread column, --columns thread=…."
+    )
+
+
+def _fates(engine: Engine, table: Any) -> dict[str, int]:
+    """Comments by the rule that they break, and how many are kept and answer a comment."""
+    rows = engine.rows(
+        table.group_by("rule").aggregate(comments=table.count(), replies=table.parent.count())
+    )
+    fates: dict[str, int] = {"kept": 0, "replies": 0}
+    for rule, comments, replies in rows.iter_rows():
+        if rule is None:
+            fates |= {"kept": comments, "replies": replies}
+        else:
+            fates[rule] = comments
+    return fates
+
+
+def _lost_parents(engine: Engine, table: Any, missing: int) -> dict[str, int]:
+    """Of the kept replies without a pair, those whose parent is absent, and those whose was dropped."""
+    if not missing:
+        return {"not_found": 0, "dropped": 0}
+    lost = engine.rows(query.lost_parents(table)).row(0, named=True)
+    return {"not_found": int(lost["not_found"] or 0), "dropped": int(lost["dropped"] or 0)}
+
+
+def _rule_names(rules: Sequence[Rule], options: ExtractOptions) -> list[str]:
+    filtered = ["filtered"] if options.filters != Filters() else []
+    return filtered + [rule.name for rule in rules]
+
+
+def _counted(
+    frames: Iterator[pl.DataFrame], progress: Callable[[int], None]
+) -> Iterator[pl.DataFrame]:
+    done = 0
+    for frame in frames:
+        done += len(frame)
+        progress(done)
+        yield frame
+
+
+def _no_pairs(files: Sequence[Path], counts: Counts) -> str:
+    names = ", ".join(path.name for path in files[:3]) + (" …" if len(files) > 3 else "")
+    if not counts.comments:
+        return f"no comments in {names} ({counts.malformed} malformed lines); nothing to extract."
+    taken = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
+    return (
+        f"no pairs in {names}: of {counts.comments} comments the rules took "
+        f"{counts.comments - counts.kept - counts.duplicates - counts.conflicts} "
+        f"({taken or 'none'}); of the rest {counts.without_parent} answer no comment, "
+        f"{counts.parent_not_found} one that is not there, {counts.parent_dropped} a dropped one. "
+        "See --rules and --columns."
+    )
+
+
+def _manifest(
+    options: ExtractOptions, report: Report, counts: Counts, written: Written
+) -> Manifest:
+    said: dict[str, Any] = {
+        "columns": dict(options.columns.names),
+        **asdict(options.filters),
+        "limit": options.limit,
+        "max_replies": options.max_replies,
+        "split": list(options.split),
+    }
+    inputs: list[Mapping[str, Any]] = [
+        {
+            "file": file.path.name,
+            "bytes": file.path.stat().st_size,
+            "comments": file.comments,
+            "malformed": file.malformed,
+        }
+        for file in report.files
+    ]
+    return Manifest(
+        rejoinder_version=rejoinder.__version__,
+        rules=options.rules,
+        options=said,
+        inputs=tuple(inputs),
+        counts=counts,
+        splits={split: written.splits.get(split, 0) for split in SPLITS},
+        sources=dict(sorted(written.sources.items())),
+        shards=tuple(written.shards),
+        malformed=tuple(report.malformed),
+    )
+
+
+def _remove(folder: Path) -> None:
+    for file in folder.glob("**/*"):
+        if file.is_file():
+            file.unlink()
+    for inner in sorted(folder.glob("**/"), reverse=True):
+        inner.rmdir()
+
+
+def parse_date(text: str) -> int:
+    """Seconds since 1970 of a date, as 2021-02-28, in UTC.
+
+    Raises:
+        InputError: it is no date.
+    """
+    try:
+        day = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no date; write it as 2021-02-28.") from None
+    return int(day.replace(tzinfo=day.tzinfo or datetime.UTC).timestamp())

@@ -1,0 +1,110 @@
+"""Sorted pairs to Parquet shards of a fixed shape: the same rows give the same bytes."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.corpus.manifest import SPLITS, Shard
+from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS, sha256_of
+
+
+@dataclass
+class Written:
+    """What was written."""
+
+    shards: list[Shard] = field(default_factory=list)
+    rows: int = 0
+    splits: Counter[str] = field(default_factory=Counter)
+    sources: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    unique_inputs: int = 0
+    """Different texts of messages."""
+    unique_responses: int = 0
+    """Different texts of replies."""
+
+
+def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
+    """Write frames of pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
+
+    A shard is written while the next one is collected.
+    """
+    written = Written()
+    inputs, responses = _Distinct(), _Distinct()
+    waiting: Future[Shard] | None = None
+    with ThreadPoolExecutor(1) as writer:
+        for number, (split, frame) in enumerate(_shards(frames)):
+            if waiting is not None:
+                written.shards.append(waiting.result())
+            waiting = writer.submit(_write, folder, number, split, frame)
+            _count(written, split, frame)
+            inputs.add(frame.get_column("input"))
+            responses.add(frame.get_column("response"))
+        if waiting is not None:
+            written.shards.append(waiting.result())
+    written.unique_inputs, written.unique_responses = len(inputs), len(responses)
+    return written
+
+
+def _shards(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Frames cut and joined to shards."""
+    held: list[pl.DataFrame] = []
+    rows, split = 0, 0
+    for frame in frames:
+        for part in frame.partition_by("part", maintain_order=True):
+            place = int(part.item(0, "part"))
+            if place != split and held:
+                yield SPLITS[split], pl.concat(held)
+                held, rows = [], 0
+            split = place
+            while rows + len(part) >= SHARD_ROWS:
+                held.append(part[: SHARD_ROWS - rows])
+                part = part[SHARD_ROWS - rows :]
+                yield SPLITS[split], pl.concat(held)
+                held, rows = [], 0
+            if len(part):
+                held.append(part)
+                rows += len(part)
+    if held:
+        yield SPLITS[split], pl.concat(held)
+
+
+def _write(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
+    path = folder / f"part-{number:05d}.parquet"
+    frame.with_columns(split=pl.lit(split)).select(COLUMNS).write_parquet(
+        path, compression="lz4", row_group_size=BLOCK_ROWS, statistics=False
+    )
+    return Shard(path.name, split, len(frame), path.stat().st_size, sha256_of(path))
+
+
+def _count(written: Written, split: str, frame: pl.DataFrame) -> None:
+    written.rows += len(frame)
+    written.splits[split] += len(frame)
+    for source, rows in frame.get_column("source").value_counts().iter_rows():
+        by_split = written.sources[source]
+        by_split[split] = by_split.get(split, 0) + rows
+
+
+class _Distinct:
+    """How many different texts were seen: by 64-bit hashes, 8 bytes a text."""
+
+    def __init__(self) -> None:
+        self.known: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self.fresh: list[NDArray[np.uint64]] = []
+
+    def add(self, texts: pl.Series) -> None:
+        self.fresh.append(texts.hash(seed=0).unique().to_numpy())
+        if sum(map(len, self.fresh)) > max(4_000_000, len(self.known)):
+            self._merge()
+
+    def _merge(self) -> None:
+        self.known = np.unique(np.concatenate([self.known, *self.fresh]))
+        self.fresh = []
+
+    def __len__(self) -> int:
+        self._merge()
+        return len(self.known)
