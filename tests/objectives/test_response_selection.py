@@ -1,10 +1,14 @@
-"""The loss against the softmax written out."""
+"""The loss against the softmax written out, and its gradients against PyTorch's own."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from rejoinder.objectives import response_selection as module
 from rejoinder.objectives.response_selection import duplicates, response_selection
 
 
@@ -14,45 +18,102 @@ def rows(count: int, seed: int) -> torch.Tensor:
     )
 
 
-def slow(inputs, responses, scale, same=None):
+def slow(inputs, responses, scale, same=()):
     total = 0.0
     for i in range(len(inputs)):
         scores = {
             j: scale * float(inputs[i] @ responses[j])
             for j in range(len(responses))
-            if same is None or not same[i][j]
+            if (i, j) not in same
         }
         total -= math.log(math.exp(scores[i]) / sum(map(math.exp, scores.values())))
     return total / len(inputs)
 
 
+def dense(inputs, responses, scale, same, *, symmetric):
+    """The same with PyTorch's operations, which differentiate themselves."""
+    scores = inputs @ responses.T * scale
+    if same is not None:
+        scores = scores.masked_fill(
+            torch.zeros(len(scores), len(scores)).index_put_(tuple(same), torch.ones(())).bool(),
+            float("-inf"),
+        )
+    target = torch.arange(len(scores))
+    loss = torch.nn.functional.cross_entropy(scores, target)
+    if symmetric:
+        loss = (loss + torch.nn.functional.cross_entropy(scores.T, target)) / 2
+    return loss
+
+
 def test_loss_is_the_mean_cross_entropy_of_the_diagonal():
     inputs, responses = rows(6, 0), rows(6, 1)
-    result = response_selection(inputs, responses, 3.0)
+    result = response_selection(inputs, responses, torch.tensor(3.0))
     assert result.loss.item() == pytest.approx(slow(inputs, responses, 3.0), abs=1e-5)
     scores = inputs @ responses.T
     assert result.correct.item() == sum(int(scores[i].argmax()) == i for i in range(6))
 
 
-def test_symmetric_is_the_mean_of_both_directions():
-    inputs, responses = rows(6, 0), rows(6, 1)
-    both = response_selection(inputs, responses, 3.0, symmetric=True).loss.item()
-    expected = (slow(inputs, responses, 3.0) + slow(responses, inputs, 3.0)) / 2
-    assert both == pytest.approx(expected, abs=1e-5)
-
-
 def test_masked_duplicates_are_no_negatives():
     inputs, responses = rows(4, 0), rows(4, 1)
     responses[2] = responses[0]
-    same = duplicates(torch.tensor([1, 2, 3, 2]), torch.tensor([7, 8, 7, 9]))
-    assert same.nonzero().tolist() == [[0, 2], [1, 3], [2, 0], [3, 1]]
-    masked = response_selection(inputs, responses, 3.0, same=same).loss.item()
-    assert masked == pytest.approx(slow(inputs, responses, 3.0, same), abs=1e-5)
-    assert masked < response_selection(inputs, responses, 3.0).loss.item()
+    same = duplicates(np.array([1, 2, 3, 2]), np.array([7, 8, 7, 9]))
+    places = list(zip(*same.tolist(), strict=True))
+    assert places == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    three = torch.tensor(3.0)
+    masked = response_selection(inputs, responses, three, same=torch.from_numpy(same)).loss.item()
+    assert masked == pytest.approx(slow(inputs, responses, 3.0, places), abs=1e-5)
+    assert masked < response_selection(inputs, responses, three).loss.item()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.integers(2, 9),
+    seed=st.integers(0, 99),
+    symmetric=st.booleans(),
+    masked=st.booleans(),
+    strip=st.sampled_from([1, 7, 20, 1 << 20]),
+)
+def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip):
+    keys = np.random.default_rng(seed).integers(0, 6, (2, size))
+    same = torch.from_numpy(duplicates(keys[0], keys[1])) if masked else None
+    ours = [rows(size, seed), rows(size, seed + 1), torch.tensor(2.5)]
+    theirs = [value.clone() for value in ours]
+    for value in (*ours, *theirs):
+        value.requires_grad_()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_STRIP_SCORES", strip)
+        loss = response_selection(*ours, same=same, symmetric=symmetric).loss
+    expected = dense(*theirs, same, symmetric=symmetric)
+    torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
+    (3 * loss).backward()
+    (3 * expected).backward()
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine.grad, other.grad, atol=1e-5, rtol=1e-4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
+def test_duplicates_are_those_of_the_definition(keys):
+    inputs, responses = (np.array(column, np.int64) for column in zip(*keys, strict=True))
+    expected = [
+        (i, j)
+        for i in range(len(keys))
+        for j in range(len(keys))
+        if i != j and (inputs[i] == inputs[j] or responses[i] == responses[j])
+    ]
+    assert list(zip(*duplicates(inputs, responses).tolist(), strict=True)) == expected
 
 
 def test_a_perfect_batch_costs_nothing():
     eye = torch.eye(4)
-    result = response_selection(eye, eye, 100.0)
+    result = response_selection(eye, eye, torch.tensor(100.0))
     assert result.loss.item() == pytest.approx(0.0, abs=1e-6)
     assert result.correct.item() == 4
+
+
+def test_bfloat16_is_near():
+    inputs, responses, scale = rows(50, 0), rows(50, 1), torch.tensor(10.0)
+    exact = response_selection(inputs, responses, scale).loss
+    with torch.autocast("cpu", torch.bfloat16):
+        near = response_selection(inputs, responses, scale).loss
+    assert near.dtype == torch.float32
+    assert near.item() == pytest.approx(exact.item(), rel=0.01)

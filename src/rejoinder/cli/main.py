@@ -1,4 +1,4 @@
-"""The command `rejoinder`: one module a command; this one joins them and turns errors into exits."""
+"""The command `rejoinder`: joins the modules of commands, turns errors into exits."""
 
 import sys
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import rejoinder
+from rejoinder.cli import evaluate, extract, train, use
 from rejoinder.errors import RejoinderError
 
 app = typer.Typer(
@@ -16,6 +17,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+for _command in (extract, train, evaluate, use):
+    _command.register(app)
 
 
 def _version(value: bool) -> None:

@@ -136,7 +136,7 @@ def _extract(
 
 
 def _threaded(engine: Engine, table: Any) -> Any:
-    """The table with a thread for every comment; the chains are followed only where one lacks it."""
+    """The table with a thread for every comment; chains are followed where one lacks it."""
     if not engine.rows(table.filter(table.thread.isnull()).limit(1).select("id")).height:
         return table
     roots = engine.keep("roots_0", query.first_roots(table))
@@ -167,7 +167,7 @@ def _fates(engine: Engine, table: Any) -> dict[str, int]:
 
 
 def _lost_parents(engine: Engine, table: Any, missing: int) -> dict[str, int]:
-    """Of the kept replies without a pair, those whose parent is absent, and those whose was dropped."""
+    """Kept replies without a pair: those whose parent is absent, those whose was dropped."""
     if not missing:
         return {"not_found": 0, "dropped": 0}
     lost = engine.rows(query.lost_parents(table)).row(0, named=True)

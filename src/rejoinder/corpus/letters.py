@@ -27,4 +27,4 @@ def count_letters(texts: pl.Series) -> NDArray[np.int32]:
     if len(wide):
         rest = texts.gather(wide).str.replace_all(r"[^\p{L}]+", "").str.len_chars()
         letters[wide] = rest.to_numpy()
-    return letters
+    return letters.astype(np.int32, copy=False)

@@ -29,7 +29,7 @@ class Written:
 
 
 def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
-    """Write frames of pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
+    """Write frames of pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split.
 
     A shard is written while the next one is collected.
     """

@@ -83,7 +83,7 @@ class SparseTable(nn.Module):
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.register_buffer("seen", torch.zeros(rows, dtype=torch.bool))
         self.seen: Tensor
-        """(rows,) bool, rows that some step has trained: the others are noise, not kept in models."""
+        """(rows,) bool, rows that a step has trained; the others are noise and not kept."""
         self.touched: list[tuple[Tensor, Tensor]] = []
 
     def gather(self, rows: Tensor) -> Tensor:

@@ -147,7 +147,7 @@ class TransformerEncoder(nn.Module):
 
     @torch.no_grad()
     def _draw(self, generator: torch.Generator) -> None:
-        """All weights from one generator: Glorot for matrices, C**-0.5 for subwords, zero biases."""
+        """All weights from one generator: Glorot for matrices, C**-0.5 for subwords."""
         for name, parameter in self.named_parameters():
             if name == "embedding.weight":
                 parameter.normal_(0.0, self.config.hidden**-0.5, generator=generator)

@@ -7,7 +7,7 @@ are counts: the same text gives the same vocabulary, without the iterations of U
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -134,7 +134,7 @@ def learn_subwords(
     return SubwordFeatures(tokenizer.to_str(), max_tokens)
 
 
-def _library():  # type: ignore[no-untyped-def]
+def _library() -> Any:
     """The `tokenizers` package; its type stubs do not cover what is used here."""
     try:
         import tokenizers

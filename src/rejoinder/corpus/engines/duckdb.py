@@ -93,7 +93,8 @@ class DuckDBEngine:
         # the order of what is kept means nothing, and keeping it costs memory
         self._run("SET preserve_insertion_order = false")
         self._run(f"CREATE OR REPLACE TABLE {name} AS {sql}")
-        return self.connection.table(name)  # type: ignore[no-any-return]
+        table: ir.Table = self.connection.table(name)
+        return table
 
     def _run(self, sql: str) -> Any:
         return self._guarded(lambda: self.connection.con.execute(sql))

@@ -1,0 +1,181 @@
+"""`rejoinder train`: a config and pairs to a run and its model."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rejoinder.atomic import refuse_occupied
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rejoinder.protocols import Encodes
+    from rejoinder.training.loop import Evaluate
+    from rejoinder.training.run import RunOptions, RunResult
+    from rejoinder.training.settings import RunConfig
+
+_EPILOG = """Examples:
+
+rejoinder train --config configs/dan-modern.toml --pairs pairs/ --out runs/dan
+
+rejoinder train --config configs/dan-modern.toml --pairs pairs/ --out runs/dan --resume
+
+rejoinder train --config configs/dan-modern.toml --pairs pairs/ --out runs/three
+--seed 1 --seed 2 --seed 3 phases.0.steps=2000
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("train", epilog=_EPILOG)(train)
+
+
+def train(
+    config: Annotated[Path, typer.Option(help="TOML file of the run; see configs/.")],
+    pairs: Annotated[Path, typer.Option(help="Folder that `rejoinder extract` wrote.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; the model is OUT/model.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last checkpoint.")
+    ] = False,
+    stop_at: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many steps, to be resumed.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Stop after so many minutes and export.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(help="Seed; given several times, one run each and the spread over them."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with the STS Benchmark: adds its dev figures to evaluations."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads; default: all cores.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train an encoder on message/reply pairs."""
+    from rejoinder.errors import InputError
+    from rejoinder.training.config import load_config
+    from rejoinder.training.loop import Limits
+    from rejoinder.training.run import RunOptions
+
+    options = RunOptions(Limits(stop_at, minutes * 60 if minutes else None), device, threads)
+    seeds = list(dict.fromkeys(seed or []))
+    if resume and seeds:
+        raise InputError("--resume goes on with the seed of the run; leave --seed out.")
+    settings = tuple(overrides or ())
+    if len(seeds) > 1:
+        refuse_occupied(out, overwrite=overwrite)
+        results = {}
+        for value in seeds:
+            place = out / f"seed-{value}"
+            chosen = load_config(config, (*settings, f"training.seed={value}"))
+            _begin(chosen, pairs, place, overwrite=overwrite)
+            results[value] = _go_on(place, pairs, options, data)
+            _say(results[value])
+        _say_spread(results, json_output=json_output)
+        return
+    if not resume:
+        settings += tuple(f"training.seed={value}" for value in seeds)
+        _begin(load_config(config, settings), pairs, out, overwrite=overwrite)
+        settings = ()
+    elif not (out / "config.toml").is_file():
+        raise InputError(f"{out} holds no run to go on with; leave --resume out to begin one.")
+    result = _go_on(out, pairs, options, data, settings)
+    _say(result)
+    if json_output:
+        typer.echo(json.dumps(asdict(result), default=str))
+
+
+def _begin(config: "RunConfig", pairs: Path, out: Path, *, overwrite: bool) -> None:
+    from rejoinder.cli.progress import StageProgress
+    from rejoinder.training.run import begin
+
+    with StageProgress("pairs") as preparing:
+        begin(config, pairs, out, overwrite=overwrite, progress=preparing.part_update)
+
+
+def _go_on(
+    out: Path,
+    pairs: Path,
+    options: "RunOptions",
+    data: Path | None,
+    overrides: tuple[str, ...] = (),
+) -> "RunResult":
+    from rejoinder.cli.progress import TrainingProgress
+    from rejoinder.training.config import load_config
+    from rejoinder.training.run import go_on
+
+    config = load_config(out / "config.toml", overrides)
+    with TrainingProgress(config.steps) as reporter:
+        return go_on(
+            out,
+            pairs,
+            options,
+            overrides=overrides,
+            evaluate=_evaluation(config, pairs, data),
+            reporter=reporter,
+        )
+
+
+def _evaluation(config: "RunConfig", pairs: Path, data: Path | None) -> "Evaluate":
+    """P@N on dev and, where the benchmark is at hand, the STS Benchmark's dev split."""
+    from rejoinder.cli.evaluation_inputs import response_pairs
+    from rejoinder.datasets.sts import read_stsb
+    from rejoinder.evaluation.tasks.response import rank_responses
+    from rejoinder.evaluation.tasks.stsb import score_stsb
+
+    dev = response_pairs(pairs, "dev")
+    benchmark = None if data is None else read_stsb(data, "dev")
+
+    def evaluate(encoder: "Encodes") -> "Mapping[str, float]":
+        most = config.training.evaluate_pairs
+        scores = dict(rank_responses(encoder, dev, max_inputs=most).scores) if len(dev) > 1 else {}
+        if benchmark is not None:
+            angular, _ = score_stsb(encoder, benchmark)
+            scores["STS-B Pearson"] = angular.scores["pearson"]
+        return scores
+
+    return evaluate
+
+
+def _say(result: "RunResult") -> None:
+    from rejoinder.cli.output import stderr
+
+    if result.model is None:
+        said = f"stopped at step {result.steps:,}; go on with the same command and --resume"
+    else:
+        said = (
+            f"{result.steps:,} steps in {result.seconds / 60:.1f} minutes, from {result.pairs:,} "
+            f"pairs ({result.leaks:,} left out); the model is {result.model}"
+        )
+    stderr().print(said, markup=False, soft_wrap=True)
+
+
+def _say_spread(results: "Mapping[int, RunResult]", *, json_output: bool) -> None:
+    """Each score on dev, by seed, with mean and standard deviation over the seeds."""
+    from statistics import mean, stdev
+
+    from rejoinder.cli.output import print_table
+
+    if json_output:
+        tree = {seed: asdict(result) for seed, result in results.items()}
+        typer.echo(json.dumps(tree, default=str))
+        return
+    names = list(next(iter(results.values())).scores)
+    rows = []
+    for name in names:
+        values = [result.scores[name] for result in results.values() if name in result.scores]
+        rows.append((name, *values, mean(values), stdev(values)))
+    print_table("on dev", ("", *(f"seed {seed}" for seed in results), "mean", "sd"), rows)

@@ -1,0 +1,118 @@
+"""The STS Benchmark (Cer et al. 2017): graded pairs of sentences, by genre."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+
+ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
+"""Published numbers of pairs."""
+
+_PLACES = (
+    ("official", "raw/STSBenchmark"),
+    ("official", "stsbenchmark"),
+    ("official", ""),
+    ("senteval", "senteval/downstream/STS/STSBenchmark"),
+    ("senteval", "downstream/STS/STSBenchmark"),
+    ("senteval", "STS/STSBenchmark"),
+)
+_COLUMNS = (7, 9)
+"""Genre, file, year, id, score, two sentences; some rows also name the sources of both."""
+
+
+@dataclass(frozen=True)
+class GradedPairs:
+    """Pairs of sentences with a gold score."""
+
+    split: str
+    form: str
+    """`official` as published; `senteval`: tokenised and lower-cased, another text."""
+    first: list[str]
+    second: list[str]
+    gold: NDArray[np.float64]
+    """(N,) float64, 0 (unrelated) to 5 (the same)."""
+    genres: list[str]
+    """main-captions, main-forums or main-news, as the rows say; main-forum is main-forums."""
+    sha256: str
+    """Of the file."""
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+
+def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
+    """A split of the STS Benchmark, wherever it lies under `data`.
+
+    Args:
+        data: a folder of data sets, or the folder of the benchmark itself.
+        split: train, dev or test.
+        form: `official` or `senteval`; none: the first that is there, official first.
+
+    Raises:
+        InputError: the file is not there, or a row is not what it has to be.
+    """
+    if split not in ROWS:
+        raise InputError(f"the STS Benchmark has no split {split!r}; it has {', '.join(ROWS)}.")
+    looked = []
+    for name, place in _PLACES:
+        path = data / place / f"sts-{split}.csv"
+        if form in (None, name):
+            looked.append(str(path))
+            if path.is_file():
+                return _read(path, split)
+    raise InputError(
+        f"the STS Benchmark ({form or 'any form'}) is not there; looked for {', '.join(looked)}. "
+        "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
+    )
+
+
+def _read(path: Path, split: str) -> GradedPairs:
+    content = path.read_bytes()
+    first, second, gold, genres = [], [], [], []
+    # quotes are plain characters here, and other line ends than \n are text: no CSV reader
+    for number, line in enumerate(content.decode("utf-8").split("\n"), 1):
+        if not line.strip("\r"):
+            continue
+        row = line.rstrip("\r").split("\t")
+        if len(row) not in _COLUMNS:
+            raise InputError(
+                f"{path} line {number}: {len(row)} columns; a row has 7, or 9 with its sources."
+            )
+        gold.append(_score(row[4], path, number))
+        first.append(row[5])
+        second.append(row[6])
+        genres.append("main-forums" if row[0] == "main-forum" else row[0])
+    if len(gold) != ROWS[split]:
+        raise InputError(
+            f"{path} has {len(gold)} pairs; the {split} split has {ROWS[split]}. It is cut, or "
+            "another data set."
+        )
+    form = "senteval" if _is_tokenised(first) else "official"
+    return GradedPairs(
+        split,
+        form,
+        first,
+        second,
+        np.array(gold),
+        genres,
+        hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _score(text: str, path: Path, number: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = float("nan")
+    if not 0 <= score <= 5:
+        raise InputError(f"{path} line {number}: score {text!r}; a number from 0 to 5 is needed.")
+    return score
+
+
+def _is_tokenised(sentences: list[str]) -> bool:
+    """Whether all is lower case: the form that SentEval's download script leaves behind."""
+    return all(sentence == sentence.lower() for sentence in sentences)

@@ -1,0 +1,173 @@
+"""`response/p@n`: is the true response among the first N of it and 99 random ones?
+
+Yang et al. 2018, §4.2, after Henderson et al. 2017. The negatives of an input are drawn
+uniformly, without replacement, from all other responses of the split, whatever their source.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+from rejoinder.evaluation.encoding import encode_checked
+from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.metrics import precision_at
+from rejoinder.evaluation.results import Group, Result
+from rejoinder.protocols import Embeddings, Encodes, EncodesResponses
+
+NEGATIVES = 99
+CUTOFFS = (1, 3, 10)
+_CHUNK = 512
+
+
+@dataclass(frozen=True)
+class ResponsePairs:
+    """Messages with their replies: row i of `responses` answers row i of `inputs`."""
+
+    split: str
+    inputs: Sequence[str]
+    responses: Sequence[str]
+    sources: Sequence[str]
+    sha256: str
+    """Of the pairs that they are a split of."""
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+def rank_responses(
+    encoder: Encodes, pairs: ResponsePairs, *, seed: int = 0, max_inputs: int | None = None
+) -> Result:
+    """P@1, P@3 and P@10 of the true response among 99 random ones, over all and per source.
+
+    An encoder with `encode_response` encodes responses with it, any other all with `encode`; the
+    score is the dot product. Ties count against the model.
+
+    Args:
+        encoder: anything that encodes.
+        pairs: a split; all of its responses are candidates.
+        seed: of the draw of negatives, of the sample of inputs and of the interval.
+        max_inputs: rank so many inputs only, a sample.
+
+    Raises:
+        InputError: fewer than two pairs, or an embedding is not usable.
+    """
+    count = len(pairs)
+    if count < 2:
+        raise InputError(
+            f"response on {pairs.split}: {count} pairs; at least two are needed to choose from."
+        )
+    task = f"response on {pairs.split}"
+    generator = np.random.default_rng(seed)
+    chosen = np.arange(count)
+    if max_inputs is not None and max_inputs < count:
+        chosen = np.sort(generator.choice(count, max_inputs, replace=False))
+    negatives = draw_negatives(chosen, count, min(NEGATIVES, count - 1), generator)
+    respond = encoder.encode_response if isinstance(encoder, EncodesResponses) else encoder.encode
+    inputs = encode_checked(encoder.encode, [pairs.inputs[row] for row in chosen.tolist()], task)
+    responses = encode_checked(respond, pairs.responses, task)
+    ranks = true_ranks(inputs, responses, chosen, negatives)
+    return _result(pairs, chosen, ranks, negatives, seed, respond is not encoder.encode)
+
+
+def draw_negatives(
+    rows: NDArray[np.int64], count: int, size: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """(len(rows), size) int64: for each row `size` different others of `count`, uniformly.
+
+    Drawn with replacement and redrawn where a row repeats itself: the same distribution as
+    drawing without, at a hundredth of the cost.
+    """
+    if size == count - 1:
+        others = np.arange(1, count)
+        return (rows[:, None] + others) % count
+    if size * 3 > count:
+        drawn = np.stack([generator.permutation(count - 1)[:size] for _ in rows])
+    else:
+        drawn = generator.integers(0, count - 1, (len(rows), size))
+        while len(bad := np.flatnonzero((np.diff(np.sort(drawn, axis=1)) == 0).any(axis=1))):
+            drawn[bad] = generator.integers(0, count - 1, (len(bad), size))
+    return (rows[:, None] + 1 + drawn) % count
+
+
+def true_ranks(
+    inputs: Embeddings,
+    responses: Embeddings,
+    rows: NDArray[np.int64],
+    negatives: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """(N,) int64, from 1: the rank of response `rows[i]` for input i among its negatives.
+
+    Args:
+        inputs: (N, D) float32.
+        responses: (M, D) float32.
+        rows: (N,) the right response of each input.
+        negatives: (N, K) the others.
+    """
+    ranks = np.empty(len(rows), np.int64)
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        # one loop for right and wrong alike: equal texts must get equal scores, to the bit
+        candidates = responses[np.column_stack([rows[part], negatives[part]])]  # (n, K + 1, D)
+        scores = np.einsum("nkd,nd->nk", candidates, inputs[part])  # (n, K + 1)
+        ranks[part] = 1 + (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
+    return ranks
+
+
+def _result(
+    pairs: ResponsePairs,
+    rows: NDArray[np.int64],
+    ranks: NDArray[np.int64],
+    negatives: NDArray[np.int64],
+    seed: int,
+    has_head: bool,
+) -> Result:
+    candidates = negatives.shape[1] + 1
+    names = [_name(n, candidates) for n in CUTOFFS]
+    texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
+    same = int((texts[negatives] == texts[rows][:, None]).sum())
+    sources = np.array(pairs.sources, dtype=object)[rows]
+    groups = {
+        str(source): Group(
+            int((sources == source).sum()), _precisions(ranks[sources == source], names)
+        )
+        for source in sorted(set(sources))
+    }
+    notes = [f"{same} of {negatives.size} negatives repeat the right response's text"]
+    if not has_head:
+        notes.append("the encoder has no encode_response; encode was used for both sides")
+    return Result(
+        task="response/p@n",
+        split=pairs.split,
+        n=len(rows),
+        main=names[0],
+        scores=_precisions(ranks, names),
+        intervals={
+            name: mean_interval((ranks <= n).astype(np.float64), seed)
+            for n, name in zip(CUTOFFS, names, strict=True)
+        },
+        groups=groups,
+        seed=seed,
+        data={"name": "pairs", "sha256": pairs.sha256, "candidates": candidates},
+        notes=tuple(notes),
+    )
+
+
+def _name(n: int, candidates: int) -> str:
+    """P@N of 1 in 100 is the field's P@N; any other number of candidates is named."""
+    return f"P@{n}" if candidates == NEGATIVES + 1 else f"P@{n} of {candidates}"
+
+
+def _precisions(ranks: NDArray[np.int64], names: Sequence[str]) -> dict[str, float]:
+    return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
+
+
+def hash_pairs(inputs: Sequence[str], responses: Sequence[str]) -> str:
+    """SHA-256 of pairs given as texts, for those that come from no folder of pairs."""
+    digest = hashlib.sha256()
+    for text in (*inputs, *responses):
+        digest.update(text.encode("utf-8", "replace") + b"\n")
+    return digest.hexdigest()

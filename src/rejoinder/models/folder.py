@@ -1,0 +1,172 @@
+"""The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md; never a pickle."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+import rejoinder
+from rejoinder.atomic import new_folder, write_text
+from rejoinder.errors import ModelError
+from rejoinder.models.card import model_card
+from rejoinder.models.layout import expected_shapes
+from rejoinder.text.features import TextFeatures, load_features
+
+FORMAT = 1
+WEIGHTS = "weights.safetensors"
+_INTEGERS = ("bigram_rows",)
+
+Tensors = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ModelContents:
+    """All of a model."""
+
+    name: str
+    features: TextFeatures
+    encoder: Mapping[str, Any]
+    """`kind` and sizes, as in the config of the run."""
+    head: Mapping[str, Any]
+    """Of the response side: `layers`, `activation`, `residual`."""
+    training: Mapping[str, Any]
+    """Pairs, steps, seed, data."""
+    tensors: Tensors
+    sha256: str = ""
+    """Of the weights file; empty before it is written."""
+
+    @property
+    def dim(self) -> int:
+        """Width of the embeddings."""
+        if self.encoder["kind"] == "dan":
+            return int((self.encoder["layers"] or [self.encoder["width"]])[-1])
+        return int(self.encoder["dim"])
+
+
+def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -> None:
+    """Write the folder, whole or not at all; the same model gives the same bytes.
+
+    Raises:
+        InputError: `place` is occupied.
+        ModelError: tensors do not fit the sizes, or hold values that are not finite.
+    """
+    config: dict[str, Any] = {
+        "format_version": FORMAT,
+        "rejoinder_version": rejoinder.__version__,
+        "name": model.name,
+        "text": model.features.config(),
+        "encoder": dict(model.encoder),
+        "head": dict(model.head),
+        "training": dict(model.training),
+        "adaptation": None,
+    }
+    tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
+    _check_tensors(tensors, config, str(place))
+    with new_folder(place, overwrite=overwrite) as folder:
+        save_file(tensors, folder / WEIGHTS)
+        names = [WEIGHTS, *model.features.save(folder)]
+        config["files"] = {
+            name: {"sha256": _sha256(folder / name), "bytes": (folder / name).stat().st_size}
+            for name in names
+        }
+        write_text(folder / "MODEL_CARD.md", model_card(config))
+        write_text(folder / "config.json", json.dumps(config, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_model(place: Path) -> ModelContents:
+    """The model in a folder, checked: version, files and their hashes, names, shapes, values.
+
+    Raises:
+        ModelError: what is wrong with the folder, and where.
+    """
+    config = _read_config(place)
+    for name, facts in config["files"].items():
+        _check_file(place / name, facts)
+    try:
+        tensors: Tensors = load_file(place / WEIGHTS)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{place / WEIGHTS} can't be read: {error}.") from None
+    _check_tensors(tensors, config, str(place / WEIGHTS))
+    return ModelContents(
+        name=str(config.get("name", place.name)),
+        features=load_features(place, config["text"]),
+        encoder=config["encoder"],
+        head=config["head"],
+        training=config.get("training") or {},
+        tensors=tensors,
+        sha256=config["files"][WEIGHTS]["sha256"],
+    )
+
+
+def _read_config(place: Path) -> dict[str, Any]:
+    path = place / "config.json"
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"{place} is no model folder: it holds no config.json. A run's model is RUN/model."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
+    version = config.get("format_version") if isinstance(config, dict) else None
+    if version != FORMAT:
+        raise ModelError(
+            f"{path} is of format version {version!r}; this version reads {FORMAT}. "
+            "Train or export the model anew, or take the version that wrote it."
+        )
+    for key in ("text", "encoder", "head", "files"):
+        if not isinstance(config.get(key), dict):
+            raise ModelError(f"{path} has no table {key!r}; the folder is damaged.")
+    if WEIGHTS not in config["files"]:
+        raise ModelError(f"{path} lists no {WEIGHTS}; the folder is damaged.")
+    return config  # type: ignore[no-any-return]
+
+
+def _check_file(path: Path, facts: Mapping[str, Any]) -> None:
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; copy the whole folder.")
+    size = path.stat().st_size
+    if size != facts.get("bytes"):
+        raise ModelError(
+            f"{path} has {size:,} bytes, not {facts.get('bytes')}; it is cut or changed. "
+            "Copy the folder again."
+        )
+    if _sha256(path) != facts.get("sha256"):
+        raise ModelError(f"{path} is not the file that was written (SHA-256); copy it again.")
+
+
+def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> None:
+    shapes = expected_shapes(config)
+    missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
+    if missing or foreign:
+        raise ModelError(
+            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are not known; "
+            "weights and config.json do not belong together."
+        )
+    for name, shape in shapes.items():
+        found = tensors[name].shape
+        fits = len(found) == len(shape) and all(
+            want in (-1, have) for want, have in zip(shape, found, strict=True)
+        )
+        if not fits:
+            raise ModelError(f"{where}: {name} has shape {found}; the config says {shape}.")
+        wanted = np.integer if name in _INTEGERS else np.floating
+        if not np.issubdtype(tensors[name].dtype, wanted):
+            raise ModelError(f"{where}: {name} is of type {tensors[name].dtype}.")
+        if wanted is np.floating and not np.isfinite(tensors[name]).all():
+            raise ModelError(f"{where}: {name} holds values that are not finite.")
+    rows = tensors.get("bigram_rows")
+    if rows is not None and (rows.min() < -1 or rows.max() >= len(tensors["embedding"])):
+        raise ModelError(f"{where}: bigram_rows names rows beyond the embedding.")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,54 @@
+"""The Transformer through torch, which is imported when such a model is loaded."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rejoinder.errors import MissingExtraError
+from rejoinder.models.folder import ModelContents
+from rejoinder.runtime.layers import Array
+from rejoinder.text.ragged import Ragged
+
+if TYPE_CHECKING:
+    from rejoinder.encoders.transformer import TransformerEncoder
+
+_PREFIX = "transformer."
+
+
+class TransformerRuntime:
+    """Ids to unit vectors, on the CPU, in float32."""
+
+    def __init__(self, model: ModelContents) -> None:
+        """The encoder of a model of kind `transformer`.
+
+        Raises:
+            MissingExtraError: torch is not installed.
+        """
+        self.encoder = _build(model)
+
+    def __call__(self, batch: Ragged) -> Array:
+        """(N, D) float32, unit rows; zero rows for empty sentences."""
+        import torch
+
+        with torch.inference_mode():
+            embeddings: Array = self.encoder(self.encoder.prepare(batch)).numpy()
+        return embeddings
+
+
+def _build(model: ModelContents) -> "TransformerEncoder":
+    try:
+        import torch
+
+        from rejoinder.encoders.transformer import TransformerConfig, TransformerEncoder
+    except ImportError:
+        raise MissingExtraError("torch", "train") from None
+    encoder = TransformerEncoder(
+        model.features.rows, TransformerConfig(**model.encoder), torch.Generator()
+    )
+    state = {
+        name.removeprefix(_PREFIX): torch.from_numpy(tensor.astype(np.float32))
+        for name, tensor in model.tensors.items()
+        if name.startswith(_PREFIX)
+    }
+    encoder.load_state_dict(state)
+    return encoder.eval()

@@ -1,0 +1,111 @@
+"""From a trained model to a model folder: the chosen weights, without rows that never learned."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor
+
+from rejoinder.encoders.dan import DanEncoder
+from rejoinder.models.folder import ModelContents, write_model
+from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.training.config import to_tree
+from rejoinder.training.loop import Trainer
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def export(place: Path, trainer: Trainer, training: dict[str, object]) -> None:
+    """Write the model folder of a run at `place`."""
+    weights = chosen_weights(trainer)
+    half = trainer.config.export.dtype == "float16"
+    encoder = trainer.model.encoder
+    features: TextFeatures = trainer.features
+    if isinstance(encoder, DanEncoder) and isinstance(features, WordFeatures):
+        features, tensors = _dan(features, weights, encoder.table.seen.cpu().numpy(), half=half)
+    else:
+        tensors = _transformer(weights, half=half)
+    tensors |= {
+        name.replace("head.layers.", "head."): _array(value)
+        for name, value in weights.items()
+        if name.startswith("head.")
+    }
+    tensors["scale"] = np.asarray(trainer.model.scale.detach().cpu().numpy())
+    config = trainer.config
+    write_model(
+        place,
+        ModelContents(
+            name=config.name,
+            features=features,
+            encoder=to_tree(config.encoder),
+            head={"kind": "dnn", **to_tree(config.head)},
+            training=training,
+            tensors=tensors,
+        ),
+        overwrite=True,
+    )
+
+
+def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
+    """The weights that the config exports: last, best on dev, or averaged."""
+    kind = trainer.config.export.weights
+    best = trainer.run / "best" / "weights.safetensors"
+    if kind == "best" and best.exists():
+        return load_file(best)
+    if kind == "average" and trainer.average:
+        return trainer.average
+    return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}
+
+
+def _dan(
+    features: WordFeatures, weights: dict[str, Tensor], seen: NDArray[np.bool_], *, half: bool
+) -> tuple[WordFeatures, Arrays]:
+    """The tensors of a DAN, with the rows that were trained alone.
+
+    Words that were never trained leave the vocabulary. Where there are bigrams, whose buckets
+    are a function of the ids of words, words keep their ids and an untrained one is a zero row.
+    """
+    table = weights["encoder.table.weight"].float().numpy()
+    words = len(features.vocabulary)
+    tensors: Arrays = {}
+    if features.buckets:
+        table = table * seen[:, None]
+        trained = np.flatnonzero(seen[words:])
+        rows = np.full(features.buckets, -1, np.int32)
+        rows[trained] = np.arange(len(trained), dtype=np.int32) + words
+        tensors["bigram_rows"] = rows
+        table = np.concatenate([table[:words], table[words + trained]])
+    else:
+        kept = np.flatnonzero(seen)
+        known = features.vocabulary.words
+        features = WordFeatures(Vocabulary(tuple(known[index] for index in kept)))
+        table = table[kept]
+    tensors["embedding"] = _halved(table, half=half)
+    for name, value in weights.items():
+        if name.startswith("encoder.dnn.layers."):
+            tensors[name.replace("encoder.dnn.layers.", "dan.")] = _array(value)
+        elif name == "encoder.dnn.skip.weight":
+            tensors["skip.weight"] = _array(value)
+    return features, tensors
+
+
+def _transformer(weights: dict[str, Tensor], *, half: bool) -> Arrays:
+    tensors: Arrays = {}
+    for name, value in weights.items():
+        if name.startswith("encoder."):
+            array = _array(value)
+            tensors[name.replace("encoder.", "transformer.", 1)] = (
+                _halved(array, half=half) if array.ndim > 1 else array
+            )
+    return tensors
+
+
+def _array(value: Tensor) -> NDArray[np.float32]:
+    return value.detach().to(torch.float32).cpu().numpy()
+
+
+def _halved(table: NDArray[np.float32], *, half: bool) -> NDArray[np.generic]:
+    return table.astype(np.float16) if half else table

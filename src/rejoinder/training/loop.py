@@ -1,0 +1,277 @@
+"""The loop: batches in, a trained model out; what happens around the steps is handed in."""
+
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+from types import FrameType
+from typing import Protocol
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from rejoinder.atomic import new_folder
+from rejoinder.errors import TrainingError
+from rejoinder.text.features import TextFeatures
+from rejoinder.training import checkpoint as checkpoints
+from rejoinder.training.checkpoint import Checkpoint, Progress
+from rejoinder.training.model import LiveEncoder, PreparedBatch, ResponseModel
+from rejoinder.training.optimizers import Optimizers, phase_at
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.stream import PairStream, Position
+
+Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
+"""Scores of a model in training; the first is the one that chooses the best."""
+
+_AHEAD = 8
+
+
+class Reporter(Protocol):
+    """Who is told how a run goes."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """After each logged stretch of steps: loss, accuracy, scale, pairs_per_second."""
+        ...
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """After each evaluation."""
+        ...
+
+    def saved(self, step: int, place: Path) -> None:
+        """After each checkpoint."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop before the config's steps are done."""
+
+    stop_at: int | None = None
+    """Stop, with a checkpoint, after so many steps."""
+    seconds: float | None = None
+    """Stop, with a checkpoint, after so much time in steps."""
+
+
+@dataclass
+class Trainer:
+    """A run in progress."""
+
+    config: RunConfig
+    run: Path
+    model: ResponseModel
+    features: TextFeatures
+    stream: PairStream
+    reporter: Reporter
+    evaluate: Evaluate
+
+    def __post_init__(self) -> None:
+        dense = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizers = Optimizers(dense, self.model.encoder.tables(), self.config.optimizer)
+        self.progress = Progress(0, Position(), 0.0, -1, -math.inf, 0)
+        self.average: dict[str, Tensor] = {}
+        self.scores: dict[str, float] = {}
+        self.out_of_time = False
+
+    def resume(self, place: Path) -> None:
+        """Go on from a checkpoint.
+
+        Raises:
+            TrainingError: it is damaged or does not fit.
+        """
+        saved = checkpoints.load(place, self.config)
+        try:
+            self.model.load_state_dict(saved.weights)
+            self.optimizers.load_state(saved.optimizer)
+        except (RuntimeError, KeyError) as error:
+            raise TrainingError(f"checkpoint {place} does not fit the run: {error}") from None
+        self.progress, self.average = saved.progress, saved.average
+
+    def train(self, limits: Limits) -> bool:
+        """Take steps until the config's are done, a limit is reached or Ctrl-C asks to stop.
+
+        Ends with a checkpoint in every case but a loss that is not finite.
+
+        Returns:
+            Whether the config's steps are done.
+
+        Raises:
+            TrainingError: a loss is not finite; the weights are as before that batch.
+        """
+        last = min(self.config.steps, limits.stop_at or self.config.steps)
+        meter = _Meter(self.config.training.log_every)
+        self.model.train()
+        with _interruptible() as interrupted, self._batches() as batches:
+            while self.progress.step < last and not interrupted.is_set():
+                begun = time.perf_counter()
+                position, batch = next(batches)
+                self._step(batch, meter)
+                seconds = self.progress.seconds + time.perf_counter() - begun
+                self._advance(position, seconds)
+                if limits.seconds is not None and seconds >= limits.seconds:
+                    self.out_of_time = True
+                    break
+        done = self.progress.step >= self.config.steps
+        every = self.config.training.evaluate_every
+        if (done or self.out_of_time) and not (every and self.progress.step % every == 0):
+            self._evaluate()
+        self._save()
+        return done
+
+    def _step(self, batch: PreparedBatch, meter: "_Meter") -> None:
+        step = self.progress.step
+        self.optimizers.zero()
+        result = self.model.loss(batch)
+        loss = result.loss.item()
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss of batch {step + 1} is {loss}; nothing was changed by it. Lower the "
+                "learning rate, or train in fp32; the last checkpoint is whole."
+            )
+        result.loss.backward()  # type: ignore[no-untyped-call]
+        phase, within = phase_at(self.config.phases, step)
+        self.optimizers.step(phase, within)
+        metrics = meter.add(step + 1, loss, int(result.correct), batch.pairs)
+        if metrics is not None:
+            self.reporter.step(step + 1, metrics | {"scale": float(self.model.scale.detach())})
+
+    def _advance(self, position: Position, seconds: float) -> None:
+        training, old = self.config.training, self.progress
+        step = old.step + 1
+        self.progress = Progress(
+            step, position, seconds, old.best_step, old.best_score, old.averaged
+        )
+        if training.evaluate_every and step % training.evaluate_every == 0:
+            self._evaluate()
+        if training.checkpoint_every and step % training.checkpoint_every == 0:
+            self._save()
+
+    def _evaluate(self) -> None:
+        scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
+        self.scores = scores
+        self.reporter.evaluation(self.progress.step, scores)
+        old = self.progress
+        score = next(iter(scores.values()), -math.inf)
+        weights = self.config.export.weights
+        best_step, best_score, averaged = old.best_step, old.best_score, old.averaged
+        if score > best_score:
+            best_step, best_score = old.step, score
+            if weights == "best":
+                self._save_best()
+        if weights == "average" and old.step * 2 >= self.config.steps:
+            averaged += 1
+            self._fold_in(averaged)
+        self.progress = Progress(
+            old.step, old.position, old.seconds, best_step, best_score, averaged
+        )
+
+    def _fold_in(self, count: int) -> None:
+        """Move the running mean of the weights towards the present ones."""
+        for name, value in self.model.state_dict().items():
+            if name in self.average:
+                self.average[name].lerp_(value.cpu(), 1 / count)
+            else:
+                self.average[name] = value.detach().cpu().clone()
+
+    def _save_best(self) -> None:
+        with new_folder(self.run / "best", overwrite=True) as folder:
+            save_file(self._weights(), folder / "weights.safetensors")
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.contiguous() for name, value in self.model.state_dict().items()}
+
+    def _save(self) -> None:
+        saved = Checkpoint(self.progress, self._weights(), self.optimizers.state(), self.average)
+        place = checkpoints.save(self.run, self.config, saved)
+        self.reporter.saved(self.progress.step, place)
+
+    @contextmanager
+    def _batches(self) -> Iterator[Iterator[tuple[Position, PreparedBatch]]]:
+        """Batches on the device with the position after each, made ahead in another thread."""
+        queue: Queue[tuple[Position, PreparedBatch] | BaseException] = Queue(_AHEAD)
+        stop, start = Event(), self.progress.step
+
+        def size(number: int) -> int:
+            step = min(start + number, self.config.steps - 1)
+            return phase_at(self.config.phases, step)[0].batch_size
+
+        def produce() -> None:
+            try:
+                for batch in self.stream.batches(self.progress.position, size):
+                    if stop.is_set():
+                        return
+                    queue.put((batch.after, self.model.prepare(batch)))
+            except BaseException as error:
+                queue.put(error)
+
+        def consume() -> Iterator[tuple[Position, PreparedBatch]]:
+            while True:
+                item = queue.get()
+                if isinstance(item, BaseException):
+                    raise item
+                yield item[0], item[1].to(self.model.device)
+
+        producer = Thread(target=produce, name="batches", daemon=True)
+        producer.start()
+        try:
+            yield consume()
+        finally:
+            stop.set()
+            while producer.is_alive():
+                if not queue.empty():
+                    queue.get_nowait()
+                producer.join(0.01)
+
+
+class _Meter:
+    """Means over a stretch of steps."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self._clear()
+
+    def add(self, step: int, loss: float, correct: int, pairs: int) -> dict[str, float] | None:
+        """Count a step in; at the end of a stretch, its means."""
+        self.loss += loss
+        self.correct += correct
+        self.pairs += pairs
+        self.steps += 1
+        if step % self.every:
+            return None
+        seconds = time.perf_counter() - self.begun
+        metrics = {
+            "loss": self.loss / self.steps,
+            "accuracy": self.correct / self.pairs,
+            "pairs_per_second": self.pairs / seconds,
+        }
+        self._clear()
+        return metrics
+
+    def _clear(self) -> None:
+        self.loss, self.correct, self.pairs, self.steps = 0.0, 0, 0, 0
+        self.begun = time.perf_counter()
+
+
+@contextmanager
+def _interruptible() -> Iterator[Event]:
+    """Ctrl-C sets the event instead of raising; a second one raises."""
+    asked = Event()
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not in the main thread: nobody presses Ctrl-C there
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)

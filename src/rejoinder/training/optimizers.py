@@ -1,0 +1,118 @@
+"""The rules that move parameters: PyTorch's for dense layers, ours for the rows of large tables."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from rejoinder.encoders.sparse import SparseTable
+from rejoinder.training.settings import OptimizerConfig, Phase
+
+_EPSILON = 1e-8
+
+
+def phase_at(phases: Iterable[Phase], step: int) -> tuple[Phase, int]:
+    """The phase of `step` (from 0), and the step's number within it."""
+    for phase in phases:
+        if step < phase.steps:
+            return phase, step
+        step -= phase.steps
+    raise IndexError(f"step {step} lies beyond the last phase")
+
+
+def rate_factor(phase: Phase, step: int) -> float:
+    """What the learning rates are multiplied by at `step` (from 0) of `phase`.
+
+    >>> phase = Phase(steps=10, warmup_steps=2, decay="linear")
+    >>> [rate_factor(phase, step) for step in (0, 1, 2, 6, 9)]
+    [0.5, 1.0, 1.0, 0.5, 0.125]
+    """
+    if step < phase.warmup_steps:
+        return (step + 1) / phase.warmup_steps
+    if phase.decay == "none":
+        return 1.0
+    return (phase.steps - step) / (phase.steps - phase.warmup_steps)
+
+
+class RowOptimizer:
+    """SGD or Adagrad on the rows of a table that a step touched.
+
+    Adagrad keeps one accumulator a row, the sum of the mean squares of its gradients: 1 / width of
+    the memory, and of the traffic, of the usual one.
+    """
+
+    def __init__(self, table: SparseTable, *, adagrad: bool) -> None:
+        self.table = table
+        rows = len(table.weight) if adagrad else 0
+        self.sums = torch.zeros(rows, device=table.weight.device)
+        """(rows,) float32 for Adagrad, (0,) for SGD."""
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        """Move the touched rows against their gradients, and forget them."""
+        for number, (rows, values) in enumerate(self.table.touched):
+            gradient = values.grad
+            if gradient is None:
+                continue
+            # a second gather of a step may hold rows that the first has already moved
+            current = self.table.weight.index_select(0, rows) if number else values.detach()
+            current = self._moved(rows, current, gradient, learning_rate)
+            self.table.weight.index_copy_(0, rows, current)
+        self.table.touched.clear()
+
+    def _moved(self, rows: Tensor, current: Tensor, gradient: Tensor, rate: float) -> Tensor:
+        """(U, width) the rows after the step; changes `current` in place."""
+        if not len(self.sums):
+            return current.add_(gradient, alpha=-rate)
+        sums = self.sums.index_select(0, rows) + gradient.square().mean(dim=1)
+        self.sums.index_copy_(0, rows, sums)
+        return current.addcdiv_(gradient, sums.sqrt().add_(_EPSILON).unsqueeze(1), value=-rate)
+
+
+class Optimizers:
+    """All the rules of a run, stepped together."""
+
+    def __init__(
+        self, dense: list[nn.Parameter], tables: list[SparseTable], config: OptimizerConfig
+    ) -> None:
+        # the rates are set anew at each step
+        self.dense: torch.optim.Optimizer = (
+            torch.optim.Adam(dense, lr=0.0, betas=config.adam_betas)
+            if config.dense == "adam"
+            else torch.optim.SGD(dense, lr=0.0)
+        )
+        self.rows = [RowOptimizer(table, adagrad=config.table == "adagrad") for table in tables]
+
+    def zero(self) -> None:
+        """Forget the gradients of the last step."""
+        self.dense.zero_grad(set_to_none=True)
+
+    def step(self, phase: Phase, step: int) -> None:
+        """Move everything; `step` counts from 0 within `phase`."""
+        factor = rate_factor(phase, step)
+        for group in self.dense.param_groups:
+            group["lr"] = phase.learning_rate * factor
+        self.dense.step()
+        table_rate = phase.table_learning_rate
+        for rows in self.rows:
+            rows.step((phase.learning_rate if table_rate is None else table_rate) * factor)
+
+    def state(self) -> dict[str, Tensor]:
+        """Every tensor of the optimisers' memory, by a name that does not change."""
+        state = {f"rows.{number}": rows.sums for number, rows in enumerate(self.rows)}
+        for parameter, values in self.dense.state_dict()["state"].items():
+            for name, value in values.items():
+                state[f"dense.{parameter}.{name}"] = torch.as_tensor(value)
+        return state
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Take over what `state` returned in another process."""
+        for number, rows in enumerate(self.rows):
+            rows.sums.copy_(state[f"rows.{number}"])
+        memory: dict[int, dict[str, Tensor]] = {}
+        for key, value in state.items():
+            if key.startswith("dense."):
+                _, parameter, name = key.split(".")
+                memory.setdefault(int(parameter), {})[name] = value
+        tree = self.dense.state_dict()
+        self.dense.load_state_dict({"state": memory, "param_groups": tree["param_groups"]})
