@@ -6,10 +6,12 @@ Importing the package loads neither torch nor DuckDB: names are looked up when t
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from rejoinder.version import VERSION
+
 if TYPE_CHECKING:
     from rejoinder.runtime.encoder import SentenceEncoder
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["SentenceEncoder", "__version__"]
 
 _LAZY = {"SentenceEncoder": "rejoinder.runtime.encoder"}

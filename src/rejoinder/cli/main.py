@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-import rejoinder
 from rejoinder.cli import evaluate, extract, train, use
 from rejoinder.errors import RejoinderError
+from rejoinder.version import VERSION
 
 app = typer.Typer(
     name="rejoinder",
@@ -24,7 +24,7 @@ for _command in (extract, train, evaluate, use):
 
 def _version(value: bool) -> None:
     if value:
-        typer.echo(f"rejoinder {rejoinder.__version__}")
+        typer.echo(f"rejoinder {VERSION}")
         raise typer.Exit
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-import rejoinder
 from rejoinder.atomic import new_folder, refuse_occupied
 from rejoinder.corpus import query
 from rejoinder.corpus.engines import open_engine
@@ -21,6 +20,7 @@ from rejoinder.corpus.rules import Rule, profile
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
+from rejoinder.version import VERSION
 
 Progress = Callable[[str, int], None]
 """Called with the name of a stage and the comments (or pairs) that it has done."""
@@ -223,7 +223,7 @@ def _manifest(
         for file in report.files
     ]
     return Manifest(
-        rejoinder_version=rejoinder.__version__,
+        rejoinder_version=VERSION,
         rules=options.rules,
         options=said,
         inputs=tuple(inputs),

@@ -47,7 +47,7 @@ def parse_block(
         frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
         if not any(frame.get_column(name).null_count() for name in needed):
             return ParsedBlock(frame, lines, ())
-    except pl.exceptions.PolarsError:
+    except (pl.exceptions.PolarsError, OSError):
         pass  # some line is malformed: find out which
     return _by_line(block, columns, needed, file, first_line, lines)
 

@@ -22,9 +22,9 @@ def count_letters(texts: pl.Series) -> NDArray[np.int32]:
     # sums between the borders of texts, by differences of running sums: empty texts need no care
     running = np.zeros(len(flat) + 1, np.int32)
     np.cumsum(_IS_LETTER[flat], out=running[1:])
-    letters = running[ends[1:]] - running[ends[:-1]]
+    letters: NDArray[np.int32] = running[ends[1:]] - running[ends[:-1]]
     wide = np.flatnonzero(np.diff(ends) != texts.str.len_chars().to_numpy())
     if len(wide):
         rest = texts.gather(wide).str.replace_all(r"[^\p{L}]+", "").str.len_chars()
         letters[wide] = rest.to_numpy()
-    return letters.astype(np.int32, copy=False)
+    return letters

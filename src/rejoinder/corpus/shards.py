@@ -12,9 +12,9 @@ from rejoinder.corpus.manifest import SPLITS, Manifest, read_manifest
 from rejoinder.errors import InputError
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
-BLOCK_ROWS = 16_384
+BLOCK_ROWS = 4_096
 """Rows of a Parquet row group, and of a block: what is read at a time."""
-SHARD_ROWS = 16 * BLOCK_ROWS
+SHARD_ROWS = 64 * BLOCK_ROWS
 
 
 @dataclass(frozen=True, slots=True)

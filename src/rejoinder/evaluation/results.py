@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import rejoinder
 from rejoinder.atomic import write_text
 from rejoinder.errors import InputError
+from rejoinder.version import VERSION
 
 FORMAT = 1
 
@@ -65,7 +65,7 @@ def stamp(result: Result, encoder: Mapping[str, Any], seconds: float) -> Result:
         seconds=round(seconds, 3),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         versions={
-            "rejoinder": rejoinder.__version__,
+            "rejoinder": VERSION,
             "python": platform.python_version(),
             "numpy": version("numpy"),
             "scipy": version("scipy"),

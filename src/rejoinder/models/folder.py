@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-import rejoinder
 from rejoinder.atomic import new_folder, write_text
 from rejoinder.errors import ModelError
 from rejoinder.models.card import model_card
 from rejoinder.models.layout import expected_shapes
 from rejoinder.text.features import TextFeatures, load_features
+from rejoinder.version import VERSION
 
 FORMAT = 1
 WEIGHTS = "weights.safetensors"
@@ -59,7 +59,7 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
     """
     config: dict[str, Any] = {
         "format_version": FORMAT,
-        "rejoinder_version": rejoinder.__version__,
+        "rejoinder_version": VERSION,
         "name": model.name,
         "text": model.features.config(),
         "encoder": dict(model.encoder),

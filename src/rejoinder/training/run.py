@@ -11,7 +11,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-import rejoinder
 from rejoinder.atomic import new_folder, write_text
 from rejoinder.corpus.shards import Pairs, open_pairs
 from rejoinder.errors import TrainingError
@@ -25,6 +24,7 @@ from rejoinder.training.model import ResponseModel
 from rejoinder.training.preparation import Prepared, Progress, prepare
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.stream import PairStream
+from rejoinder.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _write_start(run: Path, config: RunConfig, pairs: Pairs, prepared: Prepared)
     write_text(run / "config.toml", to_toml(config))
     manifest = {
         "format_version": 1,
-        "rejoinder_version": rejoinder.__version__,
+        "rejoinder_version": VERSION,
         "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe_machine(),
         "pairs_folder": str(pairs.folder),

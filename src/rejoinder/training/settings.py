@@ -80,7 +80,7 @@ class TrainingConfig:
     seed: int = 0
     precision: Literal["fp32", "bf16"] = "fp32"
     """`bf16`: matrix products in bfloat16; sums, losses and parameters stay in float32."""
-    window_pairs: int = 262_144
+    window_pairs: int = 524_288
     """Pairs shuffled at a time: the bound on the memory that data takes."""
     log_every: int = 100
     """Steps between lines of metrics."""

@@ -1,0 +1,3 @@
+"""The version of the package: here, so that every room can name it without importing the others."""
+
+VERSION = "0.1.0"
