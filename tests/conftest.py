@@ -26,3 +26,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def shared_data() -> Path:
     """The folder of the real data; use it in tests marked `shared_data`."""
     return _data()
+
+
+@pytest.fixture(scope="session")
+def small_dump() -> Path:
+    """The made-up dump that comes with the project."""
+    return ROOT / "examples" / "small.jsonl"
+
+
+@pytest.fixture(scope="session")
+def small_pairs(small_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its pairs, split 80/10/10."""
+    from rejoinder.corpus.extract import ExtractOptions, extract
+
+    out = tmp_path_factory.mktemp("small") / "pairs"
+    options = ExtractOptions(split=(80.0, 10.0, 10.0))
+    extract([small_dump], out, options, lambda _stage, _done: None)
+    return out

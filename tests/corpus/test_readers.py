@@ -12,8 +12,9 @@ import pytest
 import zstandard
 from conftest import comment, lines
 
+from rejoinder.corpus.cleaning import unescape
 from rejoinder.corpus.compression import decompressed, line_blocks
-from rejoinder.corpus.readers import find_files, unescape
+from rejoinder.corpus.readers import find_files
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.errors import InputError
 

@@ -1,11 +1,11 @@
-"""How many letters a text has, by a table over bytes: ten times as fast as an expression."""
+"""How many letters a text has, by arithmetic on its bytes: ten times as fast as an expression."""
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-_IS_LETTER = np.zeros(256, np.uint8)
-_IS_LETTER[[*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1)]] = 1
+_STRETCH = 1 << 19
+"""Bytes looked at at once: what a core's cache holds. New memory would cost more than the work."""
 
 
 def count_letters(texts: pl.Series) -> NDArray[np.int32]:
@@ -17,14 +17,34 @@ def count_letters(texts: pl.Series) -> NDArray[np.int32]:
     arrow = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
     _, borders, content = arrow.buffers()
     ends = np.frombuffer(borders, np.int64)[arrow.offset : arrow.offset + len(texts) + 1]
-    flat = np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]]
-    ends = ends - ends[0]
-    # sums between the borders of texts, by differences of running sums: empty texts need no care
-    running = np.zeros(len(flat) + 1, np.int32)
-    np.cumsum(_IS_LETTER[flat], out=running[1:])
-    letters: NDArray[np.int32] = running[ends[1:]] - running[ends[:-1]]
+    letters = _count_ascii(np.frombuffer(content or b"", np.uint8), ends)
     wide = np.flatnonzero(np.diff(ends) != texts.str.len_chars().to_numpy())
     if len(wide):
         rest = texts.gather(wide).str.replace_all(r"[^\p{L}]+", "").str.len_chars()
         letters[wide] = rest.to_numpy()
+    return letters
+
+
+def _count_ascii(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The letters A-Z and a-z between each two of `ends`, (N + 1,) int64."""
+    rows = len(ends) - 1
+    letters = np.zeros(rows, np.int32)
+    held = np.empty(_STRETCH, np.uint8)
+    row = 0
+    while row < rows:
+        last = int(np.searchsorted(ends, ends[row] + _STRETCH, "right")) - 1
+        last = max(last, row + 1)  # one text longer than a stretch
+        size = int(ends[last] - ends[row])
+        if size > len(held):
+            held = np.empty(size, np.uint8)
+        part = held[:size]
+        # upper case to lower case; then a letter is less than 26 above "a", as unsigned bytes are
+        np.bitwise_or(content[ends[row] : ends[last]], 0x20, out=part)
+        np.subtract(part, ord("a"), out=part)
+        found = np.less(part, 26, out=part.view(np.bool_))
+        if size:
+            # the sum from an empty text's place would be its neighbour's first byte
+            full = row + np.flatnonzero(np.diff(ends[row : last + 1]))
+            letters[full] = np.add.reduceat(found, ends[full] - ends[row], dtype=np.int32)
+        row = last
     return letters

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import ibis
 import ibis.expr.types as ir
 
-from rejoinder.corpus.rules import WHITE_SPACE, Rule
+from rejoinder.corpus.rules import Rule
 
 _COMMENT = "t1_"
 _POST = "t3_"
@@ -29,14 +29,14 @@ class Filters:
 
 
 def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> ir.Table:
-    """Each comment with the first rule that it breaks (null: it is kept) and its folded text.
+    """Each comment with the first rule that it breaks (null: it is kept) and its clean text.
 
     Columns: id, parent (of a comment, without prefix; null for none), thread, source, rule, text.
     """
     broken = [(rule.broken_by(comments), rule.name) for rule in rules]
     if (outside := _outside(comments, filters)) is not None:
         broken = [(outside, "filtered"), *broken]
-    parent, text = comments.parent, comments.text
+    parent = comments.parent
     return comments.select(
         "id",
         parent=ibis.cases(
@@ -49,14 +49,8 @@ def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> i
         ).nullif(""),
         source=comments.source,
         rule=ibis.cases(*broken, else_=ibis.null("string")),
-        text=ibis.ifelse(
-            text.re_search(_NEEDS_FOLDING), text.re_replace(WHITE_SPACE, " ").strip(), text
-        ),
+        text=comments.clean.coalesce(comments.text),
     )
-
-
-_NEEDS_FOLDING = r"[\t-\r\x{85}\x{200B}]|[^ \P{Z}]|  |^ | $"
-"""White space other than one space between words: nearly no text has any."""
 
 
 def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:

@@ -3,7 +3,6 @@
 import csv
 import glob
 import hashlib
-import html
 import io
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from rejoinder.corpus.cleaning import cleaned
 from rejoinder.corpus.compression import decompressed, line_blocks
 from rejoinder.corpus.json_lines import ParsedBlock, parse_block
 from rejoinder.corpus.letters import count_letters
@@ -280,10 +280,10 @@ def _as_comments(
         pl.col("source").fill_null(stem),
         pl.col("author").fill_null(""),
     )
-    text = unescape(frame.get_column("text").fill_null(""))
-    return frame.with_columns(text, pl.Series("letters", count_letters(text))).select(
-        pl.col(name).cast(kind) for name, kind in COMMENTS.items()
-    )
+    text = frame.get_column("text").fill_null("")
+    return frame.with_columns(
+        text, cleaned(text).alias("clean"), pl.Series("letters", count_letters(text))
+    ).select(pl.col(name).cast(kind) for name, kind in COMMENTS.items())
 
 
 def _split_pairs(
@@ -312,17 +312,3 @@ def _split_pairs(
         (ids + ":r").alias("id"), ("t1_" + ids + ":m").alias("parent"), replies.alias("text")
     )
     return pl.concat([first, second]).select(FIELDS)
-
-
-def unescape(text: pl.Series) -> pl.Series:
-    """HTML entities (`&gt;`, `&amp;`, `&#x200B;`) as the characters that they stand for, once.
-
-    >>> unescape(pl.Series(["a &gt; b &amp;amp; c", "R&D"])).to_list()
-    ['a > b &amp; c', 'R&D']
-    """
-    rows = text.str.contains(r"&#?\w+;").arg_true()
-    if not len(rows):
-        return text
-    mended = [html.unescape(item) for item in text.gather(rows)]
-    # numeric entities can name surrogates: html gives U+FFFD for them, as we do elsewhere
-    return text.clone().scatter(rows, pl.Series(mended, dtype=pl.String))

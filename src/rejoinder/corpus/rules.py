@@ -1,6 +1,7 @@
 """The rules by which comments are dropped: each one Ibis column expression, in a fixed order.
 
-An expression is true for a comment to be dropped. Engines differ in the regular expressions and
+An expression is true for a comment to be dropped. Lengths, letters and starts are those of the
+text as published: with entities and white space as they come. Engines differ in the regular expressions and
 the lower-casing that they know, so rules use neither where a plain function will do.
 """
 
@@ -13,9 +14,6 @@ from rejoinder.errors import InputError, nearest
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-WHITE_SPACE = r"[\t-\r\x{85}\x{200B}\p{Z}]+"
-"""Runs of it are one space in what is written."""
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -27,8 +25,7 @@ class Rule:
 
 
 def _deleted(comments: "ir.Table") -> "ir.BooleanValue":
-    body = comments.text.strip()
-    return body.isin(["", "[deleted]", "[removed]"])
+    return comments.clean.coalesce(comments.text).isin(["", "[deleted]", "[removed]"])
 
 
 def _too_long(limit: int) -> "Callable[[ir.Table], ir.BooleanValue]":

@@ -25,9 +25,11 @@ PAIR_FIELDS = ("message", "reply")
 
 COMMENTS: Mapping[str, type[pl.DataType]] = {
     **dict.fromkeys(FIELDS, pl.String),
+    "clean": pl.String,
     "letters": pl.Int32,
 }
-"""The table that readers deliver: the fields and the number of Unicode letters of the text."""
+"""The table that readers deliver: the fields, the text as it is written (null: as published), and
+the number of Unicode letters of the text as published."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def _shards(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]
     held: list[pl.DataFrame] = []
     rows, split = 0, 0
     for frame in frames:
-        for part in frame.partition_by("part", maintain_order=True):
+        for part in _parts(frame):
             place = int(part.item(0, "part"))
             if place != split and held:
                 yield SPLITS[split], pl.concat(held)
@@ -73,10 +73,18 @@ def _shards(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]
         yield SPLITS[split], pl.concat(held)
 
 
+def _parts(frame: pl.DataFrame) -> list[pl.DataFrame]:
+    """A frame by split; nearly every frame is of one."""
+    place = frame.get_column("part")
+    if not len(frame) or place[0] == place[-1]:
+        return [frame] if len(frame) else []
+    return frame.partition_by("part", maintain_order=True)
+
+
 def _write(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
     path = folder / f"part-{number:05d}.parquet"
     frame.with_columns(split=pl.lit(split)).select(COLUMNS).write_parquet(
-        path, compression="lz4", row_group_size=BLOCK_ROWS, statistics=False
+        path, compression="zstd", compression_level=1, row_group_size=BLOCK_ROWS, statistics=False
     )
     return Shard(path.name, split, len(frame), path.stat().st_size, sha256_of(path))
 

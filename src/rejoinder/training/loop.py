@@ -12,6 +12,7 @@ from threading import Event, Thread
 from types import FrameType
 from typing import Protocol
 
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -124,6 +125,8 @@ class Trainer:
 
     def _step(self, batch: PreparedBatch, meter: "_Meter") -> None:
         step = self.progress.step
+        # what is drawn within a step (dropout) follows from the step: a resumed run draws the same
+        torch.manual_seed(self.config.training.seed * 1_000_003 + step)
         self.optimizers.zero()
         result = self.model.loss(batch)
         loss = result.loss.item()
@@ -172,7 +175,7 @@ class Trainer:
     def _fold_in(self, count: int) -> None:
         """Move the running mean of the weights towards the present ones."""
         for name, value in self.model.state_dict().items():
-            if name in self.average:
+            if name in self.average and value.is_floating_point():
                 self.average[name].lerp_(value.cpu(), 1 / count)
             else:
                 self.average[name] = value.detach().cpu().clone()

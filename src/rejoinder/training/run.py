@@ -90,7 +90,6 @@ def go_on(
     device = pick_device(options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    torch.manual_seed(config.training.seed)  # dropout inside encoders draws from here
     generator = torch.Generator().manual_seed(config.training.seed)
     model = ResponseModel(prepared.features.rows, config, generator).to(device)
     stream = PairStream(

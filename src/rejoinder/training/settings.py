@@ -152,6 +152,6 @@ def contradictions(config: RunConfig) -> list[str]:
         faults.append("objective.word_dropout must be in [0, 1)")
     if config.objective.scale <= 0 or config.objective.scale > config.objective.max_scale:
         faults.append("objective.scale must be above 0 and at most objective.max_scale")
-    if config.export.weights == "best" and not config.training.evaluate_every:
-        faults.append("export.weights 'best' needs training.evaluate_every")
+    if config.export.weights != "last" and not config.training.evaluate_every:
+        faults.append(f"export.weights {config.export.weights!r} needs training.evaluate_every")
     return faults

@@ -1,0 +1,191 @@
+"""Whole runs: repeatable, resumable to the bit, exported as they are."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import DAN, KINDS
+
+from rejoinder.errors import TrainingError
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.training import checkpoint
+from rejoinder.training.config import load_config
+
+TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo.", "zzzz"]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stop_at", [5, 10, 15])
+def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_at):
+    whole, told = train(KINDS[kind], tmp_path / "whole")
+    first, _ = train(KINDS[kind], tmp_path / "parts", stop_at=stop_at)
+    assert (first.done, first.steps, first.model) == (False, stop_at, None)
+    second, told_again = train(KINDS[kind], tmp_path / "parts", resume=True)
+    assert whole.done
+    assert second.done
+    assert files(whole.model) == files(second.model)
+    one = checkpoint.load(tmp_path / "whole/checkpoints/step-20", load_config(tmp_path / "whole/config.toml"))
+    two = checkpoint.load(tmp_path / "parts/checkpoints/step-20", load_config(tmp_path / "parts/config.toml"))
+    assert one.progress.position == two.progress.position
+    for left, right in ((one.weights, two.weights), (one.optimizer, two.optimizer)):
+        assert left.keys() == right.keys()
+        assert all(torch.equal(left[name], right[name]) for name in left)
+    assert told.scores[-1] == told_again.scores[-1]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(train, tmp_path):
+    one, _ = train(DAN, tmp_path / "one")
+    again, _ = train(DAN, tmp_path / "again")
+    tree = {**DAN, "training": {**DAN["training"], "seed": 1}}
+    other, _ = train(tree, tmp_path / "other")
+    assert files(one.model) == files(again.model)
+    assert files(one.model)["weights.safetensors"] != files(other.model)["weights.safetensors"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_exported_model_encodes_as_the_trained_one(train, tmp_path, kind):
+    live = {}
+
+    def keep(encoder):
+        live["sentences"] = encoder.encode(TEXTS)
+        live["responses"] = encoder.encode_response(TEXTS)
+        return {"score": 1.0}
+
+    tree = {**KINDS[kind], "export": {"dtype": "float32"}}
+    # every word is in some batch after an epoch: untrained ones are left out of a model
+    tree["phases"] = [{"steps": 80, "batch_size": 64, "learning_rate": 0.01}]
+    tree["training"] = {"log_every": 50}
+    result, _ = train(tree, tmp_path / "run", evaluate=keep)
+    encoder = SentenceEncoder.load(result.model)
+    np.testing.assert_allclose(encoder.encode(TEXTS), live["sentences"], atol=2e-5)
+    np.testing.assert_allclose(encoder.encode_response(TEXTS), live["responses"], atol=2e-5)
+    assert not encoder.encode(TEXTS)[2].any()
+    training = encoder.describe()["training"]
+    assert training["pairs"] == result.pairs
+    assert training["steps"] == 80
+
+
+def test_rows_that_never_learned_are_not_exported(train, tmp_path):
+    tree = {**DAN, "phases": [{"steps": 1, "batch_size": 8}], "export": {"dtype": "float16"}}
+    result, _ = train(tree, tmp_path / "run")
+    model = SentenceEncoder.load(result.model).model
+    rows = model.tensors["bigram_rows"]
+    assert (rows < 0).any()
+    assert model.tensors["embedding"].dtype == np.float16
+    assert len(model.tensors["embedding"]) == model.features.config()["words"] + (rows >= 0).sum()
+    tree["text"] = {"min_count": 2, "bigram_buckets": 0}
+    result, _ = train(tree, tmp_path / "words")
+    vocabulary = (tmp_path / "words/vocabulary/vocabulary.txt").read_text().splitlines()
+    kept = (result.model / "vocabulary.txt").read_text().splitlines()
+    assert 0 < len(kept) < len(vocabulary)
+    assert kept == [word for word in vocabulary if word in set(kept)]
+
+
+def test_training_learns_that_questions_with_the_same_replies_are_alike(train, tmp_path):
+    tree = {
+        "text": {"min_count": 2},
+        "encoder": {"kind": "dan", "width": 64, "layers": []},
+        "head": {"layers": [64], "residual": True},
+        "objective": {"scale": 15.0, "mask_duplicates": True},
+        "optimizer": {"dense": "adam", "table": "adagrad"},
+        "training": {"log_every": 25},
+        "phases": [{"steps": 150, "batch_size": 128, "learning_rate": 0.003,
+                    "table_learning_rate": 0.1}],
+    }
+    result, told = train(tree, tmp_path / "run")
+    losses = [metrics["loss"] for _, metrics in told.metrics]
+    assert losses[-1] < losses[0] - 1
+    encoder = SentenceEncoder.load(result.model)
+    age, other = "How old are you?", "Where do you live?"
+    same, different = encoder.similarity([age], ["What is your age?", other])[0]
+    assert same > different + 0.2
+
+
+@pytest.mark.parametrize(("weights", "found"), [("last", 20), ("best", 10), ("average", None)])
+def test_what_is_exported_is_named_in_the_config(train, tmp_path, weights, found):
+    scores = iter([0.9, 0.1])
+    snapshots = {}
+
+    def evaluate(encoder):
+        step = 10 if not snapshots else 20
+        snapshots[step] = encoder.encode(TEXTS)
+        return {"score": next(scores)}
+
+    tree = {**DAN, "text": {"min_count": 2}, "export": {"weights": weights, "dtype": "float32"}}
+    result, _ = train(tree, tmp_path / "run", evaluate=evaluate)
+    model = SentenceEncoder.load(result.model)
+    distances = {step: np.abs(model.encode(TEXTS[:2]) - kept[:2]).max() for step, kept in snapshots.items()}
+    if found is not None:
+        assert distances[found] < 1e-5 < min(v for k, v in distances.items() if k != found)
+    else:
+        assert min(distances.values()) > 1e-5
+
+
+def test_a_loss_that_is_not_finite_stops_before_the_step(train, tmp_path):
+    first, _ = train(DAN, tmp_path / "run", stop_at=10)
+    place = checkpoint.latest(tmp_path / "run")
+    config = load_config(tmp_path / "run/config.toml")
+    saved = checkpoint.load(place, config)
+    saved.weights["head.layers.0.weight"][0, 0] = float("nan")
+    checkpoint.save(tmp_path / "run", config, saved)
+    with pytest.raises(TrainingError, match="the loss of batch 11 is nan"):
+        train(DAN, tmp_path / "run", resume=True)
+
+
+def test_interrupting_saves_and_can_go_on(train, tmp_path):
+    def interrupt(_encoder):
+        os.kill(os.getpid(), signal.SIGINT)
+        return {"score": 0.0}
+
+    stopped, _ = train(DAN, tmp_path / "run", evaluate=interrupt)
+    assert (stopped.done, stopped.steps) == (False, 10)
+    whole, _ = train(DAN, tmp_path / "whole")
+    resumed, _ = train(DAN, tmp_path / "run", resume=True)
+    assert files(resumed.model) == files(whole.model)
+
+
+def test_a_limit_of_time_exports_what_there_is(train, tmp_path):
+    result, _ = train(DAN, tmp_path / "run", seconds=1e-6)
+    assert (result.done, result.steps) == (False, 1)
+    assert SentenceEncoder.load(result.model).dim == 12
+
+
+def test_checkpoints_are_kept_in_small_number(train, tmp_path):
+    tree = {**DAN, "training": {**DAN["training"], "checkpoint_every": 4, "keep_checkpoints": 2}}
+    train(tree, tmp_path / "run")
+    found = sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir())
+    assert found == ["step-16", "step-20"]
+
+
+def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, small_pairs):
+    train(DAN, tmp_path / "run", stop_at=5)
+    run = tmp_path / "run"
+    config = load_config(run / "config.toml", ["encoder.activation=relu"])
+    with pytest.raises(TrainingError, match="another config"):
+        checkpoint.load(run / "checkpoints/step-5", config)
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "pairs_sha256": "0"}))
+    with pytest.raises(TrainingError, match="is not the data"):
+        train(DAN, run, resume=True)
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    (run / "checkpoints/step-5/weights.safetensors").write_bytes(b"cut")
+    with pytest.raises(TrainingError, match=r"step-5 is damaged"):
+        train(DAN, run, resume=True)
+
+
+def test_a_batch_larger_than_the_data_is_refused(train, tmp_path):
+    tree = {**DAN, "phases": [{"steps": 1, "batch_size": 5_000}], "training": {}}
+    with pytest.raises(TrainingError, match="lower batch_size"):
+        train(tree, tmp_path / "run")
