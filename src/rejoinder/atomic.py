@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from rejoinder.errors import InputError
 
@@ -46,19 +47,29 @@ def refuse_occupied(place: Path, *, overwrite: bool = False) -> None:
         )
 
 
-def write_bytes(place: Path, content: bytes) -> None:
-    """Write `content` to `place` so that a reader sees the old file or the new one, whole."""
+@contextmanager
+def new_file(place: Path) -> Iterator[IO[bytes]]:
+    """A temporary file beside `place`, renamed to `place` when the block ends without an error.
+
+    A reader sees the old file or the new one, whole; a block that fails leaves the old one.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
         Path(name).replace(place)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def write_bytes(place: Path, content: bytes) -> None:
+    """Write `content` to `place`, whole or not at all."""
+    with new_file(place) as file:
+        file.write(content)
 
 
 def write_text(place: Path, content: str) -> None:

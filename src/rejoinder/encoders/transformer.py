@@ -122,15 +122,17 @@ class TransformerEncoder(nn.Module):
             )
         return PaddedBatch(len(batch), tuple(groups))
 
-    def forward(self, batch: PaddedBatch) -> Tensor:
-        """(N, D) float32, unit rows; zero rows for sentences without ids."""
+    def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
+        """(N, D) float32, unit rows unless not wanted; zero rows for sentences without ids."""
         device = self.projection.weight.device
         if not batch.groups:
             return torch.zeros(batch.count, self.dim, device=device)
         vectors = torch.cat([self._encode(group) for group in batch.groups])  # (filled, D)
         order = torch.cat([group.sentences for group in batch.groups])
         out = torch.zeros(batch.count, self.dim, dtype=torch.float32, device=device)
-        return out.index_copy(0, order, unit_rows(vectors, torch.ones_like(order)))
+        if normalize:
+            vectors = unit_rows(vectors, torch.ones_like(order))
+        return out.index_copy(0, order, vectors)
 
     def _encode(self, group: PaddedGroup) -> Tensor:
         """(G, D), not yet of unit length."""

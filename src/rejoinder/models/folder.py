@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from rejoinder.atomic import new_folder, write_text
 from rejoinder.errors import ModelError
 from rejoinder.models.card import model_card
-from rejoinder.models.layout import expected_shapes
+from rejoinder.models.layout import embedding_width, expected_shapes
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 
@@ -41,13 +41,24 @@ class ModelContents:
     tensors: Tensors
     sha256: str = ""
     """Of the weights file; empty before it is written."""
+    adaptation: Mapping[str, Any] | None = None
+    """What adapted the model to other data after training, if anything did."""
 
     @property
     def dim(self) -> int:
         """Width of the embeddings."""
-        if self.encoder["kind"] == "dan":
-            return int((self.encoder["layers"] or [self.encoder["width"]])[-1])
-        return int(self.encoder["dim"])
+        return embedding_width(self.encoder)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
+        return {
+            "name": self.name,
+            "kind": self.encoder["kind"],
+            "dim": self.dim,
+            "sha256": self.sha256,
+            "training": dict(self.training),
+            "adaptation": None if self.adaptation is None else dict(self.adaptation),
+        }
 
 
 def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -> None:
@@ -65,7 +76,7 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "encoder": dict(model.encoder),
         "head": dict(model.head),
         "training": dict(model.training),
-        "adaptation": None,
+        "adaptation": None if model.adaptation is None else dict(model.adaptation),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     _check_tensors(tensors, config, str(place))
@@ -88,10 +99,10 @@ def read_model(place: Path) -> ModelContents:
     """
     config = _read_config(place)
     for name, facts in config["files"].items():
-        _check_file(place / name, facts)
+        _check_file(place, name, facts)
     try:
         tensors: Tensors = load_file(place / WEIGHTS)
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError) as error:  # a type that NumPy lacks
         raise ModelError(f"{place / WEIGHTS} can't be read: {error}.") from None
     _check_tensors(tensors, config, str(place / WEIGHTS))
     return ModelContents(
@@ -102,6 +113,7 @@ def read_model(place: Path) -> ModelContents:
         training=config.get("training") or {},
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
+        adaptation=config.get("adaptation"),
     )
 
 
@@ -124,12 +136,18 @@ def _read_config(place: Path) -> dict[str, Any]:
     for key in ("text", "encoder", "head", "files"):
         if not isinstance(config.get(key), dict):
             raise ModelError(f"{path} has no table {key!r}; the folder is damaged.")
+    for key in ("training", "adaptation"):
+        if not isinstance(config.get(key), dict | None):
+            raise ModelError(f"{path}: {key} is no table; the folder is damaged.")
     if WEIGHTS not in config["files"]:
         raise ModelError(f"{path} lists no {WEIGHTS}; the folder is damaged.")
     return config  # type: ignore[no-any-return]
 
 
-def _check_file(path: Path, facts: Mapping[str, Any]) -> None:
+def _check_file(place: Path, name: str, facts: object) -> None:
+    path = place / name
+    if Path(name).name != name or not isinstance(facts, dict):
+        raise ModelError(f"{place / 'config.json'} lists {name!r} wrongly; the folder is damaged.")
     if not path.is_file():
         raise ModelError(f"{path} is missing; copy the whole folder.")
     size = path.stat().st_size
@@ -143,7 +161,7 @@ def _check_file(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> None:
-    shapes = expected_shapes(config)
+    shapes = expected_shapes(config, where)
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
         raise ModelError(
@@ -162,9 +180,17 @@ def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> N
             raise ModelError(f"{where}: {name} is of type {tensors[name].dtype}.")
         if wanted is np.floating and not np.isfinite(tensors[name]).all():
             raise ModelError(f"{where}: {name} holds values that are not finite.")
-    rows = tensors.get("bigram_rows")
-    if rows is not None and (rows.min() < -1 or rows.max() >= len(tensors["embedding"])):
-        raise ModelError(f"{where}: bigram_rows names rows beyond the embedding.")
+    if "bigram_rows" in tensors:
+        _check_bigrams(tensors, config["text"]["words"], where)
+
+
+def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:
+    """Each word and each trained bucket has a row: the sparse product does not look itself."""
+    rows, table = tensors["bigram_rows"], tensors["embedding"]
+    if len(table) < words:
+        raise ModelError(f"{where}: embedding has {len(table)} rows for {words} words.")
+    if rows.min() < -1 or rows.max() >= len(table):
+        raise ModelError(f"{where}: bigram_rows names rows beyond the {len(table)} of embedding.")
 
 
 def _sha256(path: Path) -> str:

@@ -9,37 +9,97 @@ from rejoinder.errors import ModelError
 Shapes = dict[str, tuple[int, ...]]
 
 
-def expected_shapes(config: Mapping[str, Any]) -> Shapes:
+def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
     """Names and shapes of the tensors of a model; -1 where the config does not fix a size.
 
+    Args:
+        config: the tables `text`, `encoder` and `head` of `config.json`.
+        where: what messages call the model.
+
     Raises:
-        ModelError: the config lacks a size, or names a kind that is unknown.
+        ModelError: the config lacks a size, gives one that is none, or names an unknown kind.
     """
-    try:
-        encoder, head = config["encoder"], config["head"]
-        kind = encoder["kind"]
-        if kind == "dan":
-            shapes = _dan(encoder, config["text"])
-            dim = encoder["layers"][-1] if encoder["layers"] else encoder["width"]
-        elif kind == "transformer":
-            shapes = _transformer(encoder, config["text"])
-            dim = encoder["dim"]
-        else:
-            raise ModelError(f"encoder kind {kind!r} is unknown; known: 'dan', 'transformer'.")
-        shapes |= _layers("head", dim, head["layers"])
-    except (KeyError, TypeError, IndexError) as error:
-        raise ModelError(f"config.json lacks a size that the model needs: {error!r}.") from None
-    return shapes | {"scale": ()}
+    encoder = _Table(config, "encoder", where)
+    kind = encoder.values.get("kind")
+    if kind == "dan":
+        shapes = _dan(encoder, _Table(config, "text", where))
+    elif kind == "transformer":
+        shapes = _transformer(encoder, _Table(config, "text", where))
+    else:
+        raise ModelError(f"{where}: encoder.kind {kind!r} is unknown; known: 'dan', 'transformer'.")
+    dim = embedding_width(encoder.values)
+    head = _Table(config, "head", where)
+    layers = head.sizes("layers")
+    head.word("activation")
+    head.flag("residual")
+    if layers and layers[-1] != dim:
+        raise ModelError(
+            f"{where}: head.layers {layers} end in {layers[-1]} units; embeddings have {dim}."
+        )
+    return shapes | _layers("head", dim, layers) | {"scale": ()}
 
 
-def _dan(encoder: Mapping[str, Any], text: Mapping[str, Any]) -> Shapes:
-    width, layers = encoder["width"], encoder["layers"]
-    buckets = text["bigram_buckets"]
-    shapes: Shapes = {"embedding": (-1 if buckets else text["words"], width)}
+def embedding_width(encoder: Mapping[str, Any]) -> int:
+    """Width of the embeddings, from a checked table `encoder`.
+
+    >>> embedding_width({"kind": "dan", "width": 300, "layers": [300, 500]})
+    500
+    """
+    if encoder["kind"] == "dan":
+        return int((encoder["layers"] or [encoder["width"]])[-1])
+    return int(encoder["dim"])
+
+
+class _Table:
+    """A table of `config.json`, whose values are checked as they are taken."""
+
+    def __init__(self, config: Mapping[str, Any], name: str, where: str) -> None:
+        self.values: Mapping[str, Any] = config[name]
+        self.name, self.where = name, where
+
+    def size(self, key: str, least: int = 1) -> int:
+        value = self.values.get(key)
+        if not _is_size(value, least):
+            raise self._fault(key, f"a number of at least {least}")
+        return int(value)  # type: ignore[arg-type]
+
+    def sizes(self, key: str) -> list[int]:
+        value = self.values.get(key)
+        if not isinstance(value, list | tuple) or not all(_is_size(item, 1) for item in value):
+            raise self._fault(key, "a list of numbers of at least 1")
+        return list(value)
+
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key)
+        if not isinstance(value, bool):
+            raise self._fault(key, "true or false")
+        return value
+
+    def word(self, key: str) -> str:
+        value = self.values.get(key)
+        if not isinstance(value, str):
+            raise self._fault(key, "a word")
+        return value
+
+    def _fault(self, key: str, needed: str) -> ModelError:
+        found = f"is {self.values[key]!r}" if key in self.values else "is missing"
+        return ModelError(f"{self.where}: {self.name}.{key} {found}; {needed} is needed.")
+
+
+def _is_size(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _dan(encoder: _Table, text: _Table) -> Shapes:
+    width, layers = encoder.size("width"), encoder.sizes("layers")
+    encoder.word("activation")
+    encoder.word("combiner")
+    words, buckets = text.size("words"), text.size("bigram_buckets", 0)
+    shapes: Shapes = {"embedding": (-1 if buckets else words, width)}
     if buckets:
         shapes["bigram_rows"] = (buckets,)
     shapes |= _layers("dan", width, layers)
-    if encoder["residual"] and layers and layers[-1] != width:
+    if encoder.flag("residual") and layers and layers[-1] != width:
         shapes["skip.weight"] = (layers[-1], width)
     return shapes
 
@@ -52,10 +112,11 @@ def _layers(name: str, width: int, layers: list[int]) -> Shapes:
     return shapes
 
 
-def _transformer(encoder: Mapping[str, Any], text: Mapping[str, Any]) -> Shapes:
-    hidden, wide, dim = encoder["hidden"], encoder["filter"], encoder["dim"]
-    shapes: Shapes = {"embedding.weight": (text["subwords"], hidden)}
-    for block in range(encoder["layers"]):
+def _transformer(encoder: _Table, text: _Table) -> Shapes:
+    hidden, wide, dim = (encoder.size(key) for key in ("hidden", "filter", "dim"))
+    encoder.size("heads")
+    shapes: Shapes = {"embedding.weight": (text.size("subwords"), hidden)}
+    for block in range(encoder.size("layers")):
         linear = {
             "query_key_value": (3 * hidden, hidden),
             "out": (hidden, hidden),

@@ -1,6 +1,5 @@
 """`SentenceEncoder`: a model folder as something that encodes, compares, ranks and searches."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -12,14 +11,11 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.protocols import Embeddings
+from rejoinder.runtime.batches import BATCH_SIZE, prepared
+from rejoinder.runtime.inputs import Sentences, as_texts, as_unit_rows, first_places, is_matrix
 from rejoinder.runtime.layers import Layers, unit_rows
-from rejoinder.runtime.search import nearest_rows
-from rejoinder.text.normalize import as_series
+from rejoinder.runtime.search import dots, nearest_rows
 from rejoinder.text.ragged import Ragged
-
-BATCH_SIZE = 4_096
-
-Sentences = str | Sequence[str] | Iterable[str] | pl.Series | NDArray[np.str_]
 
 
 @dataclass(frozen=True)
@@ -30,21 +26,23 @@ class Ranked:
     """Its place in what was given."""
     score: float
     text: str
+    """Empty where embeddings were searched, which have no text."""
 
 
 class Runtime(Protocol):
-    """The extension point for engines: ids to unit vectors."""
+    """The extension point for engines: ids to vectors."""
 
     def __call__(self, batch: Ragged) -> Embeddings:
-        """(N, D) float32, unit rows; zero rows for sentences without a known feature."""
+        """(N, D) float32, not yet of length 1; zero rows where nothing is known."""
         ...
 
 
 class SentenceEncoder:
     """Sentences to vectors of length 1.
 
-    A sentence without any known word has the zero vector: its similarity with anything is 0.
-    Neither the order nor the batch size changes a result (DAN: 1e-6, Transformer: 1e-5).
+    A sentence without any known word has the zero vector: its similarity with anything is 0
+    (`count_unknown` says how many there are). Neither the order nor the batch size changes a
+    result (DAN: 1e-6, Transformer: 1e-5).
     """
 
     def __init__(self, model: ModelContents) -> None:
@@ -64,6 +62,7 @@ class SentenceEncoder:
 
         Raises:
             ModelError: the folder is not a model, or damaged.
+            MissingExtraError: the encoder needs a package that is not installed.
         """
         return cls(read_model(Path(path)))
 
@@ -76,15 +75,9 @@ class SentenceEncoder:
         kind = self.model.encoder["kind"]
         return f"SentenceEncoder({self.model.name!r}, {kind}, {self.dim} dimensions)"
 
-    def describe(self) -> Mapping[str, Any]:
-        """Plain JSON values: name, kind, dim, SHA-256 of the weights, training."""
-        return {
-            "name": self.model.name,
-            "kind": self.model.encoder["kind"],
-            "dim": self.dim,
-            "sha256": self.model.sha256,
-            "training": dict(self.model.training),
-        }
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
+        return self.model.describe()
 
     def encode(
         self,
@@ -97,19 +90,22 @@ class SentenceEncoder:
         """Embeddings u of sentences.
 
         Args:
-            sentences: one string, or many.
-            batch_size: sentences at a time; a matter of memory, not of results.
+            sentences: one string, or many: a list, any iterable, a Polars column, an array.
+            batch_size: sentences at a time; a matter of memory and speed, not of results.
             show_progress_bar: draw a bar on stderr.
-            normalize: unit rows, which the models are trained with; there is no other form, and
-                false is refused rather than ignored.
+            normalize: unit rows, as the models are trained; without, rows as the last layer
+                gives them.
 
         Returns:
-            (N, D) float32, unit rows, in the order given; of a single string (D,).
+            (N, D) float32, in the order given; of a single string (D,).
 
         Raises:
             InputError: something is not a string, named by its index, or `batch_size` is below 1.
+            ModelError: the weights are so large that an embedding is not finite.
         """
-        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=False)
+        texts, single = as_texts(sentences)
+        out = self._encode(texts, batch_size, show_progress_bar, normalize, response=False)
+        return out[0] if single else out
 
     def encode_response(
         self,
@@ -123,13 +119,14 @@ class SentenceEncoder:
 
         Arguments, result and errors are those of `encode`.
         """
-        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=True)
+        texts, single = as_texts(sentences)
+        out = self._encode(texts, batch_size, show_progress_bar, normalize, response=True)
+        return out[0] if single else out
 
     def count_unknown(self, sentences: Sentences) -> int:
         """How many sentences hold nothing that the model knows: their embedding is zero."""
-        texts, _ = _texts(sentences)
-        lengths = self.model.features(texts).lengths
-        return int((lengths == 0).sum())
+        batches = prepared(as_texts(sentences)[0], self.model.features, BATCH_SIZE, show=False)
+        return sum(int((batch.lengths == 0).sum()) for _, batch in batches)
 
     def similarity(
         self,
@@ -140,80 +137,96 @@ class SentenceEncoder:
         """(len(a), len(b)) float32, how alike each of `a` is to each of `b`.
 
         Args:
-            a: sentences, or what `encode` returned for them.
+            a: sentences, or embeddings as `encode` returns them, of any length.
             b: likewise.
             measure: `cosine`, from -1 to 1, or `angular`, -arccos of it, from -pi to 0
                 (Yang et al. 2018, eq. 1).
 
         Raises:
-            InputError: an unknown measure.
+            InputError: an unknown measure, or embeddings of another width or not finite.
         """
         if measure not in ("cosine", "angular"):
             raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
-        cosine = np.clip(self._vectors(a) @ self._vectors(b).T, -1.0, 1.0).astype(np.float32)
-        return cosine if measure == "cosine" else np.negative(np.arccos(cosine))
+        cosine: Embeddings = np.clip(self._vectors(a) @ self._vectors(b).T, -1.0, 1.0)
+        if measure == "cosine":
+            return cosine
+        return np.subtract(0.0, np.arccos(cosine), dtype=np.float32)  # not -0.0
 
-    def rank(self, input: str, responses: Sequence[str]) -> list[Ranked]:  # noqa: A002
-        """The responses by how well they answer `input` (u·v'), best first; ties by their place."""
-        scores = self.encode_response(responses) @ self.encode(input)
+    def rank(self, input: str, responses: Sentences) -> list[Ranked]:  # noqa: A002
+        """The responses by how well they answer `input` (u·v'), best first; ties by their place.
+
+        Raises:
+            InputError: `input` is not one string, or a response is none.
+        """
+        if not isinstance(input, str):
+            raise InputError(f"input must be one string; got a {type(input).__name__}.")
+        texts, _ = as_texts(responses)
+        vectors = self._encode(texts, BATCH_SIZE, False, True, response=True)[first_places(texts)]
+        scores = dots(vectors, self.encode(input))
         order = np.argsort(-scores, kind="stable")
-        return [Ranked(int(row), float(scores[row]), responses[row]) for row in order]
+        return [Ranked(int(row), float(scores[row]), texts[int(row)]) for row in order]
 
     def search(
-        self, queries: Sentences, corpus: Sentences | Embeddings, top_k: int = 10
+        self, queries: Sentences | Embeddings, corpus: Sentences | Embeddings, top_k: int = 10
     ) -> list[list[Ranked]]:
-        """For each query the `top_k` most alike of `corpus`, best first; exact.
+        """For each query the `top_k` most alike of `corpus` by cosine, best first; exact.
+
+        Memory stays bounded by the embeddings of the corpus; ties go by the place in it.
 
         Args:
-            queries: one string, or many.
-            corpus: sentences, or what `encode` returned for them; then `text` is empty.
+            queries: sentences, or embeddings; of a single string, a list of one list.
+            corpus: sentences, or embeddings as `encode` returns them; then `text` is empty.
             top_k: how many.
 
         Raises:
-            InputError: `top_k` is below 1, or embeddings of another width.
+            InputError: `top_k` is below 1, or embeddings of another width or not finite.
         """
-        texts = None if _is_matrix(corpus) else _texts(corpus)[0]
+        texts = None if is_matrix(corpus) else as_texts(corpus)[0]
         matrix = self._vectors(corpus if texts is None else texts)
+        if texts is not None:  # the same text, elsewhere in a batch, may differ in its last bit
+            _share(matrix, first_places(texts))
         rows, scores = nearest_rows(self._vectors(queries), matrix, top_k)
         return [
             [
-                Ranked(int(row), float(score), "" if texts is None else texts[int(row)])
+                Ranked(row, score, "" if texts is None else texts[row])
                 for row, score in zip(found, values, strict=True)
             ]
-            for found, values in zip(rows, scores, strict=True)
+            for found, values in zip(rows.tolist(), scores.tolist(), strict=True)
         ]
 
     def _vectors(self, given: Sentences | Embeddings) -> Embeddings:
-        if _is_matrix(given):
-            matrix = np.atleast_2d(np.asarray(given, np.float32))
-            if matrix.shape[1] != self.dim:
-                raise InputError(f"embeddings have {matrix.shape[1]} columns; {self.dim} needed.")
-            return matrix
-        return np.atleast_2d(self.encode(given))
+        """(N, D) float32, unit or zero rows."""
+        if is_matrix(given):
+            return as_unit_rows(given, self.dim)
+        return self._encode(as_texts(given)[0], BATCH_SIZE, False, True, response=False)
 
     def _encode(
-        self,
-        sentences: Sentences,
-        batch_size: int,
-        show_progress_bar: bool,
-        normalize: bool,
-        *,
-        response: bool,
+        self, texts: pl.Series, batch_size: int, show: bool, normalize: bool, *, response: bool
     ) -> Embeddings:
         if batch_size < 1:
             raise InputError(f"batch_size must be 1 or more; got {batch_size}.")
-        if not normalize:
-            raise InputError("normalize=False: the models have unit rows only; leave it out.")
-        texts, single = _texts(sentences)
         out = np.empty((len(texts), self.dim), np.float32)
-        for start in _steps(len(texts), batch_size, show_progress_bar):
-            part = texts.slice(start, batch_size)
-            embeddings = self._runtime(self.model.features(part))
-            if response:
-                present = np.asarray(embeddings.any(axis=1))
-                embeddings = unit_rows(np.array(self._head(embeddings)), present)
-            out[start : start + len(part)] = embeddings
-        return out[0] if single else out
+        for start, batch in prepared(texts, self.model.features, batch_size, show=show):
+            present = batch.lengths > 0
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+                rows = self._runtime(batch)
+                if response:
+                    rows = self._head(unit_rows(rows, present)) * present[:, None]
+                rows = unit_rows(rows, present) if normalize else _finite(rows)
+            out[start : start + len(batch)] = rows
+        return out
+
+
+def _finite(rows: Embeddings) -> Embeddings:
+    if not np.isfinite(rows).all():
+        raise ModelError("the weights give embeddings that are not finite; they are too large.")
+    return rows
+
+
+def _share(matrix: Embeddings, first: NDArray[np.int64]) -> None:
+    """Give rows of equal texts the embedding of the first of them, in place."""
+    again = np.flatnonzero(first != np.arange(len(first)))
+    matrix[again] = matrix[first[again]]
 
 
 def _runtime(model: ModelContents) -> Runtime:
@@ -227,26 +240,3 @@ def _runtime(model: ModelContents) -> Runtime:
 
         return TransformerRuntime(model)
     raise ModelError(f"encoder kind {kind!r} is unknown; known: 'dan', 'transformer'.")
-
-
-def _texts(sentences: Sentences) -> tuple[pl.Series, bool]:
-    """Sentences as a column, and whether a single one was given."""
-    if isinstance(sentences, str):
-        return as_series([sentences]), True
-    if isinstance(sentences, np.ndarray):
-        return as_series(sentences.tolist()), False
-    return as_series(sentences), False
-
-
-def _is_matrix(given: object) -> bool:
-    return isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.floating)
-
-
-def _steps(count: int, size: int, show: bool) -> Iterable[int]:
-    steps = range(0, count, size)
-    if not show:
-        return steps
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(steps, "encoding", console=Console(stderr=True))

@@ -52,11 +52,16 @@ class Layers:
 
 
 def unit_rows(x: Array, present: NDArray[np.bool_]) -> Array:
-    """(N, D) rows of length 1, in place; those where `present` (N,) is false are zero."""
+    """(N, D) rows of length 1; those where `present` (N,) is false are zero.
+
+    Raises:
+        ModelError: a row is not finite, which finite but huge weights can lead to.
+    """
     lengths = np.sqrt(np.einsum("nd,nd->n", x, x))
-    np.divide(x, np.maximum(lengths, 1e-12)[:, None], out=x)
-    x[~present] = 0.0
-    return x
+    if not np.isfinite(lengths).all():
+        raise ModelError("the weights give embeddings that are not finite; they are too large.")
+    factors: Array = present.astype(np.float32) / np.maximum(lengths, np.float32(1e-12))
+    return np.multiply(x, factors[:, None], dtype=np.float32)
 
 
 def _float(tensor: NDArray[Any]) -> Array:

@@ -16,7 +16,7 @@ _PREFIX = "transformer."
 
 
 class TransformerRuntime:
-    """Ids to unit vectors, on the CPU, in float32."""
+    """Ids to vectors, on the CPU, in float32."""
 
     def __init__(self, model: ModelContents) -> None:
         """The encoder of a model of kind `transformer`.
@@ -27,11 +27,12 @@ class TransformerRuntime:
         self.encoder = _build(model)
 
     def __call__(self, batch: Ragged) -> Array:
-        """(N, D) float32, unit rows; zero rows for empty sentences."""
+        """(N, D) float32, not yet of length 1; zero rows for empty sentences."""
         import torch
 
         with torch.inference_mode():
-            embeddings: Array = self.encoder(self.encoder.prepare(batch)).numpy()
+            batched = self.encoder.prepare(batch)  # sorted by length, in groups
+            embeddings: Array = self.encoder(batched, normalize=False).numpy()
         return embeddings
 
 

@@ -1,0 +1,258 @@
+"""The model folder: what is written is read back, and each kind of damage is told apart."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import read_model, write_model
+from tiny_models import WORDS, dan_model, transformer_model
+
+TEXTS = ["How old are you?", "", "my cat is twenty"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    place = tmp_path_factory.mktemp("models") / "model"
+    write_model(place, dan_model())
+    return place
+
+
+@pytest.fixture
+def model(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "model")
+
+
+def edit_config(model, change):
+    path = model / "config.json"
+    config = json.loads(path.read_text("utf-8"))
+    change(config)
+    path.write_text(json.dumps(config), "utf-8")
+
+
+def edit_tensors(model, change):
+    """Change the weights and, as somebody who exports them by hand would, their hash."""
+    path = model / "weights.safetensors"
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path)
+    sign(model, "weights.safetensors")
+
+
+def sign(model, name):
+    content = (model / name).read_bytes()
+    facts = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    edit_config(model, lambda config: config["files"].update({name: facts}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"buckets": 0},
+        {"layers": (), "head": (4, 6)},
+        {"head": ()},
+        {"layers": (6,), "head": (6,)},
+        {"residual": False, "dtype": np.float16},
+    ],
+)
+def test_what_is_written_is_read_back(tmp_path, options):
+    model = dan_model(**options)
+    write_model(tmp_path / "model", model)
+    again = read_model(tmp_path / "model")
+    assert (again.name, again.dim, again.sha256 != "") == (model.name, model.dim, True)
+    assert again.encoder == model.encoder
+    assert again.head == model.head
+    assert again.training == model.training
+    assert again.tensors.keys() == model.tensors.keys()
+    for name, tensor in model.tensors.items():
+        assert again.tensors[name].dtype == tensor.dtype
+        np.testing.assert_array_equal(again.tensors[name], tensor)
+    assert again.features(TEXTS).ids.tolist() == model.features(TEXTS).ids.tolist()
+
+
+def test_a_transformer_is_read_back(tmp_path):
+    model = transformer_model()
+    write_model(tmp_path / "model", model)
+    again = read_model(tmp_path / "model")
+    assert again.tensors.keys() == model.tensors.keys()
+    assert again.features(TEXTS).ids.tolist() == model.features(TEXTS).ids.tolist()
+
+
+def test_a_folder_holds_no_pickle_and_says_what_it_is(written):
+    names = {path.name for path in written.iterdir()}
+    assert names == {"config.json", "weights.safetensors", "vocabulary.txt", "MODEL_CARD.md"}
+    config = json.loads((written / "config.json").read_text("utf-8"))
+    assert config["format_version"] == 1
+    assert set(config["files"]) == {"weights.safetensors", "vocabulary.txt"}
+    assert config["adaptation"] is None
+    card = (written / "MODEL_CARD.md").read_text("utf-8")
+    assert "# tiny" in card
+    assert "1,234" in card
+
+
+def test_the_same_model_gives_the_same_bytes(written, tmp_path):
+    write_model(tmp_path / "again", dan_model())
+    for path in written.iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+
+
+def test_an_adaptation_is_kept(tmp_path):
+    from dataclasses import replace
+
+    write_model(tmp_path / "model", replace(dan_model(), adaptation={"kind": "linear"}))
+    assert read_model(tmp_path / "model").describe()["adaptation"] == {"kind": "linear"}
+
+
+def test_an_occupied_place_is_refused_and_left_alone(model):
+    before = (model / "weights.safetensors").read_bytes()
+    with pytest.raises(InputError, match="--overwrite"):
+        write_model(model, dan_model(seed=1))
+    assert (model / "weights.safetensors").read_bytes() == before
+    write_model(model, dan_model(seed=1), overwrite=True)
+    assert (model / "weights.safetensors").read_bytes() != before
+
+
+def test_nothing_is_written_of_a_model_with_nan(tmp_path):
+    model = dan_model()
+    model.tensors["dan.0.bias"][2] = np.nan
+    with pytest.raises(ModelError, match=r"dan\.0\.bias holds values that are not finite"):
+        write_model(tmp_path / "model", model)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_model_folder(tmp_path):
+    with pytest.raises(ModelError, match=r"holds no config\.json"):
+        read_model(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "vocabulary.txt"])
+def test_a_missing_file(model, name):
+    (model / name).unlink()
+    with pytest.raises(ModelError, match=f"{name} is missing"):
+        read_model(model)
+
+
+def test_truncated_weights(model):
+    path = model / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(ModelError, match="it is cut or changed"):
+        read_model(model)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "vocabulary.txt"])
+def test_a_flipped_byte(model, name):
+    content = bytearray((model / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (model / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"{name} is not the file that was written"):
+        read_model(model)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "can't be read"),
+        ("[]", "format version None"),
+        ('{"format_version": 1}', "no table 'text'"),
+    ],
+)
+def test_a_damaged_config(model, content, said):
+    (model / "config.json").write_text(content)
+    with pytest.raises(ModelError, match=said):
+        read_model(model)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("format_version",), 2, "format version 2; this version reads 1"),
+        (("text", "rules"), 99, "text rules 99"),
+        (("text", "kind"), "letters", "text of kind 'letters'"),
+        (("text", "words"), None, r"text\.words is None; a number of at least 1"),
+        (("text", "words"), 12, f"lists {len(WORDS)} words where its config says 12"),
+        (("encoder", "kind"), "lstm", "encoder.kind 'lstm' is unknown"),
+        (("encoder", "width"), 9, r"embedding has shape \(\d+, 6\); the config says"),
+        (("encoder", "width"), "6", r"encoder\.width is '6'"),
+        (("encoder", "layers"), [7, 0], r"encoder\.layers is \[7, 0\]"),
+        (("encoder", "residual"), "no", r"encoder\.residual is 'no'; true or false"),
+        (("encoder", "layers"), [5], r"\['dan.1.bias', 'dan.1.weight'\] are not known"),
+        (("head", "layers"), [4, 6], "embeddings have 5"),
+        (("training",), "none", "training is no table"),
+        (("files", "weights.safetensors"), 3, "wrongly"),
+        (("files", "../escape"), {"bytes": 0}, "wrongly"),
+    ],
+)
+def test_a_config_that_does_not_fit(model, path, value, said):
+    def change(config):
+        *tables, last = path
+        for name in tables:
+            config = config[name]
+        config[last] = value
+
+    edit_config(model, change)
+    with pytest.raises(ModelError, match=said):
+        read_model(model)
+
+
+@pytest.mark.parametrize("table", ["encoder", "head", "text"])
+def test_a_config_that_lacks_a_key(model, table):
+    keys = list(json.loads((model / "config.json").read_text("utf-8"))[table])
+    for key in keys:
+        if (table, key) in {("head", "kind"), ("text", "unicode")}:
+            continue  # told to people, not read
+        kept = (model / "config.json").read_text("utf-8")
+        edit_config(model, lambda config, key=key: config[table].pop(key))
+        with pytest.raises(ModelError):
+            read_model(model)
+        (model / "config.json").write_text(kept, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda t: t.update({"dan.0.weight": t["dan.0.weight"].T.copy()}),
+            "dan.0.weight has shape",
+        ),
+        (lambda t: t.pop("scale"), r"\['scale'\] are missing"),
+        (lambda t: t.update(extra=np.zeros(1, np.float32)), r"\['extra'\] are not known"),
+        (lambda t: t["embedding"].__setitem__((3, 2), np.nan), "embedding holds values that are"),
+        (lambda t: t["head.0.weight"].__setitem__((0, 0), np.inf), "head.0.weight holds values"),
+        (lambda t: t["bigram_rows"].__setitem__(1, 10_000), "names rows beyond"),
+        (lambda t: t["bigram_rows"].__setitem__(1, -2), "names rows beyond"),
+        (
+            lambda t: t.update(embedding=t["embedding"][:20].copy()),
+            f"has 20 rows for {len(WORDS)} words",
+        ),
+        (lambda t: t.update(embedding=t["embedding"].astype(np.int32)), "of type int32"),
+        (lambda t: t.update(bigram_rows=t["bigram_rows"].astype(np.float32)), "of type float32"),
+    ],
+)
+def test_weights_that_do_not_fit(model, change, said):
+    edit_tensors(model, change)
+    with pytest.raises(ModelError, match=said):
+        read_model(model)
+
+
+def test_a_vocabulary_of_another_length(tmp_path):
+    write_model(tmp_path / "model", dan_model(buckets=0))
+    path = tmp_path / "model" / "vocabulary.txt"
+    path.write_text(path.read_text("utf-8") + "more\n", "utf-8")
+    sign(tmp_path / "model", "vocabulary.txt")
+    with pytest.raises(ModelError, match=f"lists {len(WORDS) + 1} words"):
+        read_model(tmp_path / "model")
+    edit_config(tmp_path / "model", lambda config: config["text"].update(words=len(WORDS) + 1))
+    with pytest.raises(ModelError, match=rf"embedding has shape \({len(WORDS)}, 6\)"):
+        read_model(tmp_path / "model")
+
+
+def test_weights_that_are_something_else(model):
+    (model / "weights.safetensors").write_bytes(b"not tensors")
+    sign(model, "weights.safetensors")
+    with pytest.raises(ModelError, match="can't be read"):
+        read_model(model)

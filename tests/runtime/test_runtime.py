@@ -1,0 +1,272 @@
+"""The DAN against plain loops; what holds for equal texts, ties, odd input and huge weights."""
+
+import math
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder.errors import InputError, ModelError
+from rejoinder.protocols import Describes, EncodesResponses
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.search import nearest_rows
+from tiny_models import WORDS, dan_model, transformer_model
+
+AWKWARD = [
+    "",
+    " \t\n",
+    "hello " * 16_667,
+    "😀👩‍👩‍👧😀",
+    "مرحبا שלום",
+    "\ud83d hello \udc00",
+    "hello\x00you\x00",
+    "ﬁ İ ẞ très",
+    "unheardof words",
+]
+texts = st.one_of(
+    st.sampled_from(AWKWARD),
+    st.lists(st.sampled_from([*WORDS, "zebra"]), max_size=9).map(" ".join),
+    st.text(st.characters(), max_size=30),
+)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return SentenceEncoder(dan_model())
+
+
+def slow_dan(model, text):
+    """One sentence, word by word, in Python's own floats."""
+    rows = [int(row) for row in model.features([text])[0]]
+    if "bigram_rows" in model.tensors:
+        words, buckets = len(WORDS), model.tensors["bigram_rows"]
+        rows = [row if row < words else int(buckets[row - words]) for row in rows]
+        rows = [row for row in rows if row >= 0]
+    if not rows:
+        return np.zeros(model.dim)
+    table = model.tensors["embedding"].astype(float)
+    power = {"sqrtn": 0.5, "sum": 0.0, "mean": 1.0}[model.encoder["combiner"]]
+    x = sum(table[row] for row in rows) / len(rows) ** power
+    y = slow_layers(model, "dan", model.encoder, x)
+    return y / np.linalg.norm(y)
+
+
+def slow_layers(model, name, config, x):
+    shape = {
+        "none": lambda v: v,
+        "tanh": math.tanh,
+        "relu": lambda v: max(v, 0.0),
+        "gelu": lambda v: 0.5 * v * (1 + math.erf(v / 2**0.5)),
+    }[config["activation"]]
+    y = x
+    for number in range(len(config["layers"])):
+        weight, bias = (model.tensors[f"{name}.{number}.{part}"] for part in ("weight", "bias"))
+        y = weight.astype(float) @ (np.vectorize(shape)(y) if number else y) + bias
+    if config["residual"] and config["layers"]:
+        skip = model.tensors.get("skip.weight") if name == "dan" else None
+        y = y + (x if skip is None else skip.astype(float) @ x)
+    return y
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"buckets": 0, "combiner": "mean", "activation": "relu"},
+        {"combiner": "sum", "activation": "gelu", "residual": False, "head_residual": False},
+        {"layers": (), "head": (), "activation": "none"},
+        {"layers": (7, 6), "head": (6,), "dtype": np.float16},
+    ],
+)
+def test_embeddings_are_those_of_plain_loops(options):
+    model = dan_model(**options)
+    encoder = SentenceEncoder(model)
+    given_texts = ["How old are you?", "my name is Tom", "zebra", "you you you are are", "", "cat"]
+    embeddings, responses = encoder.encode(given_texts), encoder.encode_response(given_texts)
+    for text, u, v in zip(given_texts, embeddings, responses, strict=True):
+        expected = slow_dan(model, text)
+        np.testing.assert_allclose(u, expected, atol=2e-6)
+        if not expected.any():
+            assert not v.any()
+            continue
+        answer = slow_layers(model, "head", model.head, expected)
+        np.testing.assert_allclose(v, answer / np.linalg.norm(answer), atol=2e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=8), st.integers(1, 9), st.randoms())
+def test_neither_order_nor_batch_size_changes_a_result(encoder, given_texts, size, random):
+    whole = encoder.encode(given_texts)
+    assert whole.shape == (len(given_texts), 5)
+    assert whole.dtype == np.float32
+    places = random.sample(range(len(given_texts)), len(given_texts))
+    mixed = encoder.encode([given_texts[place] for place in places], batch_size=size)
+    np.testing.assert_allclose(mixed, whole[places], atol=1e-6)
+    alone = encoder.encode_response(given_texts[0])
+    np.testing.assert_allclose(alone, encoder.encode_response(given_texts)[0], atol=1e-6)
+    lengths = np.linalg.norm(whole, axis=1)
+    known = lengths > 0
+    np.testing.assert_allclose(lengths[known], 1, atol=1e-6)
+    assert encoder.count_unknown(given_texts) == (~known).sum()
+
+
+def test_rows_as_the_last_layer_gives_them(encoder):
+    given_texts = ["How old are you?", "zebra", "cat"]
+    for encode in (encoder.encode, encoder.encode_response):
+        raw = encode(given_texts, normalize=False)
+        lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+        assert abs(lengths[0, 0] - 1) > 1e-3
+        assert lengths[1, 0] == 0
+        np.testing.assert_allclose(raw / np.maximum(lengths, 1e-9), encode(given_texts), atol=1e-6)
+
+
+def test_a_transformer_can_leave_lengths_too():
+    encoder = SentenceEncoder(transformer_model())
+    given_texts = ["How old are you?", "", "cat"]
+    raw = encoder.encode(given_texts, normalize=False)
+    lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+    unit = encoder.encode(given_texts)
+    np.testing.assert_allclose(raw / np.maximum(lengths, 1e-9), unit, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1, 0, 1], atol=1e-6)
+
+
+def test_many_batches_are_put_together_in_order(encoder):
+    given_texts = [f"{WORDS[i % 40]} {WORDS[i % 7]}" for i in range(1000)]
+    whole = encoder.encode(given_texts)
+    np.testing.assert_allclose(encoder.encode(given_texts, batch_size=33), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "said"),
+    [
+        (None, "a string or a collection of strings; got None"),
+        (b"hello", "sentence 0 is a int"),
+        (["hello", None], "sentence 1 is a NoneType"),
+        (np.ones(3), "sentence 0 is a float"),
+        (pl.Series([1, 2]), "strings without nulls"),
+        (pl.Series(["hello", None]), "1 nulls"),
+    ],
+)
+def test_what_is_no_sentence_is_named(encoder, sentences, said):
+    with pytest.raises(InputError, match=said):
+        encoder.encode(sentences)
+
+
+def test_an_array_of_one_string_is_one_string(encoder):
+    np.testing.assert_array_equal(encoder.encode(np.array("hello")), encoder.encode("hello"))
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_weights_too_large_are_an_error_not_nan(normalize):
+    model = dan_model(activation="none")
+    for name in ("embedding", "dan.0.weight", "dan.1.weight", "skip.weight"):
+        model.tensors[name] *= np.float32(1e30)
+    with pytest.raises(ModelError, match="not finite"):
+        SentenceEncoder(model).encode(["hello you"], normalize=normalize)
+
+
+def test_embeddings_from_elsewhere_are_scaled_and_checked(encoder):
+    vectors = encoder.encode(["hello you", "cat", "zebra"])
+    cosine = encoder.similarity(vectors, vectors)
+    np.testing.assert_allclose(encoder.similarity(3 * vectors, vectors), cosine, atol=1e-6)
+    angular = encoder.similarity("hello", "hello", measure="angular")
+    assert angular.shape == (1, 1)
+    assert -1e-3 < angular[0, 0] <= 0
+    broken = vectors.copy()
+    broken[1, 2] = np.nan
+    for call in (encoder.similarity, encoder.search):
+        with pytest.raises(InputError, match="row 1 of the embeddings is not finite"):
+            call(["hello"], broken)
+
+
+def test_equal_texts_tie_and_keep_their_order(encoder):
+    corpus = ["hello you", "cat", "dog", "good morning", "my name"] * 41
+    for hits in encoder.search(["hello", "cat", "dog", "you are"], corpus, top_k=120):
+        for one, two in pairwise(hits):
+            assert (one.score, -one.index) > (two.score, -two.index)
+        by_text = {}
+        for hit in hits:
+            assert corpus[hit.index] == hit.text
+            by_text.setdefault(hit.text, set()).add(hit.score)
+        assert all(len(scores) == 1 for scores in by_text.values())
+    ranked = encoder.rank("hello", corpus)
+    assert len({(hit.text, hit.score) for hit in ranked}) == 5
+    assert [(-hit.score, hit.index) for hit in ranked] == sorted(
+        (-hit.score, hit.index) for hit in ranked
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 60),
+    st.integers(1, 9),
+    st.integers(1, 70),
+    st.integers(1, 4),
+    st.integers(1, 200),
+    st.integers(0, 99),
+)
+def test_searching_in_pieces_changes_no_bit(count, asked, top_k, block, scores_held, seed):
+    draw = np.random.default_rng(seed)
+    corpus = draw.standard_normal((count, 33)).astype(np.float32)
+    corpus /= np.linalg.norm(corpus, axis=1, keepdims=True)
+    corpus = corpus[draw.integers(0, count, count)]  # some rows are equal
+    queries = corpus[draw.integers(0, count, asked)]
+    rows, scores = nearest_rows(queries, corpus, top_k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rejoinder.runtime.search._SCORES", scores_held)
+        patch.setattr("rejoinder.runtime.search._QUERIES", block)
+        again_rows, again_scores = nearest_rows(queries, corpus, top_k)
+    np.testing.assert_array_equal(rows, again_rows)
+    np.testing.assert_array_equal(scores, again_scores)
+    for query, found in zip(queries, rows, strict=True):
+        exact = (corpus * query).sum(axis=1)
+        assert found.tolist() == sorted(range(count), key=lambda i: (-exact[i], i))[:top_k]
+
+
+def test_an_empty_corpus_has_no_hits(encoder):
+    assert encoder.search(["hello", "you"], []) == [[], []]
+    assert encoder.search([], ["hello"]) == []
+    assert encoder.rank("hello", []) == []
+
+
+def test_the_input_of_a_ranking_is_one_string(encoder):
+    with pytest.raises(InputError, match="got a list"):
+        encoder.rank(["hello"], ["you"])
+
+
+def test_it_is_what_evaluation_asks_for(encoder):
+    assert isinstance(encoder, EncodesResponses)
+    assert isinstance(encoder, Describes)
+    assert encoder.describe()["adaptation"] is None
+
+
+def test_importing_loads_nothing_heavy_and_a_dan_runs_without_torch(tmp_path):
+    from rejoinder.models.folder import write_model
+
+    write_model(tmp_path / "model", dan_model())
+    script = (
+        "import sys, rejoinder\n"
+        "heavy = {'torch', 'duckdb', 'ibis', 'polars', 'numpy', 'scipy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "encoder = rejoinder.SentenceEncoder.load(sys.argv[1])\n"
+        "print(encoder.encode(['hello']).shape)\n"
+        "assert not {'torch', 'duckdb', 'ibis', 'tokenizers'} & set(sys.modules)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model")], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "(1, 5)\n", "")
+
+
+def test_a_transformer_without_torch_says_what_to_install(monkeypatch):
+    from rejoinder.errors import MissingExtraError
+
+    model = transformer_model()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"rejoinder\[train\]"):
+        SentenceEncoder(model)
