@@ -74,7 +74,7 @@ def train(small_pairs: Path) -> Run:
             config = parse_config(tree, "test")
             begin(config, small_pairs, out, overwrite=True, progress=lambda _done, _all: None)
         listener = Listener()
-        options = RunOptions(Limits(stop_at, seconds), device="cpu", threads=2)
+        options = RunOptions(Limits(stop_at, seconds), device="cpu", threads=1)
         result = go_on(
             out,
             small_pairs,

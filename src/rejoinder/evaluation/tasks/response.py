@@ -78,13 +78,13 @@ def draw_negatives(
 ) -> NDArray[np.int64]:
     """(len(rows), size) int64: for each row `size` different others of `count`, uniformly.
 
-    Drawn with replacement and redrawn where a row repeats itself: the same distribution as
-    drawing without, at a hundredth of the cost.
+    From many, rows are drawn with replacement and redrawn where they repeat themselves: the same
+    distribution as drawing without, at a hundredth of the cost, as long as repeats are rare.
     """
     if size == count - 1:
         others = np.arange(1, count)
         return (rows[:, None] + others) % count
-    if size * 3 > count:
+    if size * size > 2 * count:
         drawn = np.stack([generator.permutation(count - 1)[:size] for _ in rows])
     else:
         drawn = generator.integers(0, count - 1, (len(rows), size))

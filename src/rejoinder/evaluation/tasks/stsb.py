@@ -26,7 +26,7 @@ MEASURES: dict[str, Callable[[Array], Array]] = {
 def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[Result]:
     """Pearson and Spearman of each measure with the gold scores, over all and per genre.
 
-    Both measures rank alike, so that their Spearman correlations are equal.
+    Both measures rank alike: their Spearman correlations differ by ties that rounding breaks.
 
     Raises:
         InputError: an embedding is not usable, or a correlation is not defined.

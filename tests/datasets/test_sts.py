@@ -1,0 +1,61 @@
+"""The reader of the STS Benchmark."""
+
+import pytest
+
+from rejoinder.datasets import sts
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.errors import InputError
+
+ROW = "main-forum\tdeft\t2014\t0001\t4.200\tA \"quoted\" man.\tSecond\x85 one"
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    monkeypatch.setitem(sts.ROWS, "dev", 2)
+
+    def call(*rows: str):
+        (tmp_path / "sts-dev.csv").write_text("\n".join(rows) + "\n", "utf-8")
+        return tmp_path
+
+    return call
+
+
+def test_rows_of_seven_and_nine_columns_with_quotes(write):
+    pairs = read_stsb(write(ROW, ROW.replace("forum", "forums") + "\tsource\tother\r"), "dev")
+    assert pairs.first == ['A "quoted" man.'] * 2
+    assert pairs.second == ["Second\x85 one"] * 2
+    assert pairs.gold.tolist() == [4.2, 4.2]
+    assert pairs.genres == ["main-forums", "main-forums"]
+    assert (pairs.form, len(pairs)) == ("official", 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ((ROW, ROW + "\tx"), "line 2: 8 columns"),
+        ((ROW, ROW.replace("4.200", "x")), "line 2: score 'x'"),
+        ((ROW, ROW.replace("4.200", "5.1")), "score '5.1'"),
+        ((ROW,), "has 1 pairs; the dev split has 2"),
+    ],
+)
+def test_damage_is_named(write, rows, message):
+    with pytest.raises(InputError, match=message):
+        read_stsb(write(*rows), "dev")
+
+
+def test_absence_names_the_places(tmp_path):
+    with pytest.raises(InputError, match=r"raw/STSBenchmark.*senteval"):
+        read_stsb(tmp_path, "test")
+    with pytest.raises(InputError, match="no split 'tset'"):
+        read_stsb(tmp_path, "tset")
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(("split", "rows"), [("train", 5_749), ("dev", 1_500), ("test", 1_379)])
+def test_both_forms_are_read_and_named(shared_data, split, rows):
+    official = read_stsb(shared_data, split)
+    other = read_stsb(shared_data, split, "senteval")
+    assert (official.form, other.form) == ("official", "senteval")
+    assert len(official) == len(other) == rows
+    assert official.gold.tolist() == other.gold.tolist()
+    assert set(official.genres) == {"main-captions", "main-forums", "main-news"}

@@ -1,0 +1,179 @@
+"""The tasks, with a small encoder of our own, against slow and published figures."""
+
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+
+from rejoinder.errors import InputError
+from rejoinder.evaluation.results import Result, read_results, write_results
+from rejoinder.evaluation.run import evaluate
+from rejoinder.evaluation.tasks import resolve
+from rejoinder.evaluation.tasks.response import ResponsePairs, draw_negatives, rank_responses
+from rejoinder.evaluation.tasks.stsb import score_stsb
+
+
+class Bag:
+    """The mean of normal vectors seeded by the SHA-256 of each word."""
+
+    def __init__(self, dim: int = 20) -> None:
+        self.dim, self.asked = dim, 0
+
+    def encode(self, sentences):
+        self.asked += len(sentences)
+        out = np.zeros((len(sentences), self.dim), np.float32)
+        for row, sentence in enumerate(sentences):
+            for word in sentence.lower().split():
+                seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+                out[row] += np.random.default_rng(seed).normal(size=self.dim)
+        return out
+
+
+class BagOfWords:
+    """Binary word vectors: the baseline of Cer et al. 2017."""
+
+    def encode(self, sentences):
+        tokens = [set(re.findall(r"\w+|[^\w\s]", text.lower())) for text in sentences]
+        index = {word: place for place, word in enumerate(sorted(set().union(*tokens)))}
+        out = np.zeros((len(tokens), len(index)), np.float32)
+        for row, words in enumerate(tokens):
+            out[row, [index[word] for word in words]] = 1
+        return out
+
+
+def made_up(count: int) -> ResponsePairs:
+    generator = np.random.default_rng(0)
+    texts = [" ".join(f"w{n}" for n in generator.integers(0, 60, 4)) for _ in range(count)]
+    replies = [f"{text} w{place % 7}" for place, text in enumerate(texts)]
+    sources = ["even" if place % 2 == 0 else "odd" for place in range(count)]
+    return ResponsePairs("test", texts, replies, sources, "0" * 64)
+
+
+def test_ranks_are_those_of_the_definition():
+    pairs, encoder = made_up(300), Bag(4)
+    result = rank_responses(encoder, pairs, seed=5)
+    negatives = draw_negatives(np.arange(300), 300, 99, np.random.default_rng(5))
+    u, v = encoder.encode(pairs.inputs), encoder.encode(pairs.responses)
+    hits = {1: 0, 3: 0, 10: 0}
+    for row in range(300):
+        right = float(np.dot(u[row], v[row]))
+        above = sum(float(np.dot(u[row], v[other])) >= right for other in negatives[row])
+        for n in hits:
+            hits[n] += above < n
+    assert result.scores == {f"P@{n}": count / 300 for n, count in hits.items()}
+    assert result.groups["even"].n == 150
+    total = sum(group.n * group.scores["P@1"] for group in result.groups.values())
+    assert total == pytest.approx(hits[1])
+    low, high = result.intervals["P@1"]
+    assert low <= result.scores["P@1"] <= high
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, 99), (150, 99), (1_000, 99), (5, 4)])
+def test_negatives_are_different_and_never_the_right_one(count, size):
+    rows = np.arange(count)
+    drawn = draw_negatives(rows, count, size, np.random.default_rng(1))
+    assert drawn.shape == (count, size)
+    assert all(len(set(row)) == size for row in drawn.tolist())
+    assert not (drawn == rows[:, None]).any()
+    assert (drawn.min(), drawn.max()) == (0, count - 1)
+    if count == 1_000:
+        share = np.bincount(drawn.ravel(), minlength=count) / drawn.size
+        assert share.std() < 3 * np.sqrt(1 / (count * drawn.size))
+
+
+def test_ties_count_against_the_model():
+    pairs = ResponsePairs("test", ["a"] * 120, ["b"] * 120, ["s"] * 120, "")
+    result = rank_responses(Bag(), pairs)
+    assert result.scores["P@10"] == 0
+    assert "11880 of 11880 negatives repeat" in result.notes[0]
+
+
+def test_few_candidates_give_the_metric_its_true_name():
+    result = rank_responses(Bag(), made_up(40))
+    assert list(result.scores) == ["P@1 of 40", "P@3 of 40", "P@10 of 40"]
+    with pytest.raises(InputError, match="at least two"):
+        rank_responses(Bag(), made_up(1))
+
+
+def test_a_sample_of_inputs_keeps_all_candidates_and_each_text_is_encoded_once():
+    encoder = Bag()
+    pairs = made_up(300)
+    result = rank_responses(encoder, pairs, max_inputs=50)
+    assert result.n == 50
+    assert encoder.asked <= 50 + len(set(pairs.responses))
+
+
+class Broken(Bag):
+    def __init__(self, how) -> None:
+        super().__init__()
+        self.how = how
+
+    def encode(self, sentences):
+        return self.how(super().encode(sentences))
+
+
+def poisoned(embeddings):
+    embeddings[3, 0] = np.nan
+    return embeddings
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [(poisoned, r"response on test: the embedding of sentence 3 .* not finite"),
+     (lambda e: e[1:], r"shape \(\d+, 20\) for \d+ sentences"), (lambda e: e[0], "shape")],
+)
+def test_an_encoder_that_misbehaves_is_named(how, message):
+    with pytest.raises(InputError, match=message):
+        rank_responses(Broken(how), made_up(120))
+
+
+def test_names_of_tasks():
+    assert resolve(["response", "stsb"]) == ["response/p@n", "stsb/angular", "stsb/cosine"]
+    with pytest.raises(InputError, match="did you mean 'stsb'"):
+        resolve(["stbs"])
+    with pytest.raises(InputError, match="--pairs"):
+        list(evaluate(Bag(), ["response"]))
+    with pytest.raises(InputError, match="--data"):
+        list(evaluate(Bag(), ["stsb"]))
+
+
+def test_results_survive_json(tmp_path):
+    results = list(evaluate(Bag(), ["response"], pairs=lambda: made_up(120)))
+    write_results(tmp_path / "results.json", results)
+    assert read_results(tmp_path / "results.json") == results
+    tree = json.loads((tmp_path / "results.json").read_text())["results"][0]
+    assert {"n", "seed", "data", "encoder", "date", "machine", "versions", "seconds"} <= tree.keys()
+    with pytest.raises(InputError, match="x is nan"):
+        Result("t", "s", 1, "x", {"x": float("nan")}, {}, {}, 0, {})
+    (tmp_path / "bad.json").write_text("[]")
+    with pytest.raises(InputError, match="no results file"):
+        read_results(tmp_path / "bad.json")
+
+
+@pytest.mark.shared_data
+def test_the_published_baseline_on_the_benchmark(shared_data):
+    """Cosine of binary word vectors; .5253 with these tokens, told with the data."""
+    results = list(evaluate(BagOfWords(), ["stsb"], data=shared_data, splits=["test"]))
+    angular, cosine = results
+    assert round(cosine.scores["pearson"], 4) == 0.5253
+    assert (cosine.n, cosine.task, angular.task) == (1_379, "stsb/cosine", "stsb/angular")
+    sizes = {name: group.n for name, group in cosine.groups.items()}
+    assert sizes == {"main-captions": 625, "main-forums": 254, "main-news": 500}
+    assert angular.scores["spearman"] == pytest.approx(cosine.scores["spearman"], abs=1e-3)
+    assert cosine.data["form"] == "official"
+
+
+@pytest.mark.shared_data
+def test_zero_vectors_are_counted(shared_data):
+    from rejoinder.datasets.sts import read_stsb
+
+    class Deaf(BagOfWords):
+        def encode(self, sentences):
+            out = super().encode(sentences)
+            out[0] = 0
+            return out
+
+    result = score_stsb(Deaf(), read_stsb(shared_data, "dev"))[0]
+    assert any("pairs hold a zero vector" in note for note in result.notes)
