@@ -199,7 +199,7 @@ def test_a_row_of_another_width_is_malformed(run, tmp_path):
     path.write_bytes(table(",") + b"3,1\n")
     manifest, pairs = run(path, columns=parse_columns(COLUMNS), rules="none")
     assert (manifest.counts.malformed, len(pairs)) == (1, 1)
-    assert "2 columns where the header has 5" in manifest.malformed[0].problem
+    assert "2 columns where the first line has 5" in manifest.malformed[0].problem
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ _NEEDS_FOLDING = r"[\t-\r\x{85}\x{200B}]|[^ \P{Z}]|  |^ | $"
 
 
 def cleaned(texts: pl.Series) -> pl.Series:
-    """(N,) texts as they are written, null where that is as they are published.
+    r"""(N,) texts as they are written, null where that is as they are published.
 
-    >>> cleaned(pl.Series(["as it is", "R&amp;D", " two  words\\n"])).to_list()
+    >>> cleaned(pl.Series(["as it is", "R&amp;D", " two  words\n"])).to_list()
     [None, 'R&D', 'two words']
     """
     needed = (texts.str.contains(_NEEDS_FOLDING) | _has_entity(texts)).fill_null(False)
@@ -27,9 +27,7 @@ def cleaned(texts: pl.Series) -> pl.Series:
     clean = pl.repeat(None, len(texts), dtype=pl.String, eager=True)
     if not len(rows):
         return clean
-    folded = (
-        unescape(texts.gather(rows)).str.replace_all(_WHITE_SPACE, " ").str.strip_chars(" ")
-    )
+    folded = unescape(texts.gather(rows)).str.replace_all(_WHITE_SPACE, " ").str.strip_chars(" ")
     return clean.scatter(rows, folded)
 
 

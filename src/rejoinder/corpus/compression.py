@@ -75,7 +75,11 @@ def decompressed(path: Path) -> Iterator[bytes]:
         decompressor: _Decompressor | None = None
         while data := file.read(_READ):
             while data:
-                decompressor = decompressor or make()
+                if decompressor is None:
+                    # zeros may fill up a tape's block, and xz allows for them
+                    if not (data := data.lstrip(b"\0")):
+                        break
+                    decompressor = make()
                 try:
                     piece = decompressor.decompress(data)
                 except Exception as error:  # each library has an error of its own

@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from rejoinder.atomic import new_folder, refuse_occupied
-from rejoinder.corpus import query
+from rejoinder.corpus import query  # first: it says how to get what extraction needs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
-from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
+from rejoinder.corpus.manifest import SPLITS, Counts, Malformed, Manifest
 from rejoinder.corpus.query import Filters
 from rejoinder.corpus.readers import Report, find_files, read_comments
 from rejoinder.corpus.rules import Rule, profile
@@ -26,7 +26,6 @@ Progress = Callable[[str, int], None]
 """Called with the name of a stage and the comments (or pairs) that it has done."""
 
 _FRAME_ROWS = 65_536
-_MOST_DOUBLINGS = 40
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,8 @@ class ExtractOptions:
     strict: bool = False
     engine: str = "duckdb"
     memory: str = "2GB"
-    """Bound of the engine; a decoder window of up to 2 GiB comes on top where a dump needs it."""
+    """Bound of the whole, about: the engine gets four fifths, reading and writing the rest; a
+    decoder window of up to 2 GiB comes on top where a dump needs it."""
     threads: int | None = None
     overwrite: bool = False
 
@@ -56,14 +56,24 @@ class ExtractOptions:
 
 
 def extract(
-    dumps: Sequence[str | Path], out: Path, options: ExtractOptions, progress: Progress
+    dumps: Sequence[str | Path],
+    out: Path,
+    options: ExtractOptions | None = None,
+    progress: Progress | None = None,
 ) -> Manifest:
     """Write the pairs of `dumps` to the folder `out`; returns its manifest.
+
+    Args:
+        dumps: files and patterns; JSON lines, CSV, TSV or Parquet, compressed or not.
+        out: a new or empty folder, or one that `options` allow to be replaced.
+        options: none: the rules of the paper on the public Reddit dumps.
+        progress: called now and then, from the thread that reads or writes.
 
     Raises:
         InputError: a file can't be read, no pair comes out, or `out` is occupied; then `out` is
             as it was.
     """
+    options = options or ExtractOptions()
     refuse_occupied(out, overwrite=options.overwrite)
     files = find_files(dumps)
     with new_folder(out, overwrite=options.overwrite) as folder:
@@ -71,7 +81,7 @@ def extract(
         spill.mkdir()
         engine = open_engine(options.engine, options.memory, options.threads, spill)
         try:
-            manifest = _extract(engine, files, folder, options, progress)
+            manifest = _extract(engine, files, folder, options, progress or _silent)
         finally:
             engine.close()
             _remove(spill)
@@ -84,7 +94,8 @@ def _extract(
 ) -> Manifest:
     rules = profile(options.rules)
     report = Report()
-    frames = read_comments(files, options.columns, report, strict=options.strict)
+    columns = options.columns if _uses_dates(options) else options.columns.without_dates()
+    frames = read_comments(files, columns, report, strict=options.strict)
     table = engine.ingest(
         "comments",
         _counted(frames, partial(progress, "reading")),
@@ -131,8 +142,16 @@ def _extract(
         unique_responses=written.unique_responses,
     )
     if not written.rows:
-        raise InputError(_no_pairs(files, counts))
+        raise InputError(_no_pairs(files, counts, report.malformed))
     return _manifest(options, report, counts, written)
+
+
+def _silent(stage: str, done: int) -> None:
+    """No progress."""
+
+
+def _uses_dates(options: ExtractOptions) -> bool:
+    return (options.filters.since, options.filters.until) != (None, None)
 
 
 def _threaded(engine: Engine, table: Any) -> Any:
@@ -140,15 +159,17 @@ def _threaded(engine: Engine, table: Any) -> Any:
     if not engine.rows(table.filter(table.thread.isnull()).limit(1).select("id")).height:
         return table
     roots = engine.keep("roots_0", query.first_roots(table))
-    for doubling in range(1, _MOST_DOUBLINGS):
+    # a chain is no longer than the table, and each round looks twice as far up
+    rounds = int(engine.rows(table.count().as_table()).item()).bit_length() + 1
+    for doubling in range(1, rounds + 1):
         roots = engine.keep(f"roots_{doubling % 2}", query.next_roots(roots))
-        moved = engine.rows(roots.filter(roots.moved).limit(1).select("id")).height
+        moved = engine.rows(roots.filter(roots.moved).aggregate(root=roots.root.min())).item()
         roots = roots.drop("moved")
-        if not moved:
+        if moved is None:
             return engine.keep("threaded", query.with_threads(table, roots))
     raise InputError(
-        "the replies of these files form a circle: some comment answers itself by way of others. "
-        "Give a thread column, --columns thread=…."
+        f"the replies of these files form a circle: {moved!r} answers itself by way of others. "
+        "Mend it, or give a thread column, --columns thread=…."
     )
 
 
@@ -189,10 +210,11 @@ def _counted(
         yield frame
 
 
-def _no_pairs(files: Sequence[Path], counts: Counts) -> str:
+def _no_pairs(files: Sequence[Path], counts: Counts, malformed: Sequence[Malformed]) -> str:
     names = ", ".join(path.name for path in files[:3]) + (" …" if len(files) > 3 else "")
     if not counts.comments:
-        return f"no comments in {names} ({counts.malformed} malformed lines); nothing to extract."
+        first = next((f" {line.file} line {line.line}: {line.problem}." for line in malformed), "")
+        return f"no comments in {names} ({counts.malformed} malformed lines).{first} See --columns."
     taken = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
     return (
         f"no pairs in {names}: of {counts.comments} comments the rules took "

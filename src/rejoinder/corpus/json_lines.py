@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ _SURROGATES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 
+_HEAD_LINES = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedBlock:
@@ -21,8 +24,8 @@ class ParsedBlock:
 
     frame: pl.DataFrame
     """The columns asked for, all strings; null where a line has none."""
-    lines: int
-    """Lines, blank ones included."""
+    numbers: Sequence[int]
+    """(N,) the lines that the rows come from, from 1."""
     malformed: tuple[Malformed, ...]
 
 
@@ -38,23 +41,22 @@ def parse_block(
         file: name of the file, for the report of malformed lines.
         first_line: number of the block's first line in it.
     """
-    if _holds(block, b"\\ud") or _holds(block, b"\\uD"):
-        # half of a surrogate pair is no character; Polars would read it as NUL
-        block = _SURROGATES.sub(_whole, block)
-    lines = block.count(b"\n") + (not block.endswith(b"\n"))
     schema = dict.fromkeys(columns, pl.String)
     try:
         frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
+        if _has_nul(frame, needed):
+            # half of a surrogate pair is no character, and Polars reads it as NUL
+            block = _SURROGATES.sub(_whole, block)
+            frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
         if not any(frame.get_column(name).null_count() for name in needed):
-            return ParsedBlock(frame, lines, ())
+            return ParsedBlock(frame, _numbers(block, len(frame), first_line), ())
     except (pl.exceptions.PolarsError, OSError):
         pass  # some line is malformed: find out which
-    return _by_line(block, columns, needed, file, first_line, lines)
+    return _by_line(block, columns, needed, file, first_line)
 
 
-def _holds(block: bytes, part: bytes) -> bool:
-    """Whether `part` is in `block`: four times as fast as Python's search."""
-    return bool(pl.Series([block], dtype=pl.Binary).bin.contains(part).item())
+def _has_nul(frame: pl.DataFrame, columns: tuple[str, ...]) -> bool:
+    return any(frame.get_column(name).str.contains("\0", literal=True).any() for name in columns)
 
 
 def _by_line(
@@ -63,10 +65,9 @@ def _by_line(
     needed: tuple[str, ...],
     file: str,
     first_line: int,
-    lines: int,
 ) -> ParsedBlock:
     rows: dict[str, list[str | None]] = {name: [] for name in columns}
-    malformed = []
+    malformed, numbers = [], []
     for number, line in enumerate(block.split(b"\n"), first_line):
         if not line.strip():
             continue
@@ -74,11 +75,28 @@ def _by_line(
         if isinstance(comment, str):
             malformed.append(Malformed(file, number, comment))
             continue
+        numbers.append(number)
         for name in columns:
             rows[name].append(_text(comment.get(name)))
-    return ParsedBlock(
-        pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String)), lines, tuple(malformed)
-    )
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+    return ParsedBlock(frame, numbers, tuple(malformed))
+
+
+def _numbers(block: bytes, rows: int, first_line: int) -> Sequence[int]:
+    if rows == block.count(b"\n") + (not block.endswith(b"\n")):
+        return range(first_line, first_line + rows)
+    # blank lines: rare
+    return [number for number, line in enumerate(block.split(b"\n"), first_line) if line.strip()]
+
+
+def keys_of(block: bytes) -> dict[str, None]:
+    """The fields of the objects in the first lines of a block, in the order in which they come."""
+    keys: dict[str, None] = {}
+    for line in block.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
+        comment = _comment(line, ())
+        if isinstance(comment, dict):
+            keys |= dict.fromkeys(comment)
+    return keys
 
 
 def _comment(line: bytes, needed: tuple[str, ...]) -> dict[str, Any] | str:

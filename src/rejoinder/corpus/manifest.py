@@ -62,9 +62,9 @@ class Counts:
     """Pairs left out by the cap on equal replies or by the limit."""
     pairs: int
     unique_inputs: int
-    """Comments that are the input of some pair."""
+    """Different texts of messages."""
     unique_responses: int
-    """Comments that are the response of some pair: each of one, so that it equals `pairs`."""
+    """Different texts of replies."""
 
 
 @dataclass(frozen=True)

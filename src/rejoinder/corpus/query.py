@@ -7,10 +7,14 @@ that it breaks), `unique` (one row an id) and `pairs`. Only the first looks at w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import ibis
-import ibis.expr.types as ir
-
 from rejoinder.corpus.rules import Rule
+from rejoinder.errors import MissingExtraError
+
+try:
+    import ibis
+    import ibis.expr.types as ir
+except ImportError:
+    raise MissingExtraError("ibis-framework", "extract") from None
 
 _COMMENT = "t1_"
 _POST = "t3_"
@@ -31,7 +35,8 @@ class Filters:
 def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> ir.Table:
     """Each comment with the first rule that it breaks (null: it is kept) and its clean text.
 
-    Columns: id, parent (of a comment, without prefix; null for none), thread, source, rule, text.
+    Columns: id, parent (a comment's id without prefix; null for a post, none, or the comment
+    itself), thread, source, rule, text.
     """
     broken = [(rule.broken_by(comments), rule.name) for rule in rules]
     if (outside := _outside(comments, filters)) is not None:
@@ -43,7 +48,7 @@ def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> i
             (parent.startswith(_COMMENT), parent.substr(3)),
             (parent.startswith(_POST) | (parent == ""), ibis.null("string")),
             else_=parent,
-        ),
+        ).nullif(comments.id),
         thread=ibis.ifelse(
             comments.thread.startswith(_POST), comments.thread.substr(3), comments.thread
         ).nullif(""),
@@ -91,8 +96,10 @@ def unique(table: ir.Table, repeated: ir.Table) -> ir.Table:
 
 
 def first_roots(table: ir.Table) -> ir.Table:
-    """For each comment the comment above it, or what its parent's id says, or itself."""
-    return table.select("id", root=table.parent.coalesce(table.id))
+    """For each comment what its parent's id says; itself where it has none, or its own thread."""
+    return table.select(
+        "id", root=ibis.ifelse(table.thread.isnull(), table.parent.coalesce(table.id), table.id)
+    )
 
 
 def next_roots(roots: ir.Table) -> ir.Table:
@@ -106,6 +113,9 @@ def next_roots(roots: ir.Table) -> ir.Table:
 
 def with_threads(table: ir.Table, roots: ir.Table) -> ir.Table:
     """Comments whose thread is not given, put into that of the root of their chain."""
+    named = table.filter(table.thread.notnull()).select(above="id", given="thread")
+    found = roots.left_join(named, roots.root == named.above)
+    roots = found.select(found.id, root=found.given.coalesce(found.root))
     joined = table.left_join(roots, table.id == roots.id)
     return joined.select(
         table.id,

@@ -1,8 +1,8 @@
 """The rules by which comments are dropped: each one Ibis column expression, in a fixed order.
 
 An expression is true for a comment to be dropped. Lengths, letters and starts are those of the
-text as published: with entities and white space as they come. Engines differ in the regular expressions and
-the lower-casing that they know, so rules use neither where a plain function will do.
+text as published: with entities and white space as they come. Engines differ in the regular
+expressions that they know, so rules use none where a plain function will do.
 """
 
 from collections.abc import Callable, Mapping

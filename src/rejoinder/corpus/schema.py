@@ -46,6 +46,11 @@ class Columns:
         """Whether the files hold messages with their replies rather than comments."""
         return "message" in self.names
 
+    def without_dates(self) -> "Columns":
+        """These but for the time of a comment, which only filters by date need."""
+        names = {name: column for name, column in self.names.items() if name != "created"}
+        return self if self.given else Columns(names)
+
     def check(self, present: Sequence[str], place: str) -> None:
         """Refuse files that lack a column which was asked for, or without which nothing works.
 

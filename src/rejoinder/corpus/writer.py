@@ -6,9 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS, sha256_of
@@ -101,16 +99,17 @@ class _Distinct:
     """How many different texts were seen: by 64-bit hashes, 8 bytes a text."""
 
     def __init__(self) -> None:
-        self.known: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self.fresh: list[NDArray[np.uint64]] = []
+        self.known = pl.Series(dtype=pl.UInt64)
+        self.fresh: list[pl.Series] = []
 
     def add(self, texts: pl.Series) -> None:
-        self.fresh.append(texts.hash(seed=0).unique().to_numpy())
+        self.fresh.append(texts.hash(seed=0).unique())
         if sum(map(len, self.fresh)) > max(4_000_000, len(self.known)):
             self._merge()
 
     def _merge(self) -> None:
-        self.known = np.unique(np.concatenate([self.known, *self.fresh]))
+        # numpy.unique took thirty times as long
+        self.known = pl.concat([self.known, *self.fresh]).unique()
         self.fresh = []
 
     def __len__(self) -> int:

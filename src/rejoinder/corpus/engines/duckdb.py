@@ -14,6 +14,7 @@ import pyarrow as pa
 from rejoinder.corpus.schema import COMMENTS
 from rejoinder.errors import InputError
 
+_SHARE = 0.8
 _STREAM = "stream_of_comments"
 _SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
 _ARROW = pa.schema(
@@ -25,15 +26,20 @@ class DuckDBEngine:
     """An engine in memory that spills into a folder."""
 
     def __init__(self, memory: str, threads: int | None, spill: Path) -> None:
-        """An engine that keeps to `memory`, as `2GB`, and spills into `spill`.
+        """An engine that takes four fifths of `memory`, as `2GB`, and spills into `spill`.
+
+        The rest is for the readers before and the writer behind it: with the whole of it 2.5 GB
+        were measured where 2 GB had been said, with four fifths 2.0 GB.
 
         Raises:
             InputError: `memory` is no amount.
         """
-        if not re.fullmatch(r"\d+(\.\d+)?\s*([KMGT]i?B)", memory):
+        amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B)", memory)
+        if amount is None:
             raise InputError(f"--memory {memory!r} is no amount; write it as 2GB or 800MB.")
         self.connection: Any = ibis.duckdb.connect()
-        settings = {"memory_limit": memory, "temp_directory": str(spill)}
+        limit = f"{float(amount[1]) * _SHARE:.3f}{amount[2]}"
+        settings = {"memory_limit": limit, "temp_directory": str(spill)}
         if threads is not None:
             settings["threads"] = str(threads)
         for name, value in settings.items():

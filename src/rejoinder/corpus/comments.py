@@ -1,0 +1,68 @@
+"""The columns of a file to those of comments, whatever they are called there."""
+
+import hashlib
+from collections.abc import Sequence
+
+import polars as pl
+
+from rejoinder.corpus.cleaning import cleaned
+from rejoinder.corpus.letters import count_letters
+from rejoinder.corpus.schema import COMMENTS, FIELDS, Columns
+
+
+def as_comments(
+    frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
+) -> pl.DataFrame:
+    """The columns of `COMMENTS` from those of a file.
+
+    Args:
+        frame: columns of strings, under their names in the file.
+        columns: which of them holds what.
+        file: name of the file; its stem is the source of comments that name none.
+        numbers: (N,) lines or rows of the file; they make up the ids of messages and replies.
+    """
+    if columns.are_pairs:
+        frame = _split_pairs(frame, columns, file, numbers)
+    else:
+        frame = frame.select(
+            pl.col(columns.names[name]).alias(name)
+            if columns.names.get(name) in frame.columns
+            else pl.lit(None, pl.String).alias(name)
+            for name in FIELDS
+        )
+    frame = frame.with_columns(
+        pl.col("id").str.strip_prefix("t1_"),
+        pl.col("source").fill_null(file.split(".")[0]),
+        pl.col("author").fill_null(""),
+    )
+    text = frame.get_column("text").fill_null("")
+    return frame.with_columns(
+        text, cleaned(text).alias("clean"), pl.Series("letters", count_letters(text))
+    ).select(pl.col(name).cast(kind) for name, kind in COMMENTS.items())
+
+
+def _split_pairs(
+    frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
+) -> pl.DataFrame:
+    """Rows of message and reply as two comments each.
+
+    The thread is a hash of the message, so that all replies to one text are in one split.
+    """
+    messages = frame.get_column(columns.names["message"]).fill_null("")
+    replies = frame.get_column(columns.names["reply"]).fill_null("")
+    folded = messages.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    threads = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in folded]
+    ids = file + ":" + pl.Series(numbers, dtype=pl.Int64).cast(pl.String).str.zfill(9)
+    named = columns.names.get("source")
+    base = pl.DataFrame({"thread": threads}, schema={"thread": pl.String}).with_columns(
+        pl.lit(None, pl.String).alias("author"),
+        pl.lit(None, pl.String).alias("created"),
+        (frame.get_column(named) if named else pl.lit(None, pl.String)).alias("source"),
+    )
+    first = base.with_columns(
+        (ids + ":m").alias("id"), pl.lit(None, pl.String).alias("parent"), messages.alias("text")
+    )
+    second = base.with_columns(
+        (ids + ":r").alias("id"), ("t1_" + ids + ":m").alias("parent"), replies.alias("text")
+    )
+    return pl.concat([first, second]).select(FIELDS)
