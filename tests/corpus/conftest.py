@@ -1,6 +1,5 @@
-"""Small dumps, and extraction in one call."""
+"""Extraction in one call."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,26 +10,6 @@ import pytest
 from rejoinder.corpus.extract import ExtractOptions, extract
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.corpus.shards import open_pairs
-
-LONG = "This is a perfectly ordinary comment, number "
-
-
-def comment(name: str, body: str, parent: str = "t3_p", **fields: Any) -> dict[str, Any]:
-    """A comment as the public dumps have it."""
-    return {
-        "id": name,
-        "parent_id": parent,
-        "link_id": "t3_p",
-        "author": "somebody",
-        "subreddit": "tests",
-        "created_utc": 1_600_000_000,
-        "body": body,
-        **fields,
-    }
-
-
-def lines(*comments: dict[str, Any]) -> bytes:
-    return b"".join(json.dumps(item).encode() + b"\n" for item in comments)
 
 
 @pytest.fixture

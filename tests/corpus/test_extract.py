@@ -7,13 +7,14 @@ import random
 import re
 import shutil
 import unicodedata
+from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import LONG, comment, lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dumps import LONG, comment, lines
 from rejoinder.corpus.compression import decompressed
 from rejoinder.corpus.extract import ExtractOptions, extract, parse_date
 from rejoinder.corpus.manifest import read_manifest
@@ -22,7 +23,7 @@ from rejoinder.corpus.schema import parse_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
 
-GOLDEN = "tests/corpus/golden/raw_reddit.json"
+GOLDEN = Path(__file__).parent / "golden" / "raw_reddit.json"
 
 
 def quiet(_stage: str, _done: int) -> None:
@@ -170,7 +171,10 @@ def test_a_small_memory_spills_and_gives_the_same(tmp_path):
         manifest = extract([tmp_path / "a.jsonl"], out, ExtractOptions(memory=memory), quiet)
         shards.append(manifest.shards)
         assert sorted(path.suffix for path in out.iterdir()) == [
-            ".json", ".parquet", ".parquet", ".parquet",
+            ".json",
+            ".parquet",
+            ".parquet",
+            ".parquet",
         ]
     assert shards[0] == shards[1]
 
@@ -270,8 +274,7 @@ def test_real_dumps_give_the_golden_counts(tmp_path, shared_data):
     manifest = extract(dumps, tmp_path / "out", ExtractOptions(), quiet)
     written = json.loads((tmp_path / "out" / "manifest.json").read_text())
     found = {name: written[name] for name in ("counts", "splits", "sources", "inputs")}
-    with open(GOLDEN) as file:
-        assert found == json.load(file)
+    assert found == json.loads(GOLDEN.read_text())
     assert manifest.counts.comments == 145_299
 
 

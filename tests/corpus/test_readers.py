@@ -10,8 +10,8 @@ import zlib
 import polars as pl
 import pytest
 import zstandard
-from conftest import comment, lines
 
+from dumps import comment, lines
 from rejoinder.corpus.cleaning import unescape
 from rejoinder.corpus.compression import decompressed, line_blocks
 from rejoinder.corpus.readers import find_files
@@ -132,7 +132,9 @@ def test_text_that_is_not_text_becomes_replacement_characters(run):
     _, pairs = run(dump, rules="none")
     assert set(pairs.get_column("input")) == {"half \ufffd of \ufffd it \\ud83d"}
     assert pairs.get_column("response").to_list() == [
-        "whole 😀 one", "bad \ufffd byte", "raw tab",
+        "whole 😀 one",
+        "bad \ufffd byte",
+        "raw tab",
     ]
 
 
@@ -215,7 +217,9 @@ def test_two_columns_of_message_and_reply(run, tmp_path, name, content, columns)
     _, pairs = run(path, columns=parse_columns(columns), rules="none")
     rows = {row["response"]: row for row in pairs.iter_rows(named=True)}
     assert {r: row["input"] for r, row in rows.items()} == {
-        "Twenty": "How old?", "Thirty": "HOW old?", "Tom": "Name?",
+        "Twenty": "How old?",
+        "Thirty": "HOW old?",
+        "Tom": "Name?",
     }
     assert rows["Twenty"]["thread_id"] == rows["Thirty"]["thread_id"] != rows["Tom"]["thread_id"]
     first = 2 if name.endswith("csv") else 1
@@ -225,8 +229,13 @@ def test_two_columns_of_message_and_reply(run, tmp_path, name, content, columns)
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("id", "not FIELD=COLUMN"), ("idd=x", "did you mean 'id'"), ("id=a,id=b", "twice"),
-     ("id=a,text=b", "no parent"), ("message=a", "no reply")],
+    [
+        ("id", "not FIELD=COLUMN"),
+        ("idd=x", "did you mean 'id'"),
+        ("id=a,id=b", "twice"),
+        ("id=a,text=b", "no parent"),
+        ("message=a", "no reply"),
+    ],
 )
 def test_a_bad_column_map_is_refused(text, message):
     with pytest.raises(InputError, match=message):

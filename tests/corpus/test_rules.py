@@ -1,8 +1,8 @@
 """Each rule on its boundaries, in the engine that runs it."""
 
 import pytest
-from conftest import comment, lines
 
+from dumps import comment, lines
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError
 
@@ -11,9 +11,7 @@ OK = "This is fine, thanks"
 
 def fate(run, body: str, rules: str = "paper", **fields) -> str:
     """What became of one comment among good ones: the rule that took it, or `kept`."""
-    dump = lines(
-        comment("a", OK), comment("b", OK, "t1_a"), comment("c", body, "t1_a", **fields)
-    )
+    dump = lines(comment("a", OK), comment("b", OK, "t1_a"), comment("c", body, "t1_a", **fields))
     manifest, _ = run(dump, rules=rules)
     taken = [name for name, count in manifest.counts.dropped.items() if count]
     assert manifest.counts.kept + sum(manifest.counts.dropped.values()) == 3
@@ -53,8 +51,15 @@ def test_rules_of_the_paper(run, body, expected):
 
 @pytest.mark.parametrize(
     ("author", "expected"),
-    [("bot", "bot"), ("HelpfulBot", "bot"), ("robots_r_us", "bot"), ("BOTANIST", "bot"),
-     ("bo t", "kept"), ("", "kept"), (None, "kept")],
+    [
+        ("bot", "bot"),
+        ("HelpfulBot", "bot"),
+        ("robots_r_us", "bot"),
+        ("BOTANIST", "bot"),
+        ("bo t", "kept"),
+        ("", "kept"),
+        (None, "kept"),
+    ],
 )
 def test_bots_are_known_by_their_names(run, author, expected):
     assert fate(run, OK, author=author) == expected

@@ -6,7 +6,7 @@ from rejoinder.datasets import sts
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 
-ROW = "main-forum\tdeft\t2014\t0001\t4.200\tA \"quoted\" man.\tSecond\x85 one"
+ROW = 'main-forum\tdeft\t2014\t0001\t4.200\tA "quoted" man.\tSecond\x85 one'
 
 
 @pytest.fixture

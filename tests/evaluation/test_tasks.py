@@ -121,8 +121,11 @@ def poisoned(embeddings):
 
 @pytest.mark.parametrize(
     ("how", "message"),
-    [(poisoned, r"response on test: the embedding of sentence 3 .* not finite"),
-     (lambda e: e[1:], r"shape \(\d+, 20\) for \d+ sentences"), (lambda e: e[0], "shape")],
+    [
+        (poisoned, r"response on test: the embedding of sentence 3 .* not finite"),
+        (lambda e: e[1:], r"shape \(\d+, 20\) for \d+ sentences"),
+        (lambda e: e[0], "shape"),
+    ],
 )
 def test_an_encoder_that_misbehaves_is_named(how, message):
     with pytest.raises(InputError, match=message):

@@ -1,5 +1,7 @@
 """Vocabulary, bigrams and ragged batches."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -33,7 +35,7 @@ def slow_ids(text: str, features: WordFeatures) -> list[int]:
     tokens = [index.get(token, -1) for token in tokenize(pl.Series([text])).to_list()[0]]
     bigrams = [
         len(index) + splitmix64((left << 32) | right) % features.buckets
-        for left, right in zip(tokens, tokens[1:], strict=False)
+        for left, right in pairwise(tokens)
         if features.buckets and left >= 0 and right >= 0
     ]
     return [token for token in tokens if token >= 0] + bigrams

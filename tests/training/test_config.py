@@ -4,13 +4,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import KINDS
 
 from rejoinder.encoders.transformer import TransformerConfig
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.training.config import load_config, parse_config, to_toml
 from rejoinder.training.optimizers import phase_at
 from rejoinder.training.settings import Phase
+from runs import KINDS
 
 SHIPPED = sorted(Path("configs").glob("*.toml"))
 PHASES = [{"steps": 1}]
@@ -24,7 +24,9 @@ def test_shipped_configs_are_right(path):
 
 
 def test_the_papers_configs_are_the_papers():
-    dan, transformer = (load_config(Path(f"configs/{n}-paper.toml")) for n in ("dan", "transformer"))
+    dan, transformer = (
+        load_config(Path(f"configs/{n}-paper.toml")) for n in ("dan", "transformer")
+    )
     for config in (dan, transformer):
         rows = [(p.steps, p.batch_size, p.learning_rate) for p in config.phases]
         assert rows == [(30_000_000, 128, 0.01), (10_000_000, 256, 0.001)]
@@ -99,9 +101,13 @@ def test_overrides_replace_values(tmp_path):
 
 @pytest.mark.parametrize(
     ("override", "message"),
-    [("steps", "write key=value"), ("phases.3.steps=1", "no place in a list of 1"),
-     ("phases.steps=1", "write phases.0.steps"), ("name.x=1", "has no keys"),
-     ("training.sed=1", "did you mean 'seed'")],
+    [
+        ("steps", "write key=value"),
+        ("phases.3.steps=1", "no place in a list of 1"),
+        ("phases.steps=1", "write phases.0.steps"),
+        ("name.x=1", "has no keys"),
+        ("training.sed=1", "did you mean 'seed'"),
+    ],
 )
 def test_bad_overrides_are_refused(tmp_path, override, message):
     path = tmp_path / "c.toml"

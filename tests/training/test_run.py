@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import DAN, KINDS
 
 from rejoinder.errors import TrainingError
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training import checkpoint
 from rejoinder.training.config import load_config
+from runs import DAN, KINDS
 
 TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo.", "zzzz"]
 
@@ -36,8 +36,12 @@ def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_
     assert whole.done
     assert second.done
     assert files(whole.model) == files(second.model)
-    one = checkpoint.load(tmp_path / "whole/checkpoints/step-20", load_config(tmp_path / "whole/config.toml"))
-    two = checkpoint.load(tmp_path / "parts/checkpoints/step-20", load_config(tmp_path / "parts/config.toml"))
+    one = checkpoint.load(
+        tmp_path / "whole/checkpoints/step-20", load_config(tmp_path / "whole/config.toml")
+    )
+    two = checkpoint.load(
+        tmp_path / "parts/checkpoints/step-20", load_config(tmp_path / "parts/config.toml")
+    )
     assert one.progress.position == two.progress.position
     for left, right in ((one.weights, two.weights), (one.optimizer, two.optimizer)):
         assert left.keys() == right.keys()
@@ -101,8 +105,9 @@ def test_training_learns_that_questions_with_the_same_replies_are_alike(train, t
         "objective": {"scale": 15.0, "mask_duplicates": True},
         "optimizer": {"dense": "adam", "table": "adagrad"},
         "training": {"log_every": 25},
-        "phases": [{"steps": 150, "batch_size": 128, "learning_rate": 0.003,
-                    "table_learning_rate": 0.1}],
+        "phases": [
+            {"steps": 150, "batch_size": 128, "learning_rate": 0.003, "table_learning_rate": 0.1}
+        ],
     }
     result, told = train(tree, tmp_path / "run")
     losses = [metrics["loss"] for _, metrics in told.metrics]
@@ -126,7 +131,9 @@ def test_what_is_exported_is_named_in_the_config(train, tmp_path, weights, found
     tree = {**DAN, "text": {"min_count": 2}, "export": {"weights": weights, "dtype": "float32"}}
     result, _ = train(tree, tmp_path / "run", evaluate=evaluate)
     model = SentenceEncoder.load(result.model)
-    distances = {step: np.abs(model.encode(TEXTS[:2]) - kept[:2]).max() for step, kept in snapshots.items()}
+    distances = {
+        step: np.abs(model.encode(TEXTS[:2]) - kept[:2]).max() for step, kept in snapshots.items()
+    }
     if found is not None:
         assert distances[found] < 1e-5 < min(v for k, v in distances.items() if k != found)
     else:
@@ -134,7 +141,7 @@ def test_what_is_exported_is_named_in_the_config(train, tmp_path, weights, found
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_step(train, tmp_path):
-    first, _ = train(DAN, tmp_path / "run", stop_at=10)
+    train(DAN, tmp_path / "run", stop_at=10)
     place = checkpoint.latest(tmp_path / "run")
     config = load_config(tmp_path / "run/config.toml")
     saved = checkpoint.load(place, config)
