@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_ONE_CELL = str.maketrans("\t\n\r", "   ")
+
+
 def stderr() -> "Console":
     """The console for people: progress, notes."""
     from rich.console import Console
@@ -41,7 +44,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str)
     elif form == "tsv":
         typer.echo("\t".join(columns))
         for row in rows:
-            typer.echo("\t".join(_cell(value).replace("\t", " ") for value in row))
+            typer.echo("\t".join(str(value).translate(_ONE_CELL) for value in row))
     else:
         print_table("", columns, rows)
 

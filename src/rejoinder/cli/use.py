@@ -1,12 +1,12 @@
-"""`rejoinder encode`, `similarity`, `search`, `rank`, `info`: a trained model at work."""
+"""`rejoinder similarity`, `search`, `rank`, `info`: a trained model at work."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli.lines import as_text, read_lines, read_pairs
 from rejoinder.cli.output import form_of, print_rows
 
 if TYPE_CHECKING:
@@ -16,12 +16,6 @@ Model = Annotated[Path, typer.Argument(help="Model folder, as RUN/model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsTsv = Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")]
 
-_ENCODE = """Examples:
-
-rejoinder encode model/ sentences.txt --out embeddings.npy
-
-echo 'How old are you?' | rejoinder encode model/ - --json
-"""
 _SIMILARITY = """Examples:
 
 rejoinder similarity model/ 'How old are you?' 'What is your age?'
@@ -50,58 +44,10 @@ rejoinder info model/ --json
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("encode", epilog=_ENCODE)(encode)
     app.command("similarity", epilog=_SIMILARITY)(similarity)
     app.command("search", epilog=_SEARCH)(search)
     app.command("rank", epilog=_RANK)(rank)
     app.command("info", epilog=_INFO)(info)
-
-
-def encode(
-    model: Model,
-    file: Annotated[str, typer.Argument(help="One sentence a line; - is standard input.")] = "-",
-    out: Annotated[
-        Path | None, typer.Option(help="Write a NumPy file (.npy) of shape (N, D) there.")
-    ] = None,
-    response: Annotated[
-        bool, typer.Option("--response", help="Encode as responses, v' of the paper.")
-    ] = False,
-    as_json: AsJson = False,
-    as_tsv: AsTsv = False,
-) -> None:
-    """Turn sentences into vectors."""
-    import io
-
-    import numpy as np
-
-    from rejoinder.atomic import write_bytes
-
-    encoder = _load(model)
-    sentences = read_lines(file)
-    run = encoder.encode_response if response else encoder.encode
-    embeddings = run(sentences, show_progress_bar=sys.stderr.isatty())
-    if unknown := encoder.count_unknown(sentences):
-        typer.echo(f"rejoinder: {unknown} sentences hold no known word: zero vectors", err=True)
-    if out is not None:
-        held = io.BytesIO()
-        np.save(held, embeddings, allow_pickle=False)
-        write_bytes(out, held.getvalue())
-        typer.echo(f"wrote {out}: {embeddings.shape[0]} x {embeddings.shape[1]} float32", err=True)
-        return
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    if form == "json":
-        for sentence, row in zip(sentences, embeddings.tolist(), strict=True):
-            typer.echo(json.dumps({"text": sentence, "embedding": row}, ensure_ascii=False))
-        return
-    if form == "tsv":
-        for row in embeddings:
-            typer.echo("\t".join(f"{value:.7g}" for value in row))
-        return
-    rows = [
-        (sentence, " ".join(f"{value:+.3f}" for value in row[:6]) + " …")
-        for sentence, row in zip(sentences, embeddings, strict=True)
-    ]
-    print_rows(("sentence", f"first 6 of {encoder.dim}"), rows, form)
 
 
 def similarity(
@@ -117,19 +63,23 @@ def similarity(
     """Say how alike sentences are: cosine, and its angle (eq. 1 of the paper)."""
     from rejoinder.errors import InputError
 
-    if pairs is None and (first is None or second is None):
-        raise InputError("two sentences are needed, or --pairs FILE with two a line.")
     if pairs is not None and first is not None:
         raise InputError("sentences and --pairs exclude each other.")
-    rows = [(first or "", second or "")] if pairs is None else _read_pairs(pairs)
-    encoder = _load(model)
-    left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
-    cosine = (left * right).sum(axis=1).clip(-1.0, 1.0)
+    if pairs is not None:
+        rows = read_pairs(pairs)
+    elif first is not None and second is not None:
+        rows = [(as_text(first), as_text(second))]
+    else:
+        raise InputError("two sentences are needed, or --pairs FILE with two a line.")
     import numpy as np
 
+    encoder = _load(model)
+    left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
+    cosine = np.clip((left * right).sum(axis=1, dtype=np.float64), -1.0, 1.0)
+    angular = 0.0 - np.arccos(cosine)
     shown = [
-        (*row, round(float(value), 6), round(float(-np.arccos(value)), 6))
-        for row, value in zip(rows, cosine, strict=True)
+        (*row, round(one, 6), round(other, 6))
+        for row, one, other in zip(rows, cosine.tolist(), angular.tolist(), strict=True)
     ]
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     print_rows(("first", "second", "cosine", "angular"), shown, form)
@@ -147,10 +97,13 @@ def search(
     """Find the sentences of a file most alike to a query; exact."""
     from rejoinder.errors import InputError
 
-    wanted = [*(query or []), *(read_lines(queries) if queries else [])]
+    if queries == corpus == "-":
+        raise InputError("queries and corpus can't both be standard input; name a file for one.")
+    wanted = [*map(as_text, query or []), *(read_lines(queries) if queries else [])]
     if not wanted:
         raise InputError("a query is needed, as an argument or with --queries FILE.")
-    found = _load(model).search(wanted, read_lines(corpus), top_k)
+    texts = read_lines(corpus)
+    found = _load(model).search(wanted, texts, top_k)
     rows = [
         (text, place, round(hit.score, 6), hit.index + 1, hit.text)
         for text, hits in zip(wanted, found, strict=True)
@@ -168,7 +121,8 @@ def rank(
     as_tsv: AsTsv = False,
 ) -> None:
     """Order responses by how well they answer a message."""
-    ranked = _load(model).rank(message, read_lines(responses))
+    texts = read_lines(responses)
+    ranked = _load(model).rank(as_text(message), texts)
     rows = [
         (place, round(hit.score, 6), hit.index + 1, hit.text) for place, hit in enumerate(ranked, 1)
     ]
@@ -178,10 +132,11 @@ def rank(
 
 def info(model: Model, as_json: AsJson = False, as_tsv: AsTsv = False) -> None:
     """Say what a model is and what it was trained on."""
-    encoder = _load(model)
-    facts = dict(encoder.describe())
-    training = dict(facts.pop("training"))
-    contents = encoder.model
+    from rejoinder.models.folder import read_model
+
+    contents = read_model(model)  # not as an encoder, which for some kinds needs torch
+    facts = contents.describe()
+    training = facts.pop("training")
     facts |= {
         "text": contents.features.config(),
         "encoder": dict(contents.encoder),
@@ -196,41 +151,6 @@ def info(model: Model, as_json: AsJson = False, as_tsv: AsTsv = False) -> None:
     said = {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
     rows = [(name, _plain(value)) for name, value in (facts | said).items()]
     print_rows(("", "value"), rows, form)
-
-
-def read_lines(place: str) -> list[str]:
-    """The lines of a file or of standard input, without their ends; what is not UTF-8 is U+FFFD.
-
-    Raises:
-        InputError: the file can't be read, or holds no line.
-    """
-    from rejoinder.errors import InputError
-
-    try:
-        content = sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
-    except OSError as error:
-        raise InputError(f"{place} can't be read: {error.strerror}.") from None
-    lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n")
-    lines = [line.removesuffix("\r") for line in lines]
-    if lines == [""]:
-        name = "standard input" if place == "-" else place
-        raise InputError(f"{name} is empty; one sentence a line is expected.")
-    return lines
-
-
-def _read_pairs(place: str) -> list[tuple[str, str]]:
-    from rejoinder.errors import InputError
-
-    rows = []
-    for number, line in enumerate(read_lines(place), 1):
-        parts = line.split("\t")
-        if len(parts) != 2:
-            raise InputError(
-                f"{place} line {number}: {len(parts)} columns; two sentences with a tab between "
-                "are expected."
-            )
-        rows.append((parts[0], parts[1]))
-    return rows
 
 
 def _load(model: Path) -> "SentenceEncoder":

@@ -1,0 +1,246 @@
+"""The commands that use a model, as a shell runs them: output, exit status, one line of error."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rejoinder.cli import main
+from rejoinder.models.folder import write_model
+from rejoinder.runtime.encoder import SentenceEncoder
+from tiny_models import dan_model
+
+SENTENCES = ["How old are you?", "what is your age", "", "good morning"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    place = tmp_path_factory.mktemp("models") / "model"
+    write_model(place, dan_model())
+    return place
+
+
+@pytest.fixture
+def file(tmp_path):
+    place = tmp_path / "sentences.txt"
+    place.write_text("\n".join(SENTENCES) + "\n", "utf-8")
+    return place
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Runs a command line in this process: (exit status, standard output, standard error)."""
+
+    def run(*arguments, stdin=b"", terminal=False):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
+        monkeypatch.setattr(sys, "argv", ["rejoinder", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stop:
+            main.run()
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out, err
+
+    return run
+
+
+def test_encode_writes_what_encode_returns(call, model, file, tmp_path):
+    expected = SentenceEncoder.load(model).encode(SENTENCES)
+    assert call("encode", model, file, "--out", tmp_path / "e.npy")[0] == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "e.npy", allow_pickle=False), expected)
+    call("encode", model, file, "--out", tmp_path / "e.parquet")
+    frame = pl.read_parquet(tmp_path / "e.parquet")
+    assert frame["text"].to_list() == SENTENCES
+    np.testing.assert_array_equal(frame["embedding"].to_numpy(), expected)
+    status, out, err = call("encode", model, file, "--out", tmp_path / "e.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text("utf-8").splitlines()]
+    assert [line["text"] for line in lines] == SENTENCES
+    np.testing.assert_array_equal(
+        np.array([line["embedding"] for line in lines], np.float32), expected
+    )
+    assert (status, out) == (0, "")
+    assert "wrote" in err
+    assert "1 sentences hold no known word" in err
+
+
+@pytest.mark.parametrize("flags", [[], ["--response"], ["--batch-size", 1]])
+def test_encode_prints_numbers_that_give_the_same_floats_back(call, model, flags):
+    encoder = SentenceEncoder.load(model)
+    expected = (encoder.encode_response if flags == ["--response"] else encoder.encode)(SENTENCES)
+    status, out, _ = call("encode", model, *flags, stdin="\r\n".join(SENTENCES).encode())
+    assert status == 0
+    found = np.loadtxt(io.StringIO(out), delimiter="\t", dtype=np.float32)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    status, out, _ = call(
+        "encode", model, "-", "--json", *flags, stdin="\n".join(SENTENCES).encode()
+    )
+    found = [json.loads(line)["embedding"] for line in out.splitlines()]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatch):
+    call("encode", model, file, "--out", tmp_path / "whole.npy")
+    monkeypatch.setattr("rejoinder.cli.encode._PIECE", 3)
+    call("encode", model, file, "--out", tmp_path / "parts.npy")
+    parts = np.load(tmp_path / "parts.npy")
+    np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)
+
+
+def test_lines_that_are_not_utf8_and_a_byte_order_mark(call, model):
+    status, out, _ = call("encode", model, "--json", stdin=b"\xef\xbb\xbfhello\nhell\xff\x00o")
+    texts = [json.loads(line)["text"] for line in out.splitlines()]
+    assert (status, texts) == (0, ["hello", "hell\ufffd\x00o"])
+
+
+def test_similarity_of_two_sentences_and_of_pairs(call, model, tmp_path):
+    status, out, _ = call("similarity", model, "hello you", "hello you", "--json")
+    [row] = json.loads(out)
+    assert status == 0
+    assert row["cosine"] == pytest.approx(1, abs=1e-6)
+    assert row["angular"] == pytest.approx(0, abs=1e-3)
+    pairs = b"hello\thello you\ncat\tdog\n"
+    status, out, _ = call("similarity", model, "--pairs", "-", stdin=pairs)
+    header, *rows = [line.split("\t") for line in out.splitlines()]
+    assert header == ["first", "second", "cosine", "angular"]
+    expected = SentenceEncoder.load(model).similarity(["hello", "cat"], ["hello you", "dog"])
+    assert [float(row[2]) for row in rows] == pytest.approx(np.diag(expected).tolist(), abs=2e-6)
+
+
+def test_search_finds_lines(call, model, file):
+    status, out, _ = call(
+        "search", model, "how old are you", "age", "--corpus", file, "--top-k", 2, "--json"
+    )
+    hits = json.loads(out)
+    assert status == 0
+    assert [(hit["query"], hit["rank"]) for hit in hits] == [
+        ("how old are you", 1),
+        ("how old are you", 2),
+        ("age", 1),
+        ("age", 2),
+    ]
+    assert all(SENTENCES[hit["line"] - 1] == hit["text"] for hit in hits)
+    assert call("search", model, "--queries", file, stdin=b"hello")[0] == 0
+
+
+def test_rank_orders_by_the_response_side(call, model, file):
+    status, out, _ = call("rank", model, "hello", "--responses", file, "--tsv")
+    header, *rows = [line.split("\t") for line in out.splitlines()]
+    assert (status, header) == (0, ["rank", "score", "line", "response"])
+    expected = SentenceEncoder.load(model).rank("hello", SENTENCES)
+    assert [int(row[2]) - 1 for row in rows] == [hit.index for hit in expected]
+
+
+def test_info_says_what_it_is(call, model):
+    status, out, _ = call("info", model, "--json")
+    facts = json.loads(out)
+    assert (status, facts["name"], facts["dim"]) == (0, "tiny", 5)
+    assert facts["training"]["pairs"] == 1234
+    assert facts["text"]["words"] == 53
+    assert "pairs\t1,234" in call("info", model, "--tsv")[1]
+
+
+def test_tables_for_a_terminal_json_and_tsv_on_request(call, model, file):
+    for command in (
+        ["encode", model, file],
+        ["similarity", model, "a", "b"],
+        ["search", model, "a", "--corpus", file],
+        ["rank", model, "a", "--responses", file],
+        ["info", model],
+    ):
+        status, out, _ = call(*command, terminal=True)
+        assert status == 0
+        assert "━" in out
+        assert "━" not in call(*command, "--tsv", terminal=True)[1]
+        assert call(*command, "--json", terminal=True)[1].startswith(("{", "["))
+
+
+def test_markup_in_a_sentence_is_text(call, model):
+    _, out, _ = call("similarity", model, "[red]hello[/]", "b", terminal=True)
+    assert "━" in out
+    assert "[red]hello[/]" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["encode", "{model}", "-"], "standard input is empty"),
+        (["encode", "{model}", "{folder}/none.txt"], "none.txt can't be read: No such file"),
+        (["encode", "{model}", "{file}", "--out", "e.pickle"], ".npy, .parquet, .jsonl"),
+        (["encode", "{model}", "{file}", "--out", "{file}/e.npy"], "can't be written"),
+        (["encode", "{folder}", "{file}"], "is no model folder"),
+        (["info", "{folder}/nowhere"], "is no model folder"),
+        (["similarity", "{model}", "one"], "two sentences are needed"),
+        (["similarity", "{model}", "one", "two", "--pairs", "-"], "exclude each other"),
+        (["similarity", "{model}", "--pairs", "{file}"], "line 1: 1 columns"),
+        (["search", "{model}", "--corpus", "{file}"], "a query is needed"),
+        (["search", "{model}", "--queries", "-"], "can't both be standard input"),
+        (["search", "{model}", "a"], "standard input is empty"),
+        (["rank", "{model}", "a"], "standard input is empty"),
+    ],
+)
+def test_errors_are_one_line_and_exit_2(call, model, file, tmp_path, arguments, said):
+    places = {"model": model, "file": file, "folder": tmp_path}
+    status, out, err = call(*(argument.format(**places) for argument in arguments))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("rejoinder: ")
+    assert said in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sentences.txt"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["encode"],
+        ["search", "{model}", "a", "--top-k", "0"],
+        ["info", "{model}", "--json", "--tsv"],
+        ["encode", "{model}", "--nonsense"],
+    ],
+)
+def test_misuse_exits_2(call, model, arguments):
+    status, _, err = call(*(argument.format(model=model) for argument in arguments))
+    assert status == 2
+    assert "Traceback" not in err
+
+
+def test_a_damaged_model_is_one_line(call, tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    path = tmp_path / "model" / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    status, _, err = call("info", tmp_path / "model")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "cut or changed" in err
+
+
+@pytest.mark.parametrize("command", ["encode", "similarity", "search", "rank", "info"])
+def test_help_shows_examples(call, command):
+    status, out, _ = call(command, "--help")
+    assert status == 0
+    assert out.count(f"rejoinder {command} model/") >= 2
+
+
+def test_a_query_that_is_not_utf8_does_not_crash(model):
+    run = subprocess.run(
+        [Path(sys.executable).with_name("rejoinder"), "similarity", model, b"hell\xff", "b"],
+        capture_output=True,
+    )
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert "hell\ufffd".encode() in run.stdout
+
+
+def test_help_loads_nothing_heavy():
+    script = (
+        "import sys\n"
+        "sys.argv = ['rejoinder', '--help']\n"
+        "from rejoinder.cli.main import run\n"
+        "try:\n    run()\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'torch', 'polars', 'duckdb', 'ibis', 'numpy', 'scipy', 'tokenizers'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stderr == "[]\n"
+    assert "encode" in run.stdout
