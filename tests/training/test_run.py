@@ -169,6 +169,26 @@ def test_a_limit_of_time_exports_what_there_is(train, tmp_path):
     assert SentenceEncoder.load(result.model).dim == 12
 
 
+def test_the_log_of_a_resumed_run_says_each_thing_once(train, tmp_path):
+    train(DAN, tmp_path / "run", stop_at=15)
+    run = tmp_path / "run"
+    with (run / "metrics.jsonl").open("a") as file:  # as of a run that died after its checkpoint
+        file.write(json.dumps({"step": 18, "group": "train", "loss": 1.0}) + "\n")
+    train(DAN, run, resume=True)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    told = [(line["group"], line["step"]) for line in lines]
+    assert sorted(told) == sorted(
+        [("train", step) for step in (5, 10, 15, 20)] + [("dev", 10), ("dev", 20)]
+    )
+    assert {"loss", "accuracy", "scale", "pairs_per_second"} <= lines[0].keys()
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run / "events"))
+    events.Reload()
+    assert {"train/loss", "dev/norm"} <= set(events.Tags()["scalars"])
+    assert [event.step for event in events.Scalars("train/loss")] == [5, 10, 15, 20]
+
+
 def test_checkpoints_are_kept_in_small_number(train, tmp_path):
     tree = {**DAN, "training": {**DAN["training"], "checkpoint_every": 4, "keep_checkpoints": 2}}
     train(tree, tmp_path / "run")

@@ -17,6 +17,7 @@ from rejoinder.errors import TrainingError
 from rejoinder.text.features import load_features
 from rejoinder.training import checkpoint
 from rejoinder.training.config import load_config, to_toml, to_tree
+from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.loop import Evaluate, Limits, Reporter, Trainer
 from rejoinder.training.machine import describe_machine, pick_device
@@ -103,7 +104,9 @@ def go_on(
     trainer = Trainer(config, run, model, prepared.features, stream, reporter, evaluate)
     if (saved := checkpoint.latest(run)) is not None:
         trainer.resume(saved)
-    done = trainer.train(options.limits)
+    with RunLog(run, trainer.progress.step, reporter) as log:
+        trainer.reporter = log
+        done = trainer.train(options.limits)
     place = None
     if done or trainer.out_of_time:
         place = run / "model"

@@ -1,0 +1,72 @@
+"""What a run leaves of its way: `metrics.jsonl` and TensorBoard's `events/`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rejoinder.atomic import write_text
+from rejoinder.errors import MissingExtraError
+from rejoinder.training.loop import Reporter
+
+
+class RunLog:
+    """A reporter that writes down what it is told, and tells it on."""
+
+    def __init__(self, run: Path, step: int, listener: Reporter) -> None:
+        """A log of the run that goes on after `step`; what it had said beyond is forgotten.
+
+        Raises:
+            MissingExtraError: TensorBoard is not installed.
+        """
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtraError("tensorboard", "train") from None
+        self.listener = listener
+        self.path = run / "metrics.jsonl"
+        _cut(self.path, step)
+        self.writer: Any = SummaryWriter(
+            str(run / "events"), purge_step=step + 1
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.writer.close()
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """After each logged stretch of steps."""
+        self._write("train", step, metrics)
+        self.listener.step(step, metrics)
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """After each evaluation."""
+        self._write("dev", step, scores)
+        self.listener.evaluation(step, scores)
+
+    def saved(self, step: int, place: Path) -> None:
+        """After each checkpoint."""
+        self.listener.saved(step, place)
+
+    def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, "group": group, **values}) + "\n")
+        for name, value in values.items():
+            self.writer.add_scalar(f"{group}/{name.replace(' ', '_')}", value, step)
+
+
+def _cut(path: Path, step: int) -> None:
+    """Keep the lines up to `step`: a run stopped between checkpoints tells the rest again."""
+    if not path.exists():
+        return
+    lines = path.read_text("utf-8").splitlines()
+    kept = [line for line in lines if json.loads(line)["step"] <= step]
+    write_text(path, "".join(f"{line}\n" for line in kept))

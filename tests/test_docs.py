@@ -1,0 +1,52 @@
+"""The README tells the truth: its Python runs, and the commands it names are there."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rejoinder.cli.main import app
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def demo_run(small_pairs, tmp_path_factory) -> Path:
+    """The run of `make demo`, by its command."""
+    out = tmp_path_factory.mktemp("demo") / "demo" / "run"
+    arguments = ["train", "--config", str(ROOT / "configs" / "demo.toml"), "--pairs",
+                 str(small_pairs), "--out", str(out)]  # fmt: skip
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def test_the_python_of_the_readme_runs(demo_run, tmp_path, monkeypatch, capsys):
+    shutil.copytree(demo_run / "model", tmp_path / "demo" / "run" / "model")
+    monkeypatch.chdir(tmp_path)
+    [code] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102 -- it is our own
+    shape, similarities, best, *_, nearest = capsys.readouterr().out.strip().split("\n")
+    assert shape == "(2, 128)"
+    same, other = map(float, re.findall(r"-?\d+\.\d*", similarities))
+    assert same > other
+    assert best.endswith("I am twenty years old.")
+    assert nearest == "How old are you?"
+
+
+def test_the_commands_of_the_readme_exist():
+    commands = set(re.findall(r"^rejoinder (\w+)", README, re.MULTILINE))
+    assert len(commands) >= 5
+    for command in commands:
+        result = CliRunner().invoke(app, [command, "--help"])
+        assert result.exit_code == 0
+        assert "Examples:" in result.output
+
+
+def test_every_page_that_is_linked_exists():
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links {link}"
