@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -244,3 +246,20 @@ def test_help_loads_nothing_heavy():
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stderr == "[]\n"
     assert "encode" in run.stdout
+
+
+def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "use.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").symlink_to(model)
+    for name in ("sentences.txt", "questions.txt", "replies.txt"):
+        (tmp_path / name).write_text("\n".join(SENTENCES), "utf-8")
+    (tmp_path / "pairs.tsv").write_text("hello\tgood morning\n", "utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
+    [commands] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    lines = [shlex.split(line, comments=True) for line in commands.strip().split("\n")]
+    assert {line[1] for line in lines} == {"info", "encode", "similarity", "search", "rank"}
+    for line in lines:
+        status, _, err = call(*line[1:])
+        assert status == 0, err

@@ -28,6 +28,7 @@ AWKWARD = [
     "ﬁ İ ẞ très",
     "unheardof words",
 ]
+SENTENCES = ["how old are you ?", "my name is tom", "where do you live"]
 texts = st.one_of(
     st.sampled_from(AWKWARD),
     st.lists(st.sampled_from([*WORDS, "zebra"]), max_size=9).map(" ".join),
@@ -38,6 +39,11 @@ texts = st.one_of(
 @pytest.fixture(scope="module")
 def encoder():
     return SentenceEncoder(dan_model())
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    return SentenceEncoder(transformer_model())
 
 
 def slow_dan(model, text):
@@ -125,14 +131,73 @@ def test_rows_as_the_last_layer_gives_them(encoder):
         np.testing.assert_allclose(raw / np.maximum(lengths, 1e-9), encode(given_texts), atol=1e-6)
 
 
-def test_a_transformer_can_leave_lengths_too():
-    encoder = SentenceEncoder(transformer_model())
+def test_a_transformer_can_leave_lengths_too(transformer):
     given_texts = ["How old are you?", "", "cat"]
-    raw = encoder.encode(given_texts, normalize=False)
+    raw = transformer.encode(given_texts, normalize=False)
     lengths = np.linalg.norm(raw, axis=1, keepdims=True)
-    unit = encoder.encode(given_texts)
+    unit = transformer.encode(given_texts)
     np.testing.assert_allclose(raw / np.maximum(lengths, 1e-9), unit, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1, 0, 1], atol=1e-6)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=6), st.integers(1, 7), st.randoms())
+def test_neither_changes_a_result_of_a_transformer(transformer, given_texts, size, random):
+    whole = transformer.encode(given_texts)
+    places = random.sample(range(len(given_texts)), len(given_texts))
+    mixed = transformer.encode([given_texts[place] for place in places], batch_size=size)
+    np.testing.assert_allclose(mixed, whole[places], atol=1e-5)
+    alone = transformer.encode_response(given_texts[0])
+    np.testing.assert_allclose(alone, transformer.encode_response(given_texts)[0], atol=1e-5)
+    known = whole.any(axis=1)
+    assert transformer.count_unknown(given_texts) == (~known).sum()
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), known, atol=1e-6)
+
+
+def test_misuse_is_named(encoder):
+    with pytest.raises(InputError, match="batch_size must be 1 or more; got 0"):
+        encoder.encode(["fine"], batch_size=0)
+    with pytest.raises(InputError, match="'cosine' or 'angular'; got 'euclid'"):
+        encoder.similarity("a", "b", measure="euclid")
+    with pytest.raises(InputError, match="3 columns"):
+        encoder.similarity(np.zeros((1, 3), np.float32), "b")
+    with pytest.raises(InputError, match="top_k must be 1 or more; got 0"):
+        encoder.search("how", ["old"], top_k=0)
+    with pytest.raises(ModelError, match="combiner 'max'"):
+        SentenceEncoder(dan_model(combiner="max"))
+    with pytest.raises(ModelError, match=r"activation 'tan'.*'tanh'"):
+        SentenceEncoder(dan_model(activation="tan"))
+
+
+def test_all_kinds_of_lists_are_taken(encoder):
+    expected = encoder.encode(SENTENCES)
+    for sentences in (tuple(SENTENCES), pl.Series(SENTENCES), np.array(SENTENCES), iter(SENTENCES)):
+        np.testing.assert_array_equal(encoder.encode(sentences), expected)
+    assert encoder.encode([]).shape == (0, 5)
+    shown = encoder.encode(SENTENCES, batch_size=1, show_progress_bar=True)
+    np.testing.assert_allclose(shown, expected, atol=1e-6)
+
+
+def test_similarity_is_the_cosine_and_its_angle(encoder):
+    embeddings = encoder.encode(SENTENCES)
+    cosine = encoder.similarity(SENTENCES, embeddings[1:])
+    np.testing.assert_allclose(cosine, embeddings @ embeddings[1:].T, atol=1e-6)
+    angular = encoder.similarity(SENTENCES, SENTENCES[1:], measure="angular")
+    np.testing.assert_allclose(np.cos(angular), cosine, atol=1e-6)
+    assert (angular <= 0).all()
+    assert (angular.dtype, angular.shape) == (np.float32, (3, 2))
+
+
+def test_rank_uses_the_response_side_and_search_does_not(encoder):
+    ranked = encoder.rank(SENTENCES[0], SENTENCES)
+    scores = encoder.encode_response(SENTENCES) @ encoder.encode(SENTENCES[0])
+    assert [hit.index for hit in ranked] == np.argsort(-scores, kind="stable").tolist()
+    assert [hit.text for hit in ranked] == [SENTENCES[hit.index] for hit in ranked]
+    [[best]] = encoder.search(SENTENCES[1], SENTENCES, top_k=1)
+    assert (best.index, best.text) == (1, SENTENCES[1])
+    assert best.score == pytest.approx(1, abs=1e-6)
+    [hits] = encoder.search(encoder.encode(SENTENCES[1]), encoder.encode(SENTENCES), top_k=9)
+    assert (hits[0].index, hits[0].text, len(hits)) == (1, "", 3)
 
 
 def test_many_batches_are_put_together_in_order(encoder):

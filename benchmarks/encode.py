@@ -1,0 +1,120 @@
+"""Sentences a second through `SentenceEncoder.encode`, and the peak of memory.
+
+    python benchmarks/encode.py                         # a random model, made-up sentences
+    python benchmarks/encode.py --model RUN/model --sentences file.txt
+
+Without a model, one of 100,000 words x 300 with layers 300, 300, 500 and random weights is written
+to a temporary folder: the paper's sizes. Without sentences, they are drawn from its words, 10 each
+on average. Prints one JSON object.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rejoinder.models.folder import ModelContents, Tensors, write_model
+from rejoinder.runtime.batches import BATCH_SIZE
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.vocabulary import Vocabulary
+
+WORDS = 100_000
+LAYERS = (300, 300, 500)
+
+
+def main() -> None:
+    arguments = _arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        place = arguments.model or _random_model(Path(folder) / "model")
+        begun = time.perf_counter()
+        encoder = SentenceEncoder.load(place)
+        load_seconds = time.perf_counter() - begun
+    sentences = _sentences(arguments.sentences, encoder)[: arguments.count]
+    encoder.encode(sentences[:BATCH_SIZE], batch_size=arguments.batch_size)
+    seconds = []
+    for _ in range(arguments.repeats):
+        begun = time.perf_counter()
+        encoder.encode(sentences, batch_size=arguments.batch_size)
+        seconds.append(time.perf_counter() - begun)
+    ids = encoder.model.features(sentences[:BATCH_SIZE]).lengths
+    report = {
+        "sentences_per_second": round(len(sentences) / statistics.median(seconds)),
+        "sentences": len(sentences),
+        "ids_per_sentence": round(float(ids.mean()), 1),
+        "load_seconds": round(load_seconds, 2),
+        "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "model": repr(encoder),
+        "repeats": arguments.repeats,
+    }
+    print(json.dumps(report))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--model", type=Path, help="model folder; default: random weights")
+    parser.add_argument("--sentences", type=Path, help="one sentence a line; default: made up")
+    parser.add_argument("--count", type=int, default=200_000, help="sentences at most")
+    parser.add_argument("--batch-size", type=int, default=BATCH_SIZE)
+    parser.add_argument("--repeats", type=int, default=3)
+    return parser.parse_args()
+
+
+def _sentences(place: Path | None, encoder: SentenceEncoder) -> list[str]:
+    if place is not None:
+        return place.read_text("utf-8").splitlines()
+    if not isinstance(encoder.model.features, WordFeatures):
+        sys.exit("this model has no words to make sentences of; give --sentences")
+    words = np.array(encoder.model.features.vocabulary.words)
+    draw = np.random.default_rng(0)
+    ranks = (len(words) ** draw.random((200_000, 10))).astype(np.int64) - 1  # as Zipf's law
+    lengths = draw.integers(1, 20, len(ranks))
+    return [
+        " ".join(words[np.resize(row, length)])
+        for row, length in zip(ranks, lengths.tolist(), strict=True)
+    ]
+
+
+def _random_model(place: Path) -> Path:
+    draw = np.random.default_rng(0)
+    letters = np.array(list("etaoinshrdlu"))
+    words: dict[str, None] = {}
+    while len(words) < WORDS:
+        words["".join(draw.choice(letters, draw.integers(3, 9)))] = None
+    tensors: Tensors = {
+        "embedding": draw.standard_normal((WORDS, LAYERS[0]), np.float32).astype(np.float16),
+        "scale": np.array(20.0, np.float32),
+    }
+    for number, (inside, outside) in enumerate(zip((LAYERS[0], *LAYERS), LAYERS, strict=False)):
+        weight = draw.standard_normal((outside, inside), np.float32) / np.float32(inside**0.5)
+        tensors |= {
+            f"dan.{number}.weight": weight,
+            f"dan.{number}.bias": np.zeros(outside, np.float32),
+        }
+    model = ModelContents(
+        name="random",
+        features=WordFeatures(Vocabulary(tuple(words))),
+        encoder={
+            "kind": "dan",
+            "width": LAYERS[0],
+            "layers": list(LAYERS),
+            "activation": "tanh",
+            "residual": False,
+            "combiner": "sqrtn",
+        },
+        head={"kind": "dnn", "layers": [], "activation": "tanh", "residual": False},
+        training={},
+        tensors=tensors,
+    )
+    write_model(place, model)
+    return place
+
+
+if __name__ == "__main__":
+    main()
