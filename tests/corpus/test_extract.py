@@ -115,6 +115,25 @@ def test_absent_threads_are_the_roots_of_chains(tmp_path_factory, parents):
     assert found == expected
 
 
+def test_a_given_thread_is_that_of_the_replies_below(run, tmp_path):
+    path = tmp_path / "chat.csv"
+    path.write_text(
+        "id,to,text,room\n1,,one,\n2,1,two,x\n3,2,three,\n4,3,four,\n5,9,five,\n6,5,six,\n"
+    )
+    columns = parse_columns("id=id,parent=to,text=text,thread=room")
+    _, pairs = run(path, columns=columns, rules="none")
+    threads = dict(pairs.select("response_id", "thread_id").rows())
+    assert threads == {"2": "x", "3": "x", "4": "x", "6": "9"}
+
+
+def test_nothing_answers_itself(run):
+    manifest, pairs = run(
+        lines(comment("a", "First of all", "t1_a"), comment("b", "Second of all", "t1_a"))
+    )
+    assert pairs.select("input_id", "response_id").rows() == [("a", "b")]
+    assert manifest.counts.without_parent == 1
+
+
 def test_a_circle_of_replies_ends(run, tmp_path):
     path = tmp_path / "chat.csv"
     path.write_text("id,to,text\n1,3,one\n2,1,two\n3,2,three\n")
@@ -284,19 +303,20 @@ def test_real_pairs_are_those_of_a_plain_implementation(tmp_path, shared_data):
     dump = shared_data / "raw_reddit" / "RC_2021-02.bz2"
     comments = [json.loads(line) for line in b"".join(decompressed(dump)).splitlines()]
     kept = {}
+    space = "[\\s\u200b\x85\xa0]+"
     for item in comments:
-        body = html.unescape(item["body"])
+        body = item["body"]
+        text = re.sub(space, " ", html.unescape(body)).strip(" ")
         letters = sum(unicodedata.category(character)[0] == "L" for character in body)
         bad = (
-            body.strip() in ("", "[deleted]", "[removed]")
+            text in ("", "[deleted]", "[removed]")
             or len(body) >= 350
             or letters * 10 <= len(body) * 7
             or body.startswith(("https", "/r/", "@"))
             or "bot" in item["author"].lower()
         )
         if not bad:
-            space = "[\\s\u200b\x85\xa0]+"
-            kept[item["id"]] = (re.sub(space, " ", body).strip(" "), item)
+            kept[item["id"]] = (text, item)
     expected = {
         (item["link_id"][3:], item["parent_id"][3:], name, kept[item["parent_id"][3:]][0], text)
         for name, (text, item) in kept.items()

@@ -138,9 +138,23 @@ def test_text_that_is_not_text_becomes_replacement_characters(run):
     ]
 
 
+@pytest.mark.parametrize("kind", ["gz", "xz"])
+def test_zeros_may_follow_an_archive(run, kind):
+    content = COMPRESSIONS[kind](DUMP)
+    half = lines(comment("c", "And thanks again", "t1_b"))
+    _, pairs = run(content + b"\0" * 512 + COMPRESSIONS[kind](half) + b"\0" * 512)
+    assert len(pairs) == 2
+
+
 def test_entities_are_unescaped_once():
-    raw = pl.Series(["a &gt; b &amp;lt; &#39;c&#39; &nbsp;d", "R&D; x", "no"])
-    assert unescape(raw).to_list() == ["a > b &lt; 'c' \u00a0d", "R&D; x", "no"]
+    raw = pl.Series(["a &gt; b &amp;lt; &#39;c&#39; &nbsp;d", "R&D; x", "no", "?a&copy=1&notit;"])
+    assert unescape(raw).to_list() == [
+        "a > b &lt; 'c' \u00a0d",
+        "R&D; x",
+        "no",
+        "?a&copy=1&notit;",
+    ]
+    assert unescape(pl.Series(["&#xD83D; &#0; &#9999999;"])).to_list() == ["\ufffd \ufffd \ufffd"]
 
 
 def test_a_long_line_and_an_empty_file_are_read(run, tmp_path):
@@ -194,6 +208,62 @@ def test_a_column_that_is_not_there_names_those_that_are(run, tmp_path, kind):
         path.write_bytes(table(",") if kind == "csv" else json.dumps(TABLE[0]).encode())
     with pytest.raises(InputError, match=r"no column 'nope'; its columns are 'msg', 'to'"):
         run(path, columns=parse_columns("id=msg,parent=to,text=nope"))
+
+
+def test_a_field_may_be_absent_from_one_json_file_but_not_from_all(run, tmp_path):
+    rows = [json.dumps({k: v for k, v in row.items() if v}).encode() for row in TABLE]
+    (tmp_path / "a.jsonl").write_bytes(rows[0])
+    (tmp_path / "b.jsonl").write_bytes(rows[1])
+    columns = parse_columns(COLUMNS)
+    _, pairs = run([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], columns=columns, rules="none")
+    assert len(pairs) == 1
+    with pytest.raises(InputError, match=r"a\.jsonl has no column 'to'; its columns are 'msg',"):
+        run([tmp_path / "a.jsonl"], columns=columns, rules="none")
+
+
+STRAY = (
+    b"one\ttwo\n"
+    b'"three said\t5" disk\n'
+    b'"quoted ""well"""\tand "not"\n'
+    b'a\t"two\nlines"\n\n'
+    b'last\t"open\n'
+)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv"])
+def test_stray_quotes_are_plain_characters(run, tmp_path, kind):
+    path = tmp_path / f"faq.{kind}"
+    path.write_bytes(STRAY if kind == "tsv" else STRAY.replace(b"\t", b","))
+    _, pairs = run(path, columns=parse_columns("message=1,reply=2"), rules="none")
+    found = {
+        row[0][-11:-2]: row[1:] for row in pairs.select("input_id", "input", "response").rows()
+    }
+    assert found == {
+        "000000001": ("one", "two"),
+        "000000002": ('"three said', '5" disk'),
+        "000000003": ('quoted "well"', 'and "not"'),
+        "000000004": ("a", "two lines"),
+        "000000007": ("last", '"open'),
+    }
+
+
+def test_files_of_messages_and_replies_have_names_of_their_own(run, tmp_path):
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "faq.tsv").write_bytes(b"a\tb\n")
+    with pytest.raises(InputError, match=r"2 files are called faq\.tsv"):
+        run(
+            [tmp_path / "x" / "faq.tsv", tmp_path / "y" / "faq.tsv"],
+            columns=parse_columns("message=1,reply=2"),
+        )
+
+
+def test_messages_and_replies_in_json_lines_have_the_numbers_of_their_lines(run, tmp_path):
+    path = tmp_path / "faq.jsonl"
+    path.write_bytes(b'{"q": "a", "a": "b"}\n\n{"q": "c", "a": "d"}\n')
+    manifest, pairs = run(path, columns=parse_columns("message=q,reply=a"), rules="none")
+    assert set(pairs.get_column("input_id")) == {"faq.jsonl:000000001:m", "faq.jsonl:000000003:m"}
+    assert (manifest.counts.lines, manifest.counts.comments) == (2, 4)
 
 
 def test_a_row_of_another_width_is_malformed(run, tmp_path):

@@ -26,6 +26,8 @@ def fate(run, body: str, rules: str = "paper", **fields) -> str:
         ("[deleted]", "deleted"),
         ("[removed]", "deleted"),
         ("[deleted] by me", "kept"),
+        ("&nbsp;", "deleted"),  # nothing is left of it
+        ("&#x200B; \n", "deleted"),
         ("a" * 349, "kept"),
         ("a" * 350, "too_long"),
         ("é" * 349, "kept"),
@@ -91,6 +93,14 @@ def test_rules_of_polyai(run, body, expected):
 )
 def test_no_rules_still_drop_what_is_deleted(run, body, expected):
     assert fate(run, body, "none") == expected
+
+
+def test_rules_look_at_the_text_as_published(run):
+    # letters: 16 of 22 with the entities, 8 of 12 without
+    assert fate(run, "&quot;Well, well&quot;") == "kept"
+    assert fate(run, "&amp;" * 69 + "abcd") == "kept"
+    assert fate(run, "&amp;" * 69 + "abcde") == "too_long"
+    assert fate(run, " https is not at the start") == "kept"
 
 
 def test_white_space_is_folded_after_the_rules(run):

@@ -33,18 +33,23 @@ def extract(
     rules: Annotated[str, typer.Option(help="paper, polyai or none.")] = "paper",
     columns: Annotated[
         str | None,
-        typer.Option(help="Your columns: id=…,parent=…,text=…[,author,thread,source,created]."),
+        typer.Option(
+            help="Your columns: id=…,parent=…,text=…[,author=…,thread=…,source=…,created=…], "
+            "or message=…,reply=…; numbers: places, no header."
+        ),
     ] = None,
     subreddits: Annotated[str | None, typer.Option(help="Only these, joined by commas.")] = None,
     since: Annotated[str | None, typer.Option(help="Only comments from this date on.")] = None,
     until: Annotated[str | None, typer.Option(help="Only comments before this date.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs.")] = None,
-    max_replies: Annotated[
+    max_reply_count: Annotated[
         int | None, typer.Option(min=1, help="At most so many pairs with one and the same reply.")
     ] = None,
     split: Annotated[str, typer.Option(help="Shares of train, dev and test.")] = "95,2.5,2.5",
     engine: Annotated[str, typer.Option(help="duckdb.")] = "duckdb",
-    memory: Annotated[str, typer.Option(help="Memory of the engine.")] = "2GB",
+    memory: Annotated[
+        str, typer.Option(help="Memory of the engine; readers and writer take about 0.4 GB on top.")
+    ] = "2GB",
     threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
@@ -66,7 +71,7 @@ def extract(
             parse_date(until) if until else None,
         ),
         limit=limit,
-        max_replies=max_replies,
+        max_replies=max_reply_count,
         split=_shares(split),
         strict=strict,
         engine=engine,
@@ -110,7 +115,7 @@ def show(manifest: "Manifest", options: "ExtractOptions", out: Path) -> None:
         ("  no parent", counts.without_parent, "answer a post, or nothing"),
         ("  parent not found", counts.parent_not_found, "not in these dumps"),
         ("  parent dropped", counts.parent_dropped, "by a rule"),
-        ("  left out", counts.capped, "by --limit or --max-replies"),
+        ("  left out", counts.capped, "by --limit or --max-reply-count"),
         ("pairs", counts.pairs, ", ".join(f"{k} {v:,}" for k, v in manifest.splits.items())),
         ("different messages", counts.unique_inputs, ""),
         ("different replies", counts.unique_responses, ""),

@@ -44,8 +44,8 @@ class ExtractOptions:
     strict: bool = False
     engine: str = "duckdb"
     memory: str = "2GB"
-    """Bound of the whole, about: the engine gets four fifths, reading and writing the rest; a
-    decoder window of up to 2 GiB comes on top where a dump needs it."""
+    """Bound of the engine; a few hundred MB for reading and writing come on top, and a decoder
+    window of up to 2 GiB where a dump needs it."""
     threads: int | None = None
     overwrite: bool = False
 
@@ -126,7 +126,7 @@ def _extract(
     different = int(doubles["different"] or 0)
     lost = _lost_parents(engine, table, fates["replies"] - written.rows)
     counts = Counts(
-        lines=read + malformed,
+        lines=(read // 2 if options.columns.are_pairs else read) + malformed,
         malformed=malformed,
         comments=read,
         duplicates=int(doubles["rows"] or 0) - different,

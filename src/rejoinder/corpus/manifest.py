@@ -40,10 +40,10 @@ class Counts:
     """What became of every line of the dumps."""
 
     lines: int
-    """Lines read that are not blank: comments and malformed lines."""
+    """Lines (rows) read that are not blank, malformed ones included."""
     malformed: int
     comments: int
-    """Lines that are comments; rows with one id count once each."""
+    """Comments read, each row with one id; a row of message and reply holds two."""
     duplicates: int
     """Comments that repeat another one, field by field, and were collapsed."""
     conflicts: int
