@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import LONG, comment, lines
 from typer.testing import CliRunner
 
+from dumps import LONG, comment, lines
 from rejoinder.cli.main import app
 from rejoinder.corpus.shards import open_pairs
 
@@ -20,7 +20,8 @@ BLOCK = re.compile(r"```(bash|python)\n(.*?)```", re.DOTALL)
 def month(letter: str, created: int) -> bytes:
     fields = {"subreddit": "AskReddit", "created_utc": created}
     return lines(
-        comment(letter + "1", LONG, **fields), comment(letter + "2", LONG, f"t1_{letter}1", **fields)
+        comment(letter + "1", LONG, **fields),
+        comment(letter + "2", LONG, f"t1_{letter}1", **fields),
     )
 
 
@@ -49,7 +50,11 @@ def test_the_commands_and_the_code_of_the_page_run(page, capsys):
             folder = Path(arguments[arguments.index("--out") + 1])
             outputs[folder.name] = open_pairs(folder, verify=True).manifest.counts.pairs
     assert outputs == {
-        "pairs": 2, "pairs-2021": 2, "chat-pairs": 1, "ticket-pairs": 2, "faq-pairs": 2,
+        "pairs": 2,
+        "pairs-2021": 2,
+        "chat-pairs": 1,
+        "ticket-pairs": 2,
+        "faq-pairs": 2,
     }
     assert "2 pairs" in capsys.readouterr().out
 
