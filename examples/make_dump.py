@@ -3,111 +3,120 @@
     python examples/make_dump.py examples/small.jsonl
 
 Standard library only; the same bytes each time. Threads of two to six comments about the things
-in `intents.py`, and among them whatever a rule of extraction has to drop.
+in `intents.toml`, and among them whatever a rule of extraction has to drop or to mend.
 """
 
 import json
 import random
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
-from intents import INTENTS, SLOTS
-
-THREADS = 2_600
-SUBREDDITS = ("SmallTalk", "AskANeighbour", "TeaAndToast", "EverydayHelp")
+THREADS = 2_200
+SUBREDDITS = ("SmallTalk", "AskANeighbour", "TeaAndToast", "EverydayHelp", "LateNightChat")
 PEOPLE = ("maple_tree", "quiet_otter", "late_bus", "blue_kettle", "two_left_socks", "old_map")
-OPENERS = ("", "", "", "Hi! ", "Well, ", "Hm, ", "Oh, ", "By the way, ")
-CLOSERS = ("", "", "", " :)", " Honestly.", " I think.", " What about you?")
+OPENERS = ("Hi! ", "Hello there. ", "Quick question: ", "Hey everyone! ", "One more thing. ")
+FIRST_WORDS = ("Ha! ", "Hm. ", "Oh! ", "Honestly? ", "Good question. ")
+THIRD_TURNS = ("Ah, good to know.", "Same here.", "That makes sense.", "Interesting, tell me more.",
+               "Oh, really?", "Lucky you.", "I see.", "That made me smile.")  # fmt: skip
+FLAWS: tuple[tuple[str, str], ...] = (
+    ("[deleted]", "[deleted]"),
+    ("old_map", "[removed]"),
+    ("old_map", ""),
+    ("old_map", "And then we went on and on about it. " * 10),
+    ("old_map", "1234 5678 :-) 90!!! 2 + 2 = 4"),
+    ("old_map", "https://example.org/a-page-that-explains-all-of-this"),
+    ("old_map", "/r/SmallTalk is the place for that question"),
+    ("old_map", "@quiet_otter did you see what they wrote here"),
+    ("HelpfulBot", "I am a machine and this action was performed by one"),
+)
+"""Author and body of comments that are dropped: deleted ones, then one a rule of the paper."""
+ENTITIES = (
+    "Bread &amp; butter is all I need.",
+    "&gt; Which one is better?\n\nThe second one, I would say.",
+)
 
 Comment = dict[str, Any]
 
 
-def say(templates: tuple[str, ...], chance: random.Random) -> str:
-    """One of the templates with its words in braces chosen."""
-    filled = re.sub(
-        r"\{(\w+)\}", lambda slot: chance.choice(SLOTS[slot[1]]), chance.choice(templates)
-    )
-    return filled[0].upper() + filled[1:]
+class Speaker:
+    """Fills in templates, by chance."""
+
+    def __init__(self, intents: dict[str, dict[str, list[str]]], seed: int) -> None:
+        self.chance = random.Random(seed)  # noqa: S311 -- chance, not secrecy
+        self.slots: dict[str, Any] = intents["slots"]
+        self.intents = [intents[name] for name in sorted(intents) if name != "slots"]
+
+    def say(self, templates: list[str], starts: tuple[str, ...]) -> str:
+        """One of the templates, now and then with one of the starts before it."""
+        template = self.chance.choice(templates)
+        text = re.sub(r"\{(\w+)\}", lambda slot: self.chance.choice(self.slots[slot[1]]), template)
+        text = text[0].upper() + text[1:]
+        if self.chance.random() < 0.2:
+            text = self.chance.choice(starts) + text
+        return text if self.chance.random() < 0.9 else text.rstrip(".").lower()
 
 
-def conversation(number: int, chance: random.Random) -> list[Comment]:
-    """A post's comments: a message, replies to it, and perhaps the next topic."""
+def conversation(number: int, speaker: Speaker) -> list[Comment]:
+    """The comments on one post: a message, replies, perhaps a word on them or another topic."""
+    chance = speaker.chance
     thread = f"t3_p{number:05d}"
     comments: list[Comment] = []
 
     def add(parent: str, body: str) -> str:
-        name = f"c{number:05d}{len(comments):02d}"
-        comments.append(
-            {
-                "id": name,
-                "parent_id": parent,
-                "link_id": thread,
-                "author": chance.choice(PEOPLE),
-                "subreddit": SUBREDDITS[number % len(SUBREDDITS)],
-                "created_utc": 1_600_000_000 + 3_600 * number + 60 * len(comments),
-                "body": body,
-            }
-        )
-        return f"t1_{name}"
+        comment = {
+            "id": f"c{number:05d}{len(comments):02d}",
+            "parent_id": parent,
+            "link_id": thread,
+            "author": chance.choice(PEOPLE),
+            "subreddit": SUBREDDITS[number % len(SUBREDDITS)],
+            "created_utc": 1_600_000_000 + 3_600 * number + 60 * len(comments),
+            "body": body,
+        }
+        comments.append(comment)
+        return f"t1_{comment['id']}"
 
     here = thread
     for _ in range(chance.choice((1, 1, 1, 2))):
-        messages, replies = INTENTS[chance.choice(sorted(INTENTS))]
-        asked = add(here, chance.choice(OPENERS) + say(messages, chance))
-        for _ in range(chance.choice((1, 1, 2))):
-            here = add(asked, say(replies, chance) + chance.choice(CLOSERS))
+        intent = chance.choice(speaker.intents)
+        asked = add(here, speaker.say(intent["messages"], OPENERS))
+        for _ in range(chance.choice((1, 2, 2))):
+            here = add(asked, speaker.say(intent["replies"], FIRST_WORDS))
+    if len(comments) < 5 and chance.random() < 0.1:
+        add(here, chance.choice(THIRD_TURNS))
     return comments
 
 
-def flawed(number: int, parent: str, thread: str) -> Comment:
-    """A comment that some rule drops, the rules in turn."""
-    bodies = (
-        "[deleted]",
-        "[removed]",
-        "",
-        "And then we went on and on about it. " * 10,
-        "1234 5678 :-) 90!!! 2 + 2 = 4",
-        "https is how this comment starts, as links do",
-        "/r/SmallTalk is the place for that question",
-        "@quiet_otter did you see what they wrote here",
-        "I am a machine and this action was performed by one",
-    )
-    kind = number % len(bodies)
-    return {
-        "id": f"x{number:05d}",
-        "parent_id": parent,
-        "link_id": thread,
-        "author": "HelpfulBot" if kind == len(bodies) - 1 else "old_map",
-        "subreddit": SUBREDDITS[0],
-        "created_utc": 1_600_000_000,
-        "body": bodies[kind],
-    }
+def oddities(number: int, thread: list[Comment]) -> list[Comment]:
+    """What real dumps hold beside conversation, each kind in its turn."""
+    answer = dict(thread[-1], parent_id=f"t1_{thread[0]['id']}")
+    odd: list[Comment] = []
+    if number % 10 == 0:
+        author, body = FLAWS[number // 10 % len(FLAWS)]
+        odd.append(dict(answer, id=f"x{number:05d}", author=author, body=body))
+    if number % 50 == 0:
+        odd.append(dict(answer, id=f"y{number:05d}", parent_id="t1_elsewhere"))
+    if number % 70 == 0:
+        odd.append(dict(answer, id=f"z{number:05d}", body=ENTITIES[number // 70 % len(ENTITIES)]))
+    return odd
 
 
-def dump() -> list[str]:
-    """The lines of the dump."""
-    chance = random.Random(2018)  # noqa: S311 -- chance, not secrecy
+def dump(intents: dict[str, Any]) -> str:
+    """The whole dump."""
+    speaker = Speaker(intents, seed=2018)
     comments: list[Comment] = []
     for number in range(THREADS):
-        thread = conversation(number, chance)
-        comments += thread
-        if number % 10 == 0:
-            parent = f"t1_{thread[0]['id']}"
-            comments.append(flawed(number // 10, parent, thread[0]["link_id"]))
-        if number % 50 == 0:
-            lost = dict(thread[-1], id=f"y{number:05d}", parent_id="t1_elsewhere")
-            comments.append(lost)
-        if number % 70 == 0:
-            entity = "Bread &amp; butter is all I need, said the fox &gt; the hen"
-            comments.append(dict(thread[-1], id=f"z{number:05d}", body=entity))
+        thread = conversation(number, speaker)
+        comments += [*thread, *oddities(number, thread)]
     comments.append(dict(comments[5]))  # the same comment twice
     comments.append(dict(comments[7], body="Another text under an id that is taken"))
     lines = [json.dumps(comment, ensure_ascii=False) for comment in comments]
     lines.insert(100, '{"id": "broken", "body": "a line that was cut')
-    return lines
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text("\n".join(dump()) + "\n", "utf-8")
+    definitions = Path(__file__).with_name("intents.toml").read_text("utf-8")
+    Path(sys.argv[1]).write_bytes(dump(tomllib.loads(definitions)).encode("utf-8"))

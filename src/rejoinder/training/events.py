@@ -27,9 +27,7 @@ class RunLog:
         self.listener = listener
         self.path = run / "metrics.jsonl"
         _cut(self.path, step)
-        self.writer: Any = SummaryWriter(
-            str(run / "events"), purge_step=step + 1
-        )
+        self.writer: Any = SummaryWriter(str(run / "events"), purge_step=step + 1)
 
     def __enter__(self) -> Self:
         return self
