@@ -1,0 +1,126 @@
+"""The commands one after the other, as a person types them, and what they say to misuse."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONFIG = """
+name = "tiny"
+[text]
+min_count = 2
+[encoder]
+kind = "dan"
+width = 12
+layers = []
+[head]
+layers = [12]
+[training]
+log_every = 5
+[[phases]]
+steps = 10
+batch_size = 64
+"""
+
+
+def run(*words: object, cwd: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own; its exit status is checked."""
+    command = [sys.executable, "-c", "from rejoinder.cli.main import run; run()", *map(str, words)]
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert result.returncode == expect, result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, small_dump) -> Path:
+    """A folder with pairs, a config and a run."""
+    place = tmp_path_factory.mktemp("pipeline")
+    (place / "c.toml").write_text(CONFIG)
+    arguments = ("extract", small_dump, "--out", "pairs", "--split", "80,10,10", "--json")
+    told = run(*arguments, cwd=place)
+    assert json.loads(told.stdout)["counts"]["pairs"] > 3_000
+    run("train", "--config", "c.toml", "--pairs", "pairs", "--out", "run", cwd=place)
+    return place
+
+
+def test_a_run_holds_what_it_should(folder):
+    found = {path.name for path in (folder / "run").iterdir()}
+    assert {"config.toml", "manifest.json", "vocabulary", "checkpoints", "events", "metrics.jsonl",
+            "model"} <= found  # fmt: skip
+    model = {path.name for path in (folder / "run" / "model").iterdir()}
+    assert model == {"config.json", "weights.safetensors", "vocabulary.txt", "MODEL_CARD.md"}
+
+
+def test_counts_per_filter_are_shown(folder, small_dump):
+    told = run("extract", small_dump, "--out", "again", cwd=folder)
+    for word in ("deleted", "too_long", "not_alphabetic", "bad_start", "bot", "malformed", "pairs"):
+        assert word in told.stdout
+    assert "not JSON" in told.stderr
+
+
+def test_evaluation_prints_and_writes(folder):
+    told = run("evaluate", "run/model", "--tasks", "response", "--pairs", "pairs", "--out",
+               "results.json", cwd=folder)  # fmt: skip
+    assert "P@10" in told.stdout
+    assert "trained on" in told.stdout
+    [result] = json.loads((folder / "results.json").read_text())["results"]
+    assert result["task"] == "response/p@n"
+    assert result["encoder"]["training"]["pairs"] > 3_000
+    again = run("evaluate", "run/model", "--tasks", "response", "--pairs", "pairs", "--json",
+                cwd=folder)  # fmt: skip
+    assert json.loads(again.stdout)[0]["scores"] == result["scores"]
+
+
+def test_a_function_of_ones_own_is_scored(folder):
+    (folder / "mine.py").write_text(
+        "import numpy as np\n"
+        "def encode(texts):\n"
+        "    return np.array([[len(t), t.count('e') + 1] for t in texts], np.float32)\n"
+    )
+    told = run("evaluate", "py:mine:encode", "--tasks", "response", "--pairs", "pairs", cwd=folder)
+    assert "encode was used for both sides" in told.stdout
+
+
+def test_several_seeds_show_their_spread(folder):
+    told = run("train", "--config", "c.toml", "--pairs", "pairs", "--out", "seeds", "--seed", "1",
+               "--seed", "2", cwd=folder)  # fmt: skip
+    assert all(word in told.stdout for word in ("seed 1", "seed 2", "mean", "sd", "P@1"))
+    assert (folder / "seeds" / "seed-2" / "model" / "config.json").exists()
+
+
+def test_stopping_says_how_to_go_on(folder):
+    common = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "stopped")
+    told = run(*common, "--stop-at", "4", cwd=folder)
+    assert "stopped at step 4" in told.stderr
+    assert "--resume" in told.stderr
+    told = run(*common, "--resume", "--json", cwd=folder)
+    assert json.loads(told.stdout)["steps"] == 10
+
+
+MISUSE = [
+    (("extract", "nothing.zst", "--out", "x"), "nothing.zst is no file"),
+    (("extract", "c.toml", "--out", "pairs"), "not empty"),
+    (("extract", "c.toml", "--out", "x", "--rules", "papper"), "did you mean 'paper'"),
+    (("extract", "c.toml", "--out", "x", "--engine", "sparkle"), "--engine"),
+    (("train", "--config", "c.toml", "--pairs", "run", "--out", "x"), "not a manifest of pairs"),
+    (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "run"), "not empty"),
+    (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "traning.seed=1"),
+     "did you mean 'training'"),
+    (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "--resume"), "no run"),
+    (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "--device", "tpu"), "auto"),
+    (("evaluate", "pairs", "--tasks", "response", "--pairs", "pairs"), "no model folder"),
+    (("evaluate", "run/model", "--tasks", "respnse"), "did you mean 'response'"),
+    (("evaluate", "run/model", "--tasks", "stsb", "--data", "."), "is not there"),
+    (("evaluate", "py:nothing:at_all", "--tasks", "stsb", "--data", "."), "names no function"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), MISUSE, ids=lambda value: str(value)[:40])
+def test_misuse_is_one_line_and_status_two(folder, words, message):
+    told = run(*words, cwd=folder, expect=2)
+    assert message in told.stderr
+    assert told.stderr.strip().count("\n") == 0
+    assert "Traceback" not in told.stderr
+    assert not (folder / "x").exists() or not any((folder / "x").glob("model"))
