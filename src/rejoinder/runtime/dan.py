@@ -15,8 +15,8 @@ _POWERS = {"sqrtn": 0.5, "mean": 1.0, "sum": 0.0}
 class DanRuntime:
     """Ids to vectors; computes in float32 whatever the table is stored in."""
 
-    def __init__(self, model: ModelContents) -> None:
-        """The encoder of a model of kind `dan`.
+    def __init__(self, model: ModelContents, workers: int) -> None:
+        """The encoder of a model of kind `dan`, for `workers` threads.
 
         Raises:
             ModelError: an unknown combiner or activation.
@@ -24,6 +24,7 @@ class DanRuntime:
         combiner = model.encoder["combiner"]
         if combiner not in _POWERS:
             raise ModelError(f"encoder.combiner {combiner!r}: {nearest(combiner, _POWERS)}.")
+        self.workers = workers
         self.power = _POWERS[combiner]
         self.table = np.ascontiguousarray(model.tensors["embedding"], np.float32)
         self.layers = Layers("dan", model.encoder, model.tensors)

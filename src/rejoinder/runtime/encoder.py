@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.batches import BATCH_SIZE, prepared
+from rejoinder.runtime.batches import BATCH_SIZE, default_workers, each_batch
 from rejoinder.runtime.inputs import Sentences, as_texts, as_unit_rows, first_places, is_matrix
 from rejoinder.runtime.layers import Layers, unit_rows
 from rejoinder.runtime.search import dots, nearest_rows
@@ -32,6 +32,11 @@ class Ranked:
 class Runtime(Protocol):
     """The extension point for engines: ids to vectors."""
 
+    @property
+    def workers(self) -> int:
+        """How many threads may call it at a time; 1 where it uses all cores by itself."""
+        ...
+
     def __call__(self, batch: Ragged) -> Embeddings:
         """(N, D) float32, not yet of length 1; zero rows where nothing is known."""
         ...
@@ -45,26 +50,34 @@ class SentenceEncoder:
     result (DAN: 1e-6, Transformer: 1e-5).
     """
 
-    def __init__(self, model: ModelContents) -> None:
+    def __init__(self, model: ModelContents, *, threads: int | None = None) -> None:
         """An encoder of a model in memory.
 
+        Args:
+            model: what `read_model` returns.
+            threads: cores to compute on; by default all that the process may use. Torch, which
+                runs Transformers, has one such number for the whole process.
+
         Raises:
+            InputError: `threads` is below 1.
             ModelError: an encoder of an unknown kind.
             MissingExtraError: the encoder needs a package that is not installed.
         """
+        if threads is not None and threads < 1:
+            raise InputError(f"threads must be 1 or more; got {threads}.")
         self.model = model
-        self._runtime = _runtime(model)
+        self._runtime = _runtime(model, threads)
         self._head = Layers("head", model.head, model.tensors)
 
     @classmethod
-    def load(cls, path: str | Path) -> "SentenceEncoder":
-        """The encoder in a model folder.
+    def load(cls, path: str | Path, *, threads: int | None = None) -> "SentenceEncoder":
+        """The encoder in a model folder, computing on `threads` cores, by default on all.
 
         Raises:
             ModelError: the folder is not a model, or damaged.
             MissingExtraError: the encoder needs a package that is not installed.
         """
-        return cls(read_model(Path(path)))
+        return cls(read_model(Path(path)), threads=threads)
 
     @property
     def dim(self) -> int:
@@ -125,8 +138,9 @@ class SentenceEncoder:
 
     def count_unknown(self, sentences: Sentences) -> int:
         """How many sentences hold nothing that the model knows: their embedding is zero."""
-        batches = prepared(as_texts(sentences)[0], self.model.features, BATCH_SIZE, show=False)
-        return sum(int((batch.lengths == 0).sum()) for _, batch in batches)
+        texts, _ = as_texts(sentences)
+        batches = (texts.slice(low, BATCH_SIZE) for low in range(0, len(texts), BATCH_SIZE))
+        return sum(int((self.model.features(batch).lengths == 0).sum()) for batch in batches)
 
     def similarity(
         self,
@@ -206,14 +220,18 @@ class SentenceEncoder:
         if batch_size < 1:
             raise InputError(f"batch_size must be 1 or more; got {batch_size}.")
         out = np.empty((len(texts), self.dim), np.float32)
-        for start, batch in prepared(texts, self.model.features, batch_size, show=show):
+
+        def work(part: slice) -> None:
+            batch = self.model.features(texts[part])
             present = batch.lengths > 0
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
                 rows = self._runtime(batch)
                 if response:
                     rows = self._head(unit_rows(rows, present)) * present[:, None]
                 rows = unit_rows(rows, present) if normalize else _finite(rows)
-            out[start : start + len(batch)] = rows
+            out[part] = rows
+
+        each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
         return out
 
 
@@ -229,14 +247,14 @@ def _share(matrix: Embeddings, first: NDArray[np.int64]) -> None:
     matrix[again] = matrix[first[again]]
 
 
-def _runtime(model: ModelContents) -> Runtime:
+def _runtime(model: ModelContents, threads: int | None) -> Runtime:
     kind = model.encoder["kind"]
     if kind == "dan":
         from rejoinder.runtime.dan import DanRuntime
 
-        return DanRuntime(model)
+        return DanRuntime(model, threads or default_workers())
     if kind == "transformer":
         from rejoinder.runtime.transformer import TransformerRuntime
 
-        return TransformerRuntime(model)
+        return TransformerRuntime(model, threads)
     raise ModelError(f"encoder kind {kind!r} is unknown; known: 'dan', 'transformer'.")

@@ -18,13 +18,20 @@ _PREFIX = "transformer."
 class TransformerRuntime:
     """Ids to vectors, on the CPU, in float32."""
 
-    def __init__(self, model: ModelContents) -> None:
-        """The encoder of a model of kind `transformer`.
+    workers = 1
+    """Torch uses all cores by itself."""
+
+    def __init__(self, model: ModelContents, threads: int | None) -> None:
+        """The encoder of a model of kind `transformer`; `threads` are torch's, if given.
 
         Raises:
             MissingExtraError: torch is not installed.
         """
         self.encoder = _build(model)
+        if threads is not None:
+            import torch
+
+            torch.set_num_threads(threads)
 
     def __call__(self, batch: Ragged) -> Array:
         """(N, D) float32, not yet of length 1; zero rows for empty sentences."""
