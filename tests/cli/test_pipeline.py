@@ -106,8 +106,10 @@ MISUSE = [
     (("extract", "c.toml", "--out", "x", "--engine", "sparkle"), "--engine"),
     (("train", "--config", "c.toml", "--pairs", "run", "--out", "x"), "not a manifest of pairs"),
     (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "run"), "not empty"),
-    (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "traning.seed=1"),
-     "did you mean 'training'"),
+    (
+        ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "traning.seed=1"),
+        "did you mean 'training'",
+    ),
     (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "--resume"), "no run"),
     (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "--device", "tpu"), "auto"),
     (("evaluate", "pairs", "--tasks", "response", "--pairs", "pairs"), "no model folder"),

@@ -42,9 +42,18 @@ def _count_ascii(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray
         np.bitwise_or(content[ends[row] : ends[last]], 0x20, out=part)
         np.subtract(part, ord("a"), out=part)
         found = np.less(part, 26, out=part.view(np.bool_))
+        sizes = np.diff(ends[row : last + 1])
+        # the sum from an empty text's place would be its neighbour's first byte
+        full = row + np.flatnonzero(sizes)
         if size:
-            # the sum from an empty text's place would be its neighbour's first byte
-            full = row + np.flatnonzero(np.diff(ends[row : last + 1]))
-            letters[full] = np.add.reduceat(found, ends[full] - ends[row], dtype=np.int32)
+            ones, starts = found.view(np.uint8), ends[full] - ends[row]
+            letters[full] = np.add.reduceat(ones, starts, dtype=np.uint8)
+            # sums of bytes are twice as fast, and right for texts of up to 255
+            long = row + np.flatnonzero(sizes > 255)
+            if len(long):
+                both = np.stack([ends[long], ends[long + 1]], axis=1).ravel() - ends[row]
+                at_end = both[-1] == size
+                sums = np.add.reduceat(ones, both[:-1] if at_end else both, dtype=np.int32)
+                letters[long] = sums[::2]
         row = last
     return letters
