@@ -2,6 +2,7 @@
 
     RejoinderError
      ├─ InputError        a file, a row or an argument is not what it has to be
+     │   └─ DataMissingError  the files of a data set are not there
      ├─ ConfigError       a configuration names something unknown or contradicts itself
      ├─ ModelError        a model folder is damaged, foreign or of another version
      ├─ TrainingError     a run can't go on (a loss that is not finite, a checkpoint that misfits)
@@ -20,6 +21,10 @@ class RejoinderError(Exception):
 
 class InputError(RejoinderError):
     """A file, a row or an argument is not what it has to be."""
+
+
+class DataMissingError(InputError):
+    """The files of a data set are not there."""
 
 
 class ConfigError(RejoinderError):

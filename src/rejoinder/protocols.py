@@ -29,6 +29,26 @@ class EncodesResponses(Encodes, Protocol):
 
 
 @runtime_checkable
+class Prepares(Encodes, Protocol):
+    """An encoder that looks at all sentences of a task before it encodes any: tf-idf, SIF."""
+
+    def prepare(self, task: str, sentences: Sequence[str], /) -> None:
+        """Learn what is needed from `sentences`; replaces what was learned before."""
+        ...
+
+
+@runtime_checkable
+class ScoresPairs(Protocol):
+    """An encoder with a similarity of its own, that is no cosine of two vectors: soft cosine."""
+
+    def similarity_pairs(
+        self, first: Sequence[str], second: Sequence[str], /
+    ) -> NDArray[np.floating]:
+        """(N,) similarities of `first[i]` and `second[i]`; higher is more alike, at most 1."""
+        ...
+
+
+@runtime_checkable
 class Describes(Protocol):
     """An encoder that says who it is: its identity goes into every result."""
 

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.results import Result, read_results, write_results
-from rejoinder.evaluation.run import evaluate
+from rejoinder.evaluation.results import (
+    Missing,
+    Result,
+    read_items,
+    read_results,
+    write_results,
+)
+from rejoinder.evaluation.run import evaluate, only_results
 from rejoinder.evaluation.tasks import resolve
+from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs, draw_negatives, rank_responses
-from rejoinder.evaluation.tasks.stsb import score_stsb
+from rejoinder.evaluation.tasks.similarity import score_stsb
 
 
 class Bag:
@@ -135,17 +142,22 @@ def test_an_encoder_that_misbehaves_is_named(how, message):
 def test_names_of_tasks():
     assert resolve(["response", "stsb"]) == ["response/p@n", "stsb/angular", "stsb/cosine"]
     with pytest.raises(InputError, match="did you mean 'stsb'"):
-        resolve(["stbs"])
-    with pytest.raises(InputError, match="--pairs"):
-        list(evaluate(Bag(), ["response"]))
+        resolve(["stsbb"])
+    [missing] = evaluate(Bag(), ["response"])
+    assert isinstance(missing, Missing)
+    assert "--pairs" in missing.reason
     with pytest.raises(InputError, match="--data"):
-        list(evaluate(Bag(), ["stsb"]))
+        only_results(evaluate(Bag(), ["stsb"]))
 
 
 def test_results_survive_json(tmp_path):
-    results = list(evaluate(Bag(), ["response"], pairs=lambda: made_up(120)))
-    write_results(tmp_path / "results.json", results)
-    assert read_results(tmp_path / "results.json") == results
+    place = tmp_path / "results.json"
+    context = Context(pairs=lambda: made_up(120))
+    results = write_results(place, only_results(evaluate(Bag(), ["response"], context)))
+    assert read_results(place) == results
+    items = read_items(place, results[0])
+    assert items.columns == ["id", "prediction", "gold"]
+    assert (items["prediction"] <= 1).mean() == results[0].scores["P@1"]
     tree = json.loads((tmp_path / "results.json").read_text())["results"][0]
     assert {"n", "seed", "data", "encoder", "date", "machine", "versions", "seconds"} <= tree.keys()
     with pytest.raises(InputError, match="x is nan"):
@@ -158,7 +170,7 @@ def test_results_survive_json(tmp_path):
 @pytest.mark.shared_data
 def test_the_published_baseline_on_the_benchmark(shared_data):
     """Cosine of binary word vectors; .5253 with these tokens, told with the data."""
-    results = list(evaluate(BagOfWords(), ["stsb"], data=shared_data, splits=["test"]))
+    results = list(evaluate(BagOfWords(), ["stsb"], Context(shared_data, splits=["test"])))
     angular, cosine = results
     assert round(cosine.scores["pearson"], 4) == 0.5253
     assert (cosine.n, cosine.task, angular.task) == (1_379, "stsb/cosine", "stsb/angular")

@@ -1,8 +1,7 @@
 """`rejoinder evaluate`: a model and tasks to a table and results.json."""
 
-import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,98 +9,135 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rejoinder.evaluation.results import Result
-    from rejoinder.protocols import Encodes
 
 _EPILOG = """Examples:
 
 rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
 
-rejoinder evaluate runs/dan/model --tasks response,stsb --pairs pairs/ --data ../shared/data
---out results.json
+rejoinder evaluate runs/dan/model --tasks response,stsb,sts,senteval,cqa --pairs pairs/
+--data ../shared/data --out results.json --skip-missing
 
-rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data
+rejoinder evaluate baseline:bow --tasks sts --data ../shared/data
+
+rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data --mode compat
+
+rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --worst 20
 """
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the commands."""
     app.command("evaluate", epilog=_EPILOG)(evaluate)
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="Model folder, or py:MODULE:FUNCTION of your own.")],
-    tasks: Annotated[str, typer.Option(help="Tasks, joined by commas: response, stsb.")],
-    data: Annotated[Path | None, typer.Option(help="Folder of data sets, for stsb.")] = None,
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Model folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), vectors:FILE, "
+            "or baseline:bow, tfidf, random, average:FILE, sif:FILE, doc2vec:FILE, "
+            "soft-cosine:FILE."
+        ),
+    ],
+    tasks: Annotated[
+        str,
+        typer.Option(
+            help="Tasks or groups, joined by commas: response, stsb, sts, senteval, probing, cqa, "
+            "or one, as trec."
+        ),
+    ],
+    data: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="Folder of `rejoinder extract`, for response.")
     ] = None,
     split: Annotated[str, typer.Option(help="Split of the pairs that is ranked.")] = "test",
     form: Annotated[
-        str | None, typer.Option(help="STS Benchmark as official or senteval; default: either.")
+        str | None, typer.Option(help="STS data as official or senteval; default: either.")
     ] = None,
+    mode: Annotated[
+        str, typer.Option(help="Classifiers: fast, or compat (as SentEval fits them).")
+    ] = "fast",
+    pytorch: Annotated[
+        bool, typer.Option(help="In compat, SentEval's PyTorch classifier and its penalties.")
+    ] = False,
+    nhid: Annotated[int, typer.Option(min=0, help="Hidden units of classifiers.")] = 0,
+    kfold: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 10,
+    text: Annotated[str, typer.Option(help="Of CQA's questions: subject, body, both.")] = "both",
     seed: Annotated[int, typer.Option(help="Of the draw of negatives and the intervals.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Write results.json there.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write results.json there, after each task; what it has is not redone."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Redo what OUT has.")] = False,
+    skip_missing: Annotated[
+        bool, typer.Option(help="Exit 0 although data of some tasks is missing.")
+    ] = False,
+    worst: Annotated[int, typer.Option(min=0, help="Show so many items with large errors.")] = 0,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
 ) -> None:
-    """Score an encoder on response selection and the STS Benchmark."""
+    """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
     import json
-    from dataclasses import asdict
 
-    from rejoinder.cli.evaluation_inputs import response_pairs
-    from rejoinder.evaluation.results import write_results
+    from rejoinder.cli.evaluation_inputs import open_encoder, response_pairs
+    from rejoinder.cli.progress import task_bar
+    from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+    from rejoinder.evaluation.results import Missing, as_tree, read_results, write_results
     from rejoinder.evaluation.run import evaluate as run
+    from rejoinder.evaluation.run import identity
+    from rejoinder.evaluation.tasks.base import Context
 
-    results = list(
-        run(
-            load_encoder(model),
-            tasks.split(","),
-            data=data,
-            pairs=None if pairs is None else lambda: response_pairs(pairs, split),
-            form=form,
-            seed=seed,
-        )
+    settings = ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold)
+    context = Context(
+        data=data,
+        pairs=None if pairs is None else lambda: response_pairs(pairs, split),
+        form=form,
+        seed=seed,
+        classifiers=settings,
+        text=text,
     )
-    if out is not None:
-        write_results(out, results)
+    encoder = open_encoder(model)
+    about = dict(identity(encoder))
+    how = {"encoder": model, "form": form, "seed": seed, "text": text, **vars(settings)}
+    results: list[Result] = []
+    if out is not None and out.exists() and not overwrite:
+        results = read_results(out)
+        _check_same(out, results, about)
+    done = {result.task for result in results}
+    missing: list[Missing] = []
+    with task_bar() as progress:
+        for outcome in run(
+            encoder, tasks.split(","), context, skip=done.__contains__, progress=progress
+        ):
+            if isinstance(outcome, Missing):
+                missing.append(outcome)
+                continue
+            results.append(outcome)
+            if out is not None:
+                results = write_results(out, results, {**how, "tasks": tasks})
     if json_output:
-        typer.echo(json.dumps([asdict(result) for result in results]))
+        trees: Any = [as_tree(result) for result in results]
+        typer.echo(json.dumps(trees))
     else:
         show(results)
+        show_worst(results, worst)
+    for reason in dict.fromkeys(one.reason for one in missing):
+        names = ", ".join(one.task for one in missing if one.reason == reason)
+        typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
+    if missing and not skip_missing:
+        raise typer.Exit(2)
 
 
-def load_encoder(name: str) -> "Encodes":
-    """The encoder that a name on the command line means.
-
-    Raises:
-        RejoinderError: there is none of that name.
-    """
+def _check_same(out: Path, results: "Sequence[Result]", about: dict[str, Any]) -> None:
     from rejoinder.errors import InputError
 
-    if not name.startswith("py:"):
-        from rejoinder.runtime.encoder import SentenceEncoder
-
-        return SentenceEncoder.load(name)
-    _, _, place = name.partition(":")
-    module, _, function = place.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"{name!r} names no function: {error}; write py:MODULE:FUNCTION."
-        ) from None
-
-    class _Called:
-        """A function from sentences to vectors."""
-
-        encode = staticmethod(found)
-
-        @staticmethod
-        def describe() -> dict[str, object]:
-            return {"name": name}
-
-    return _Called()
+    for result in results:
+        if dict(result.encoder) != about:
+            raise InputError(
+                f"{out} holds results of {result.encoder.get('name')}, another encoder than "
+                f"{about.get('name')} or another version of it; name another file, or --overwrite."
+            )
 
 
 def show(results: "Sequence[Result]") -> None:
@@ -117,8 +153,9 @@ def show(results: "Sequence[Result]") -> None:
         large = sorted(result.groups.items(), key=lambda item: -item[1].n)
         shown = [item for item in large if item[1].n >= _SMALL_GROUP][:_SHOWN_GROUPS]
         for group, figures in shown if len(large) > 1 else []:
-            value = figures.scores[result.main]
-            rows.append((result.task, result.split, group, figures.n, result.main, value, ""))
+            name = result.main if result.main in figures.scores else next(iter(figures.scores))
+            value = figures.scores[name]
+            rows.append((result.task, result.split, group, figures.n, name, value, ""))
     title = f"{results[0].encoder.get('name', '')}" if results else ""
     print_table(title, ("task", "split", "part", "n", "score", "value", "95 % interval"), rows)
     for note in dict.fromkeys(
@@ -128,3 +165,15 @@ def show(results: "Sequence[Result]") -> None:
     training = results[0].encoder.get("training") if results else None
     if isinstance(training, dict) and training.get("pairs"):
         typer.echo(f"  trained on {training['pairs']:,} pairs, seed {training.get('seed')}")
+
+
+def show_worst(results: "Sequence[Result]", count: int) -> None:
+    """Print the items with the largest errors: of scores the distance of ranks, else the wrong."""
+    from rejoinder.cli.output import print_table
+    from rejoinder.evaluation.results import worst_items
+
+    for result in results if count else ():
+        if result.items is None:
+            continue
+        rows = worst_items(result, count)
+        print_table(f"{result.task} on {result.split}", ("item", "predicted", "gold", "text"), rows)

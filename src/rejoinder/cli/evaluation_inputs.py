@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rejoinder.evaluation.tasks.response import ResponsePairs
+    from rejoinder.protocols import Encodes
 
 
 def response_pairs(folder: Path, split: str) -> "ResponsePairs":
@@ -21,3 +22,27 @@ def response_pairs(folder: Path, split: str) -> "ResponsePairs":
         frame.get_column("source").to_list(),
         pairs.sha256,
     )
+
+
+def open_encoder(name: str) -> "Encodes":
+    """The encoder that a name on the command line means.
+
+    Raises:
+        RejoinderError: there is none of that name.
+    """
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "baseline":
+        from rejoinder.evaluation.baselines import open_baseline
+
+        return open_baseline(rest)
+    if colon and kind in ("py", "st", "vectors"):
+        from rejoinder.evaluation import adapters
+
+        if kind == "py":
+            return adapters.open_function(rest)
+        if kind == "st":
+            return adapters.SentenceTransformers(rest)
+        return adapters.StoredVectors(Path(rest))
+    from rejoinder.runtime.encoder import SentenceEncoder
+
+    return SentenceEncoder.load(name)

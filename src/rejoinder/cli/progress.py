@@ -1,7 +1,8 @@
 """Progress for people: bars on a terminal, a line now and then elsewhere; always on stderr."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -105,3 +106,10 @@ class TrainingProgress(_Bar):
 
     def saved(self, step: int, place: Path) -> None:
         """After each checkpoint: said where it is kept at the end, not each time."""
+
+
+@contextmanager
+def task_bar() -> Iterator[Callable[[int, int, str], None]]:
+    """A bar over the tasks of an evaluation: a function of tasks done, all of them, the next."""
+    with _Bar(None, "tasks") as bar:
+        yield lambda done, total, following: bar.show("evaluating", done, following, total=total)

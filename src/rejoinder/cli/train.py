@@ -134,7 +134,7 @@ def _evaluation(config: "RunConfig", pairs: Path, data: Path | None) -> "Evaluat
     from rejoinder.cli.evaluation_inputs import response_pairs
     from rejoinder.datasets.sts import read_stsb
     from rejoinder.evaluation.tasks.response import rank_responses
-    from rejoinder.evaluation.tasks.stsb import score_stsb
+    from rejoinder.evaluation.tasks.similarity import score_stsb
 
     dev = response_pairs(pairs, "dev")
     benchmark = None if data is None else read_stsb(data, "dev")

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
+from rejoinder.datasets.files import number_of
+from rejoinder.errors import DataMissingError, InputError
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Published numbers of pairs."""
@@ -36,9 +37,12 @@ class GradedPairs:
     gold: NDArray[np.float64]
     """(N,) float64, 0 (unrelated) to 5 (the same)."""
     genres: list[str]
-    """main-captions, main-forums or main-news, as the rows say; main-forum is main-forums."""
+    """Of the benchmark main-captions, main-forums or main-news (main-forum is main-forums); of
+    the yearly tasks the subset or track."""
     sha256: str
-    """Of the file."""
+    """Of the file, or files."""
+    ids: list[str]
+    """A name for each pair that stays the same: the line, with the subset if there are several."""
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -64,7 +68,7 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
             looked.append(str(path))
             if path.is_file():
                 return _read(path, split)
-    raise InputError(
+    raise DataMissingError(
         f"the STS Benchmark ({form or 'any form'}) is not there; looked for {', '.join(looked)}. "
         "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
     )
@@ -72,7 +76,7 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
 
 def _read(path: Path, split: str) -> GradedPairs:
     content = path.read_bytes()
-    first, second, gold, genres = [], [], [], []
+    first, second, gold, genres, ids = [], [], [], [], []
     # quotes are plain characters here, and other line ends than \n are text: no CSV reader
     for number, line in enumerate(content.decode("utf-8").split("\n"), 1):
         if not line.strip("\r"):
@@ -82,7 +86,8 @@ def _read(path: Path, split: str) -> GradedPairs:
             raise InputError(
                 f"{path} line {number}: {len(row)} columns; a row has 7, or 9 with its sources."
             )
-        gold.append(_score(row[4], path, number))
+        gold.append(number_of(row[4], 0, 5, path, number))
+        ids.append(f"{split}:{number}")
         first.append(row[5])
         second.append(row[6])
         genres.append("main-forums" if row[0] == "main-forum" else row[0])
@@ -91,7 +96,7 @@ def _read(path: Path, split: str) -> GradedPairs:
             f"{path} has {len(gold)} pairs; the {split} split has {ROWS[split]}. It is cut, or "
             "another data set."
         )
-    form = "senteval" if _is_tokenised(first) else "official"
+    form = "senteval" if is_tokenised(first) else "official"
     return GradedPairs(
         split,
         form,
@@ -100,19 +105,33 @@ def _read(path: Path, split: str) -> GradedPairs:
         np.array(gold),
         genres,
         hashlib.sha256(content).hexdigest(),
+        ids,
     )
 
 
-def _score(text: str, path: Path, number: int) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = float("nan")
-    if not 0 <= score <= 5:
-        raise InputError(f"{path} line {number}: score {text!r}; a number from 0 to 5 is needed.")
-    return score
-
-
-def _is_tokenised(sentences: list[str]) -> bool:
+def is_tokenised(sentences: list[str]) -> bool:
     """Whether all is lower case: the form that SentEval's download script leaves behind."""
     return all(sentence == sentence.lower() for sentence in sentences)
+
+
+def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPairs:
+    """The pairs whose two texts are not in `known`, in any order, nor earlier among themselves.
+
+    `known` takes up the pairs that are kept: call it for train, dev and test in turn.
+    """
+    kept = []
+    for row, pair in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        texts = frozenset(pair)
+        if texts not in known:
+            known.add(texts)
+            kept.append(row)
+    return GradedPairs(
+        pairs.split,
+        pairs.form,
+        [pairs.first[row] for row in kept],
+        [pairs.second[row] for row in kept],
+        pairs.gold[kept],
+        [pairs.genres[row] for row in kept],
+        pairs.sha256,
+        [pairs.ids[row] for row in kept],
+    )

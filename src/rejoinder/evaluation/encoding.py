@@ -5,7 +5,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rejoinder.errors import InputError
-from rejoinder.protocols import Embeddings
+from rejoinder.evaluation.metrics import Array, cosines
+from rejoinder.protocols import Embeddings, Encodes, Prepares, ScoresPairs
+
+_CACHED_VALUES = 250_000_000
+"""Numbers that are kept for later tasks: 1 GB of float32. Beyond it a task encodes for itself."""
 
 
 def encode_checked(
@@ -33,3 +37,85 @@ def encode_checked(
             f"({list(places)[wrong][:60]!r}) is not finite."
         )
     return embeddings[rows]
+
+
+class Embedder:
+    """An encoder as tasks see it: what one task had encoded, the next need not.
+
+    An encoder that prepares itself for a task gives other vectors for each: nothing is kept then.
+    """
+
+    def __init__(self, encoder: Encodes) -> None:
+        self.encoder = encoder
+        self._places: dict[str, int] = {}
+        self._known: Embeddings | None = None
+        self._used = 0
+
+    def prepare(self, task: str, sentences: Sequence[str]) -> None:
+        """To be called with all sentences of a task before it embeds any."""
+        if isinstance(self.encoder, Prepares):
+            self.encoder.prepare(task, sentences)
+            self._places, self._known, self._used = {}, None, 0
+
+    def embed(self, sentences: Sequence[str], task: str) -> Embeddings:
+        """(N, D) float32 embeddings of `sentences`.
+
+        Raises:
+            InputError: see `encode_checked`; or the width is not that of earlier sentences.
+        """
+        new = [text for text in dict.fromkeys(sentences) if text not in self._places]
+        if not new:
+            return self._rows(sentences)
+        embeddings = encode_checked(self.encoder.encode, new, task)
+        if not self._room(embeddings):
+            return encode_checked(self.encoder.encode, sentences, task)
+        if self._known is not None and embeddings.shape[1] != self._known.shape[1]:
+            raise InputError(
+                f"{task}: the encoder returned vectors of {embeddings.shape[1]} numbers, and "
+                f"earlier of {self._known.shape[1]}."
+            )
+        self._keep(new, embeddings)
+        return self._rows(sentences)
+
+    def _room(self, embeddings: Embeddings) -> bool:
+        return bool((self._used + len(embeddings)) * embeddings.shape[1] <= _CACHED_VALUES)
+
+    def _keep(self, texts: Sequence[str], embeddings: Embeddings) -> None:
+        needed = self._used + len(texts)
+        if self._known is None or needed > len(self._known):
+            grown = np.empty((max(needed, 2 * self._used), embeddings.shape[1]), np.float32)
+            if self._known is not None:
+                grown[: self._used] = self._known[: self._used]
+            self._known = grown
+        self._known[self._used : needed] = embeddings
+        self._places.update(zip(texts, range(self._used, needed), strict=True))
+        self._used = needed
+
+    def _rows(self, sentences: Sequence[str]) -> Embeddings:
+        if self._known is None:
+            raise InputError("nothing to encode: the task has no sentences.")
+        return self._known[[self._places[text] for text in sentences]]
+
+    def similarity(
+        self, first: Sequence[str], second: Sequence[str], task: str
+    ) -> tuple[Array, list[str]]:
+        """(N,) float64 cosine of each pair, or the encoder's own similarity where it has one.
+
+        Returns:
+            The similarities, and notes on them for the result.
+
+        Raises:
+            InputError: a similarity or an embedding is not usable.
+        """
+        if isinstance(self.encoder, ScoresPairs):
+            values = np.asarray(self.encoder.similarity_pairs(first, second), np.float64)
+            if values.shape != (len(first),) or not np.isfinite(values).all():
+                raise InputError(
+                    f"{task}: similarity_pairs returned {values.shape} values for {len(first)} "
+                    "pairs, or one that is not finite; (N,) finite numbers are needed."
+                )
+            return values, ["the similarity is the encoder's own, similarity_pairs"]
+        both = self.embed([*first, *second], task)
+        cosine, zeros = cosines(both[: len(first)], both[len(first) :])
+        notes = [f"{zeros} pairs hold a zero vector; their cosine is 0"] if zeros else []
+        return cosine, notes

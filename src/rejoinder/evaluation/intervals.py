@@ -21,6 +21,13 @@ def mean_interval(values: NDArray[np.float64], seed: int, level: float = 0.95) -
     return _percentiles(means, level)
 
 
+def resampled_interval(values: NDArray[np.float64], seed: int, level: float = 0.95) -> Interval:
+    """Interval of the mean of (N,) values of any kind."""
+    generator = np.random.default_rng(seed)
+    drawn = generator.integers(0, len(values), (RESAMPLES, len(values)))
+    return _percentiles(values[drawn].mean(axis=1), level)
+
+
 def correlation_interval(
     x: NDArray[np.float64],
     y: NDArray[np.float64],

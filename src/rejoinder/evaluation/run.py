@@ -2,62 +2,74 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
-from rejoinder.datasets.sts import read_stsb
-from rejoinder.errors import InputError
-from rejoinder.evaluation.results import Result, stamp
-from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.response import ResponsePairs, rank_responses
-from rejoinder.evaluation.tasks.stsb import score_stsb
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.results import Missing, Result, stamp
+from rejoinder.evaluation.tasks import families_of, resolve
+from rejoinder.evaluation.tasks.base import Context
 from rejoinder.protocols import Describes, Encodes
+
+Progress = Callable[[int, int, str], None]
+"""Called with the tasks that are done, all tasks, and the one that comes next."""
 
 
 def evaluate(
     encoder: Encodes,
     tasks: Sequence[str],
+    context: Context | None = None,
     *,
-    data: Path | None = None,
-    pairs: Callable[[], ResponsePairs] | None = None,
-    form: str | None = None,
-    splits: Sequence[str] = ("dev", "test"),
-    seed: int = 0,
-) -> Iterator[Result]:
-    """The results of `tasks`, one after the other.
+    skip: Callable[[str], bool] = lambda _task: False,
+    progress: Progress = lambda _done, _all, _next: None,
+) -> Iterator[Result | Missing]:
+    """The results of `tasks`, one after the other; a task without its data is named as missing.
 
     Args:
         encoder: anything that encodes.
         tasks: groups or ids of tasks.
-        data: folder with the STS Benchmark, for `stsb`.
-        pairs: reads the pairs that `response` ranks.
-        form: form of the STS Benchmark: official or senteval; none: what is there.
-        splits: splits of the STS Benchmark.
-        seed: of draws and intervals.
+        context: where the data is, and the settings; none: the defaults.
+        skip: tells of a task id whether it is done already.
+        progress: called before each task.
 
     Raises:
-        InputError: a task is unknown, its data is not there, or the encoder misbehaves.
+        InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
     """
-    wanted = resolve(tasks)
-    about = _identity(encoder)
-    if "response/p@n" in wanted:
-        if pairs is None:
-            raise InputError("the task response needs pairs; name their folder with --pairs.")
+    context = context or Context()
+    wanted = [task for task in resolve(tasks) if not skip(task)]
+    about = identity(encoder)
+    embedder = Embedder(encoder)
+    done = 0
+    for family, ids in families_of(wanted):
+        progress(done, len(wanted), ids[0])
         begun = time.perf_counter()
-        result = rank_responses(encoder, pairs(), seed=seed)
-        yield stamp(result, about, time.perf_counter() - begun)
-    if measures := [task for task in wanted if task.startswith("stsb/")]:
-        if data is None:
-            raise InputError("the task stsb needs the STS Benchmark; name its folder with --data.")
-        for split in splits:
-            graded = read_stsb(data, split, form)
-            begun = time.perf_counter()
-            for result in score_stsb(encoder, graded, seed=seed):
-                if result.task in measures:
-                    yield stamp(result, about, time.perf_counter() - begun)
+        try:
+            results = family.run(embedder, context, ids)
+        except DataMissingError as error:
+            yield from (Missing(task, str(error)) for task in ids)
+        else:
+            seconds = (time.perf_counter() - begun) / max(len(results), 1)
+            for result in results:
+                yield stamp(result, about, seconds)
+        done += len(ids)
+    progress(done, len(wanted), "")
 
 
-def _identity(encoder: Encodes) -> Mapping[str, Any]:
+def identity(encoder: Encodes) -> Mapping[str, object]:
+    """Who an encoder says it is."""
     if isinstance(encoder, Describes):
         return dict(encoder.describe())
     return {"name": type(encoder).__name__}
+
+
+def only_results(outcomes: Iterator[Result | Missing]) -> list[Result]:
+    """The results of tasks none of which may be missing.
+
+    Raises:
+        InputError: one is missing.
+    """
+    found = []
+    for outcome in outcomes:
+        if isinstance(outcome, Missing):
+            raise InputError(outcome.reason)
+        found.append(outcome)
+    return found

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
-from rejoinder.evaluation.encoding import encode_checked
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.encoding import Embedder, encode_checked
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.metrics import precision_at
-from rejoinder.evaluation.results import Group, Result
+from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses
 
 NEGATIVES = 99
@@ -70,7 +71,7 @@ def rank_responses(
     inputs = encode_checked(encoder.encode, [pairs.inputs[row] for row in chosen.tolist()], task)
     responses = encode_checked(respond, pairs.responses, task)
     ranks = true_ranks(inputs, responses, chosen, negatives)
-    return _result(pairs, chosen, ranks, negatives, seed, respond is not encoder.encode)
+    return _result(pairs, chosen, ranks, negatives, seed, isinstance(encoder, EncodesResponses))
 
 
 def draw_negatives(
@@ -153,7 +154,21 @@ def _result(
         seed=seed,
         data={"name": "pairs", "sha256": pairs.sha256, "candidates": candidates},
         notes=tuple(notes),
+        items=Items(
+            [f"{pairs.split}:{row}" for row in rows.tolist()],
+            ranks.astype(np.float64),
+            np.ones(len(rows)),
+            [f"{pairs.inputs[row]} | {pairs.responses[row]}" for row in rows.tolist()],
+        ),
     )
+
+
+def _run(embedder: Embedder, context: Context, _ids: Sequence[str]) -> list[Result]:
+    if context.pairs is None:
+        raise DataMissingError("the task response needs pairs; name their folder with --pairs.")
+    pairs = context.pairs()
+    embedder.prepare("response", [*pairs.inputs, *pairs.responses])
+    return [rank_responses(embedder.encoder, pairs, seed=context.seed)]
 
 
 def _name(n: int, candidates: int) -> str:
@@ -171,3 +186,6 @@ def hash_pairs(inputs: Sequence[str], responses: Sequence[str]) -> str:
     for text in (*inputs, *responses):
         digest.update(text.encode("utf-8", "replace") + b"\n")
     return digest.hexdigest()
+
+
+FAMILIES = (Family(("response/p@n",), _run),)

@@ -1,0 +1,167 @@
+"""Community question answering, SemEval 2016 and 2017 task 3, subtask B: related questions."""
+
+import io
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.datasets.files import read_bytes, sha256_of, text_lines
+from rejoinder.errors import DataMissingError, InputError
+
+_RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
+_FILES = {
+    ("2016", "dev"): ("SemEval2016-Task3-CQA-QL-dev.xml", "SemEval2016-Task3-CQA-QL-dev.xml"),
+    ("2016", "test"): (
+        "SemEval2016-Task3-CQA-QL-test-input.xml",
+        "SemEval2016-Task3-CQA-QL-test.xml",
+    ),
+    ("2017", "test"): (
+        "SemEval2017-task3-English-test-input.xml",
+        "SemEval2017-Task3-CQA-QL-test.xml",
+    ),
+}
+"""Files of questions, and stems of the files of gold, `….subtaskB.relevancy`."""
+_FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as people write it: a subject, and a body that may be empty."""
+
+    id: str
+    subject: str
+    body: str
+
+    def text(self, part: str = "both") -> str:
+        """Subject, body, or both with a space between them."""
+        parts = {"subject": [self.subject], "body": [self.body]}.get(
+            part, [self.subject, self.body]
+        )
+        return " ".join(text for text in parts if text)
+
+
+@dataclass(frozen=True)
+class RelatedQuestions:
+    """An original question, and what a search engine found for it."""
+
+    original: Question
+    related: list[Question]
+    ranks: NDArray[np.int64]
+    """(N,) int64, the search engine's places, from 1."""
+    relevant: NDArray[np.bool_]
+    """(N,) bool: PerfectMatch or Relevant."""
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """All original questions of a split."""
+
+    year: str
+    split: str
+    queries: list[RelatedQuestions]
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
+    """The questions of a year and split; gold from the relevancy file, or from the XML itself.
+
+    Raises:
+        InputError: no such files, damaged XML, or a question without a judgement.
+    """
+    if (year, split) not in _FILES:
+        known = ", ".join(f"{year} {split}" for year, split in _FILES)
+        raise InputError(f"CQA has no {year} {split}; there are {known}.")
+    questions, stem = _FILES[year, split]
+    for folder in (data / place for place in _FOLDERS):
+        packed = folder / f"{questions}.zst"
+        if (folder / questions).is_file() or packed.is_file():
+            path = folder / questions
+            break
+    else:
+        looked = ", ".join(str(data / place / questions) for place in _FOLDERS)
+        raise DataMissingError(f"CQA {year} {split} is not there; looked for {looked} (and .zst).")
+    content = read_bytes(path)
+    gold_path = _gold_path(data, stem)
+    gold_content = read_bytes(gold_path) if gold_path else b""
+    gold = _relevancy(gold_content, gold_path) if gold_path else {}
+    queries = parse_cqa(content, path, gold)
+    return QuestionSet(year, split, queries, sha256_of(content, gold_content))
+
+
+def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[RelatedQuestions]:
+    """The queries of a file; a question in `gold` is judged by that, others by the XML.
+
+    Raises:
+        InputError: damaged XML, or a question that nobody judged.
+    """
+    found: dict[str, list[tuple[Question, int, bool]]] = {}
+    originals: dict[str, Question] = {}
+    try:
+        for _, element in ET.iterparse(io.BytesIO(content)):  # noqa: S314 -- expat refuses bombs
+            if element.tag != "OrgQuestion":
+                continue
+            original = _question(element, "ORGQ_ID", "OrgQSubject", "OrgQBody")
+            originals.setdefault(original.id, original)
+            for related in element.iter("RelQuestion"):
+                question = _question(related, "RELQ_ID", "RelQSubject", "RelQBody")
+                label = related.get("RELQ_RELEVANCE2ORGQ", "?")
+                relevant = gold.get(question.id, _RELEVANT.get(label))
+                if relevant is None:
+                    raise InputError(
+                        f"{path}: question {question.id} is judged {label!r} and is in no "
+                        ".subtaskB.relevancy file; put that file beside it."
+                    )
+                rank = int(related.get("RELQ_RANKING_ORDER", "0"))
+                found.setdefault(original.id, []).append((question, rank, relevant))
+            element.clear()
+    except ET.ParseError as error:
+        raise InputError(f"{path} is damaged or no XML: {error}.") from None
+    if not found:
+        raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
+    return [
+        RelatedQuestions(
+            originals[name],
+            [question for question, _, _ in rows],
+            np.array([rank for _, rank, _ in rows]),
+            np.array([relevant for _, _, relevant in rows]),
+        )
+        for name, rows in found.items()
+    ]
+
+
+def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Question:
+    def text(name: str) -> str:
+        return " ".join((element.findtext(name) or "").split())
+
+    return Question(element.get(id_name, ""), text(subject), text(body))
+
+
+def _gold_path(data: Path, stem: str) -> Path | None:
+    for folder in _FOLDERS:
+        path = data / folder / f"{stem}.subtaskB.relevancy"
+        if path.is_file():
+            return path
+    return None
+
+
+def _relevancy(content: bytes, path: Path) -> dict[str, bool]:
+    """Judgements by id of the related question."""
+    gold = {}
+    for number, line in enumerate(text_lines(content, path), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 5 or fields[4] not in ("true", "false"):
+            raise InputError(
+                f"{path} line {number}: {line[:40]!r}; query, question, rank, score and true or "
+                "false are needed."
+            )
+        gold[fields[1]] = fields[4] == "true"
+    return gold

@@ -1,0 +1,135 @@
+"""Finding the files of data sets and cutting them into lines, exactly as they were meant."""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from rejoinder.errors import DataMissingError, InputError, MissingExtraError
+
+ROOTS = ("senteval", "data", "")
+"""Where SentEval's folders `downstream` and `probing` may lie below a folder of data sets."""
+
+
+def senteval_places(inner: str) -> tuple[str, ...]:
+    """Where a folder of SentEval may be, below a folder of data sets; `inner` has its full path.
+
+    >>> senteval_places("downstream/MR")
+    ('senteval/downstream/MR', 'data/downstream/MR', 'downstream/MR', 'MR')
+    """
+    places = [f"{root}/{inner}".lstrip("/") for root in ROOTS]
+    return (*places, inner.split("/", 1)[1])
+
+
+def find_folder(data: Path, places: Sequence[str], names: Sequence[str], what: str) -> Path:
+    """The first of the `places` below `data` that holds the first of the files `names`.
+
+    Raises:
+        InputError: none does; the message names the data set and where it was looked for.
+    """
+    for place in places:
+        if any(_present(data / place / name) is not None for name in names[:1]):
+            return data / place
+    looked = ", ".join(str(data / place / names[0]) for place in places)
+    raise DataMissingError(
+        f"{what} is not there; looked for {looked}. `rejoinder data list` says more."
+    )
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, or of the same file compressed as `.zst`.
+
+    Raises:
+        InputError: it is not there or can't be read.
+    """
+    present = _present(path)
+    if present is None:
+        raise DataMissingError(f"{path} is not there, and no {path.name}.zst either.")
+    try:
+        if present.suffix != ".zst":
+            return present.read_bytes()
+        return _decompressed(present)
+    except OSError as error:
+        raise InputError(f"{present} can't be read: {error}.") from None
+
+
+def text_lines(content: bytes, path: Path, encoding: str = "utf-8") -> list[str]:
+    r"""The lines of a file: ended by \n alone, a \r before it and a BOM at the start cut.
+
+    Byte 0x85, form feeds and the like are text: `str.splitlines` would cut there.
+
+    Raises:
+        InputError: the bytes are not of the encoding; the message names the line.
+    """
+    lines = []
+    rows = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if rows and not rows[-1]:
+        rows.pop()
+    for number, row in enumerate(rows, 1):
+        try:
+            lines.append(row.removesuffix(b"\r").decode(encoding))
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path} line {number}: byte {error.object[error.start]:#04x} is no {encoding}."
+            ) from None
+    return lines
+
+
+def tab_separated(line: str, columns: Sequence[int], path: Path, number: int) -> list[str]:
+    """The fields of a line.
+
+    Raises:
+        InputError: there are fewer or more of them than allowed.
+    """
+    fields = line.split("\t")
+    if len(fields) not in columns:
+        allowed = " or ".join(map(str, columns))
+        raise InputError(
+            f"{path} line {number}: {len(fields)} columns between tabs; {allowed} are needed."
+        )
+    return fields
+
+
+def number_of(text: str, low: float, high: float, path: Path, line: int) -> float:
+    """A score within [low, high].
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise InputError(
+            f"{path} line {line}: score {text!r}; a number from {low:g} to {high:g} is needed."
+        )
+    return value
+
+
+def sha256_of(*contents: bytes) -> str:
+    """SHA-256 of files, one after the other."""
+    digest = hashlib.sha256()
+    for content in contents:
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _present(path: Path) -> Path | None:
+    if path.is_file():
+        return path
+    packed = path.with_name(path.name + ".zst")
+    return packed if packed.is_file() else None
+
+
+def _decompressed(path: Path) -> bytes:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("zstandard", "extract") from None
+    reader = zstandard.ZstdDecompressor(max_window_size=2**31)
+    try:
+        with reader.stream_reader(io.BytesIO(path.read_bytes()), read_across_frames=True) as file:
+            return file.read()
+    except zstandard.ZstdError as error:
+        raise InputError(f"{path} is damaged or cut: {error}.") from None

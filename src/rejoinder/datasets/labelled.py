@@ -1,0 +1,198 @@
+"""Single sentences with a class: SentEval's MR, CR, SUBJ, MPQA, SST, TREC and its probing tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.datasets.files import (
+    find_folder,
+    read_bytes,
+    senteval_places,
+    sha256_of,
+    tab_separated,
+    text_lines,
+)
+from rejoinder.errors import InputError
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Sentences of one split with their classes."""
+
+    sentences: list[str]
+    labels: NDArray[np.int64]
+    """(N,) int64, places in `classes`."""
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """A data set by split; one without published splits has the single split `all`."""
+
+    name: str
+    splits: Mapping[str, Labelled]
+    sha256: str
+
+
+_BINARY: Mapping[str, tuple[str, str, str]] = {
+    "MR": ("MR", "rt-polarity.pos", "rt-polarity.neg"),
+    "CR": ("CR", "custrev.pos", "custrev.neg"),
+    "SUBJ": ("SUBJ", "subj.objective", "subj.subjective"),
+    "MPQA": ("MPQA", "mpqa.pos", "mpqa.neg"),
+}
+_TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+PROBING: Mapping[str, str] = {
+    "Length": "sentence_length",
+    "WordContent": "word_content",
+    "Depth": "tree_depth",
+    "TopConstituents": "top_constituents",
+    "BigramShift": "bigram_shift",
+    "Tense": "past_present",
+    "SubjNumber": "subj_number",
+    "ObjNumber": "obj_number",
+    "OddManOut": "odd_man_out",
+    "CoordinationInversion": "coordination_inversion",
+}
+"""Names of SentEval's probing tasks, and of their files."""
+_PROBING_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
+
+
+def read_binary(data: Path, name: str) -> LabelledSet:
+    """MR, CR, SUBJ or MPQA: a file of sentences a class, the first class is 1.
+
+    Blank lines are sentences too: the published numbers count them.
+
+    Raises:
+        InputError: a file is not there or can't be read.
+    """
+    folder_name, positive, negative = _BINARY[name]
+    places = senteval_places(f"downstream/{folder_name}")
+    folder = find_folder(data, places, [positive], name)
+    contents = [read_bytes(folder / file) for file in (positive, negative)]
+    groups = [
+        _lenient_lines(content, folder / file)
+        for content, file in zip(contents, (positive, negative), strict=True)
+    ]
+    labels = np.repeat(np.array([1, 0]), [len(group) for group in groups])
+    sentences = [line.strip() for group in groups for line in group]
+    whole = Labelled(sentences, labels, ("0", "1"))
+    return LabelledSet(name, {"all": whole}, sha256_of(*contents))
+
+
+def _lenient_lines(content: bytes, path: Path) -> list[str]:
+    """Lines as UTF-8, or as Latin-1, in which the authors published some of them."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return text_lines(content, path, "latin-1")
+    return text_lines(content, path)
+
+
+def read_sst(data: Path, classes: int) -> LabelledSet:
+    """The Stanford Sentiment Treebank with 2 classes, or with 5.
+
+    Raises:
+        InputError: a file is not there, or a line is not of its form.
+    """
+    kind = {2: "binary", 5: "fine"}[classes]
+    name = f"SST{classes}"
+    files = [f"sentiment-{split}" for split in ("train", "dev", "test")]
+    folder = find_folder(data, senteval_places(f"downstream/SST/{kind}"), files, name)
+    splits, contents = {}, []
+    for split, file in zip(("train", "dev", "test"), files, strict=True):
+        path = folder / file
+        contents.append(read_bytes(path))
+        rows = []
+        for number, line in enumerate(_lenient_lines(contents[-1], path), 1):
+            if not line.strip():
+                continue
+            if classes == 2:
+                text, label = tab_separated(line, (2,), path, number)
+            else:
+                label, _, text = line.strip().partition(" ")
+            rows.append((text.strip(), _class(label.strip(), classes, path, number)))
+        splits[split] = _labelled(rows, tuple(map(str, range(classes))))
+    return LabelledSet(name, splits, sha256_of(*contents))
+
+
+def read_trec(data: Path) -> LabelledSet:
+    """TREC's questions by the coarse class of their answer; Latin-1.
+
+    Raises:
+        InputError: a file is not there, or a line is not of its form.
+    """
+    files = {"train": "train_5500.label", "test": "TREC_10.label"}
+    places = senteval_places("downstream/TREC")
+    folder = find_folder(data, places, list(files.values()), "TREC")
+    splits, contents = {}, []
+    for split, file in files.items():
+        path = folder / file
+        contents.append(read_bytes(path))
+        rows = []
+        for number, line in enumerate(text_lines(contents[-1], path, "latin-1"), 1):
+            if not line.strip():
+                continue
+            coarse, colon, rest = line.strip().partition(":")
+            if not colon or coarse not in _TREC:
+                raise InputError(
+                    f"{path} line {number}: class {coarse[:20]!r}; a line begins with CLASS:fine, "
+                    f"CLASS one of {', '.join(_TREC)}."
+                )
+            rows.append((rest.partition(" ")[2].strip(), _TREC.index(coarse)))
+        splits[split] = _labelled(rows, _TREC)
+    return LabelledSet("TREC", splits, sha256_of(*contents))
+
+
+def read_probing(data: Path, name: str) -> LabelledSet:
+    """A probing task (Conneau et al. 2018): split, label, …, sentence between tabs.
+
+    Raises:
+        InputError: the file is not there, or a line is not of its form.
+    """
+    file = f"{PROBING[name]}.txt"
+    places = ("senteval/probing", "data/probing", "probing", "")
+    path = find_folder(data, places, [file], name) / file
+    content = read_bytes(path)
+    texts: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
+    labels: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
+    for number, line in enumerate(text_lines(content, path), 1):
+        if not line.strip():
+            continue
+        fields = line.split("\t")
+        if len(fields) < 3 or fields[0] not in _PROBING_SPLITS:
+            raise InputError(
+                f"{path} line {number}: starts with {fields[0][:20]!r} and has {len(fields)} "
+                "columns; tr, va or te, a label and the sentence are needed, between tabs."
+            )
+        split = _PROBING_SPLITS[fields[0]]
+        labels[split].append(fields[1])
+        texts[split].append(fields[-1])
+    classes = tuple(sorted(set(labels["train"])))
+    place = {label: index for index, label in enumerate(classes)}
+    splits = {}
+    for split, found in labels.items():
+        unknown = set(found) - set(place)
+        if unknown or not found:
+            what = f"labels that train has not: {sorted(unknown)[:3]}" if unknown else "no lines"
+            raise InputError(f"{path}: split {split} has {what}.")
+        ids = np.array([place[label] for label in found])
+        splits[split] = Labelled(texts[split], ids, classes)
+    return LabelledSet(name, splits, sha256_of(content))
+
+
+def _class(label: str, classes: int, path: Path, number: int) -> int:
+    if label not in map(str, range(classes)):
+        raise InputError(
+            f"{path} line {number}: class {label[:20]!r}; one of 0 to {classes - 1} is needed."
+        )
+    return int(label)
+
+
+def _labelled(rows: Sequence[tuple[str, int]], classes: tuple[str, ...]) -> Labelled:
+    return Labelled([text for text, _ in rows], np.array([label for _, label in rows]), classes)

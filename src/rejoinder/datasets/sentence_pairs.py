@@ -1,0 +1,150 @@
+"""Pairs of sentences with a class or a score: MRPC, SICK, SNLI in SentEval's layout."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.datasets.files import (
+    find_folder,
+    number_of,
+    read_bytes,
+    senteval_places,
+    sha256_of,
+    tab_separated,
+    text_lines,
+)
+from rejoinder.errors import InputError
+
+NLI_CLASSES = ("contradiction", "neutral", "entailment")
+
+
+@dataclass(frozen=True)
+class SentencePairs:
+    """Pairs of one split."""
+
+    first: list[str]
+    second: list[str]
+    labels: NDArray[np.int64]
+    """(N,) int64, places in the set's classes; empty where there are none."""
+    scores: NDArray[np.float64]
+    """(N,) float64; empty where there are none."""
+    ids: list[str]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True)
+class SentencePairSet:
+    """A data set by split."""
+
+    name: str
+    splits: Mapping[str, SentencePairs]
+    classes: tuple[str, ...]
+    sha256: str
+
+
+def read_mrpc(data: Path) -> SentencePairSet:
+    """The Microsoft Research Paraphrase Corpus; quotes are plain characters.
+
+    Raises:
+        InputError: a file is not there, or a line is not of its form.
+    """
+    files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
+    folder = find_folder(data, senteval_places("downstream/MRPC"), list(files.values()), "MRPC")
+    splits, contents = {}, []
+    for split, file in files.items():
+        path = folder / file
+        contents.append(read_bytes(path))
+        rows = []
+        for number, line in enumerate(text_lines(contents[-1], path), 1):
+            if number == 1 or not line.strip():  # the first line names the columns
+                continue
+            row = tab_separated(line, (5,), path, number)
+            if row[0] not in ("0", "1"):
+                raise InputError(f"{path} line {number}: class {row[0][:20]!r}; 0 or 1 is needed.")
+            rows.append(row)
+        splits[split] = SentencePairs(
+            [row[3].strip() for row in rows],
+            [row[4].strip() for row in rows],
+            np.array([int(row[0]) for row in rows], np.int64),
+            np.zeros(0),
+            [f"{row[1]}-{row[2]}" for row in rows],
+        )
+    return SentencePairSet("MRPC", splits, ("0", "1"), sha256_of(*contents))
+
+
+def read_sick(data: Path) -> SentencePairSet:
+    """SICK: a class of entailment and a relatedness of 1 to 5 for every pair.
+
+    Raises:
+        InputError: a file is not there, or a line is not of its form.
+    """
+    files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+    folder = find_folder(data, senteval_places("downstream/SICK"), list(files.values()), "SICK")
+    splits, contents = {}, []
+    for split, file in files.items():
+        contents.append(read_bytes(folder / file))
+        splits[split] = parse_sick(contents[-1], folder / file)
+    return SentencePairSet("SICK", splits, NLI_CLASSES, sha256_of(*contents))
+
+
+def parse_sick(content: bytes, path: Path) -> SentencePairs:
+    """One file of SICK.
+
+    Raises:
+        InputError: a line is not of its form.
+    """
+    first, second, labels, scores, ids = [], [], [], [], []
+    for number, line in enumerate(text_lines(content, path), 1):
+        if number == 1 or not line.strip():
+            continue
+        row = tab_separated(line, (5,), path, number)
+        label = row[4].strip().lower()
+        if label not in NLI_CLASSES:
+            raise InputError(
+                f"{path} line {number}: judgement {row[4][:20]!r}; one of "
+                f"{', '.join(NLI_CLASSES).upper()} is needed."
+            )
+        ids.append(row[0])
+        first.append(row[1].strip())
+        second.append(row[2].strip())
+        scores.append(number_of(row[3], 1, 5, path, number))
+        labels.append(NLI_CLASSES.index(label))
+    return SentencePairs(first, second, np.array(labels, np.int64), np.array(scores), ids)
+
+
+def read_snli(data: Path) -> SentencePairSet:
+    """SNLI as SentEval lays it out: `s1`, `s2` and `labels`, a line a pair.
+
+    Raises:
+        InputError: a file is not there, their lengths differ, or a label is unknown.
+    """
+    names = ["s1.train"]
+    folder = find_folder(data, senteval_places("downstream/SNLI"), names, "SNLI")
+    splits, contents = {}, []
+    for split in ("train", "dev", "test"):
+        columns = []
+        for kind in ("s1", "s2", "labels"):
+            path = folder / f"{kind}.{split}"
+            contents.append(read_bytes(path))
+            columns.append([line.strip() for line in text_lines(contents[-1], path)])
+        first, second, names = columns
+        if not len(first) == len(second) == len(names):
+            raise InputError(
+                f"{folder}: s1.{split}, s2.{split} and labels.{split} have {len(first)}, "
+                f"{len(second)} and {len(names)} lines; they must be as many."
+            )
+        for number, name in enumerate(names, 1):
+            if name not in NLI_CLASSES:
+                raise InputError(
+                    f"{folder}/labels.{split} line {number}: {name[:20]!r}; one of "
+                    f"{', '.join(NLI_CLASSES)} is needed."
+                )
+        labels = np.array([NLI_CLASSES.index(name) for name in names], np.int64)
+        ids = [str(row) for row in range(len(first))]
+        splits[split] = SentencePairs(first, second, labels, np.zeros(0), ids)
+    return SentencePairSet("SNLI", splits, NLI_CLASSES, sha256_of(*contents))

@@ -1,0 +1,1 @@
+"""Classifiers on frozen embeddings, as SentEval trains them."""

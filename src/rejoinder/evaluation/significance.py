@@ -1,0 +1,146 @@
+"""Is one score really higher than another, on the same items? Tests for dependent scores."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, norm, t
+
+from rejoinder.errors import InputError
+
+Array = NDArray[np.float64]
+RESAMPLES = 10_000
+_CHUNK_VALUES = 4_000_000
+
+
+@dataclass(frozen=True)
+class Test:
+    """A two-sided test."""
+
+    statistic: float
+    p: float
+    name: str
+
+
+def _checked(n: int, *correlations: float) -> None:
+    if n < 4:
+        raise InputError(f"{n} items; a test of correlations needs 4 or more.")
+    for value in correlations:
+        if not -1 <= value <= 1:
+            raise InputError(f"{value} is no correlation; it lies between -1 and 1.")
+
+
+def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
+    """Two correlations with one variable x, of a and of b, that are correlated themselves.
+
+    Williams 1959 as Steiger 1980, eq. (7), has it; t with n - 3 degrees of freedom. It is the test
+    of Cer et al. 2017.
+
+    Args:
+        r_ax: correlation of the first with gold.
+        r_bx: of the second with gold.
+        r_ab: of the first with the second.
+        n: items.
+
+    Raises:
+        InputError: fewer than four items, or no correlations.
+    """
+    _checked(n, r_ax, r_bx, r_ab)
+    if r_ax == r_bx:
+        return Test(0.0, 1.0, "williams")
+    determinant = 1 - r_ax**2 - r_bx**2 - r_ab**2 + 2 * r_ax * r_bx * r_ab
+    mean = (r_ax + r_bx) / 2
+    below = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + mean**2 * (1 - r_ab) ** 3
+    if below <= 0:
+        return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "williams")
+    statistic = (r_ax - r_bx) * math.sqrt((n - 1) * (1 + r_ab) / below)
+    return Test(statistic, float(2 * t.sf(abs(statistic), n - 3)), "williams")
+
+
+def steiger(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
+    """The same question by Fisher's z (Steiger 1980, eq. 14, with the mean correlation).
+
+    Raises:
+        InputError: see `williams`.
+    """
+    _checked(n, r_ax, r_bx, r_ab)
+    if r_ax == r_bx:
+        return Test(0.0, 1.0, "steiger")
+    if max(abs(r_ax), abs(r_bx)) == 1:
+        return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "steiger")
+    mean = (r_ax + r_bx) / 2
+    rest = 1 - 2 * mean**2
+    covariance = r_ab * rest - mean**2 / 2 * (rest - r_ab**2)
+    covariance /= (1 - mean**2) ** 2
+    difference = math.atanh(r_ax) - math.atanh(r_bx)
+    statistic = difference * math.sqrt((n - 3) / max(2 - 2 * covariance, 1e-12))
+    return Test(statistic, float(2 * norm.sf(abs(statistic))), "steiger")
+
+
+def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
+    """Two classifiers on the same items: (N,) whether each was right.
+
+    The exact test on the items that they differ in, as mid-p (Fagerland et al. 2013): the plain
+    exact test is too careful. The statistic is the number that only the first got right.
+    """
+    only_first = int((first & ~second).sum())
+    only_second = int((second & ~first).sum())
+    count, least = only_first + only_second, min(only_first, only_second)
+    if not count:
+        return Test(0.0, 1.0, "mcnemar mid-p")
+    p = 2 * binom.cdf(least, count, 0.5) - binom.pmf(least, count, 0.5)
+    if only_first == only_second:
+        p = 1.0
+    return Test(float(only_first), float(min(p, 1.0)), "mcnemar mid-p")
+
+
+def paired_bootstrap(
+    metric: Callable[[NDArray[np.int64]], Array],
+    n: int,
+    seed: int,
+    strata: Sequence[NDArray[np.int64]] | None = None,
+    resamples: int = RESAMPLES,
+) -> tuple[Test, tuple[float, float]]:
+    """The difference of two scores of any kind, by drawing items anew (Efron and Tibshirani 1993).
+
+    Args:
+        metric: takes (B, N) draws of rows, gives (B,) differences of the two scores.
+        n: items; from 200 on the test keeps its level.
+        seed: of the draws.
+        strata: rows of each subset, which are drawn within it; none: one of all rows.
+        resamples: how many.
+
+    Returns:
+        The test (its statistic is the difference), and the 95 % interval of the difference.
+    """
+    generator = np.random.default_rng(seed)
+    strata = strata or [np.arange(n)]
+    observed = float(metric(np.concatenate(strata)[None])[0])
+    chunk = max(1, _CHUNK_VALUES // n)
+    found = []
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
+        drawn = [rows[generator.integers(0, len(rows), (size, len(rows)))] for rows in strata]
+        found.append(metric(np.concatenate(drawn, axis=1)))
+    values = np.concatenate(found)
+    # shifted to no difference: how often is chance as far from it as what was seen
+    beyond = int((np.abs(values - observed) >= abs(observed)).sum())
+    low, high = np.quantile(values, [0.025, 0.975])
+    test = Test(observed, (1 + beyond) / (1 + resamples), "paired bootstrap")
+    return test, (float(low), float(high))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number (Holm 1979), in the order given.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for place, row in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[row]))
+        corrected[row] = largest
+    return corrected

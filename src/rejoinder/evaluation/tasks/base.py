@@ -1,0 +1,52 @@
+"""What every task is given, and what a family of tasks is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rejoinder.errors import DataMissingError
+from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.results import Result
+
+if TYPE_CHECKING:
+    from rejoinder.evaluation.tasks.response import ResponsePairs
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where the data is, and the settings of a run."""
+
+    data: Path | None = None
+    """A folder of data sets."""
+    pairs: "Callable[[], ResponsePairs] | None" = None
+    """Reads the pairs that `response` ranks."""
+    form: str | None = None
+    """Form of the STS data: official or senteval; none: what is there, official first."""
+    splits: Sequence[str] = ("dev", "test")
+    """Of the STS Benchmark and of CQA."""
+    seed: int = 0
+    """Of draws and intervals."""
+    classifiers: ClassifierSettings = field(default_factory=ClassifierSettings)
+    text: str = "both"
+    """Of the questions of CQA: subject, body or both."""
+
+    def folder(self, task: str) -> Path:
+        """The folder of data sets.
+
+        Raises:
+            DataMissingError: none was given.
+        """
+        if self.data is None:
+            raise DataMissingError(f"the task {task} needs data; name its folder with --data.")
+        return self.data
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tasks that share their data and their work."""
+
+    ids: tuple[str, ...]
+    run: Callable[[Embedder, Context, Sequence[str]], list[Result]]
+    """Results of those of the ids that are asked for."""

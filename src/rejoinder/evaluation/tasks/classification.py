@@ -1,0 +1,217 @@
+"""SentEval's classification tasks: classifiers on frozen embeddings of sentences and of pairs."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.datasets.labelled import (
+    PROBING,
+    LabelledSet,
+    read_binary,
+    read_probing,
+    read_sst,
+    read_trec,
+)
+from rejoinder.datasets.sentence_pairs import (
+    SentencePairs,
+    SentencePairSet,
+    read_mrpc,
+    read_sick,
+    read_snli,
+)
+from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation.classifiers.validation import Outcome
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.protocols import Embeddings
+
+Labels = NDArray[np.int64]
+
+
+def pair_features(first: Embeddings, second: Embeddings) -> Embeddings:
+    """(N, 2 D) |u - v| and u·v by element (Tai et al. 2015; SentEval's MRPC, SICK, STS-B)."""
+    return np.hstack([np.abs(first - second), first * second])
+
+
+def inference_features(first: Embeddings, second: Embeddings) -> Embeddings:
+    """(N, 4 D) u, v, u·v by element and |u - v| (SentEval's SNLI)."""
+    return np.hstack([first, second, first * second, np.abs(first - second)])
+
+
+def f1_score(predictions: Labels, gold: Labels) -> float:
+    """F1 of class 1, in percent; 0 where neither is ever 1."""
+    both = int(((predictions == 1) & (gold == 1)).sum())
+    either = int((predictions == 1).sum() + (gold == 1).sum())
+    return 100 * 2 * both / either if either else 0.0
+
+
+def _order(texts: Sequence[Sequence[str]], labels: Labels) -> NDArray[np.int64]:
+    """The order in which SentEval has sentences when it folds them: by number of tokens."""
+    keys = [
+        (*(len(text.split()) for text in row), label)
+        for row, label in zip(zip(*texts, strict=True), labels.tolist(), strict=True)
+    ]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+
+
+def _run_binary(
+    name: str, embedder: Embedder, context: Context, ids: Sequence[str]
+) -> list[Result]:
+    data = read_binary(context.folder(ids[0]), name)
+    whole = data.splits["all"]
+    embedder.prepare(name, whole.sentences)
+    order = _order([whole.sentences], whole.labels)
+    texts = [whole.sentences[row] for row in order]
+    labels = whole.labels[order]
+    outcome = validation.nested(embedder.embed(texts, name), labels, context.classifiers)
+    items = [f"all:{row}" for row in order]
+    return [_result(ids[0], "all", outcome, labels, items, texts, data.sha256, context)]
+
+
+def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    data = read_trec(context.folder(ids[0]))
+    train, test = data.splits["train"], data.splits["test"]
+    embedder.prepare("TREC", [*train.sentences, *test.sentences])
+    order = _order([train.sentences], train.labels)
+    outcome = validation.kfold(
+        embedder.embed([train.sentences[row] for row in order], "TREC"),
+        train.labels[order],
+        embedder.embed(test.sentences, "TREC"),
+        test.labels,
+        context.classifiers,
+    )
+    items = [f"test:{row}" for row in range(len(test))]
+    return [
+        _result(ids[0], "test", outcome, test.labels, items, test.sentences, data.sha256, context)
+    ]
+
+
+def _run_split(
+    read: Callable[..., LabelledSet], embedder: Embedder, context: Context, ids: Sequence[str]
+) -> list[Result]:
+    data = read(context.folder(ids[0]))
+    parts = [data.splits[split] for split in ("train", "dev", "test")]
+    embedder.prepare(data.name, [text for part in parts for text in part.sentences])
+    train, dev, test = (embedder.embed(part.sentences, data.name) for part in parts)
+    labels = (parts[0].labels, parts[1].labels, parts[2].labels)
+    settings = context.classifiers
+    if data.name == "WordContent":
+        # a thousand classes of words: the original has no hidden units there
+        settings = type(settings)(**{**vars(settings), "nhid": 0})
+    outcome = validation.split((train, dev, test), labels, settings)
+    items = [f"test:{row}" for row in range(len(parts[2]))]
+    texts = parts[2].sentences
+    return [_result(ids[0], "test", outcome, labels[2], items, texts, data.sha256, context)]
+
+
+def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    data = read_mrpc(context.folder(ids[0]))
+    train, test = data.splits["train"], data.splits["test"]
+    _prepare_pairs(embedder, data)
+    order = _order([train.first, train.second], train.labels)
+    outcome = validation.kfold(
+        _pairs(embedder, train, pair_features, "MRPC")[order],
+        train.labels[order],
+        _pairs(embedder, test, pair_features, "MRPC"),
+        test.labels,
+        context.classifiers,
+    )
+    f1 = round(f1_score(outcome.predictions, test.labels), 2)
+    texts = _texts(test)
+    return [
+        _result(ids[0], "test", outcome, test.labels, test.ids, texts, data.sha256, context, f1=f1)
+    ]
+
+
+def _run_inference(
+    read: Callable[..., SentencePairSet],
+    features: Callable[[Embeddings, Embeddings], Embeddings],
+    embedder: Embedder,
+    context: Context,
+    ids: Sequence[str],
+) -> list[Result]:
+    data = read(context.folder(ids[0]))
+    _prepare_pairs(embedder, data)
+    parts = [data.splits[split] for split in ("train", "dev", "test")]
+    train, dev, test = (_pairs(embedder, part, features, data.name) for part in parts)
+    labels = (parts[0].labels, parts[1].labels, parts[2].labels)
+    outcome = validation.split((train, dev, test), labels, context.classifiers)
+    texts = _texts(parts[2])
+    return [_result(ids[0], "test", outcome, labels[2], parts[2].ids, texts, data.sha256, context)]
+
+
+def _prepare_pairs(embedder: Embedder, data: SentencePairSet) -> None:
+    parts = data.splits.values()
+    embedder.prepare(data.name, [text for part in parts for text in (*part.first, *part.second)])
+
+
+def _pairs(
+    embedder: Embedder,
+    pairs: SentencePairs,
+    features: Callable[[Embeddings, Embeddings], Embeddings],
+    name: str,
+) -> Embeddings:
+    both = embedder.embed([*pairs.first, *pairs.second], name)
+    return features(both[: len(pairs)], both[len(pairs) :])
+
+
+def _texts(pairs: SentencePairs) -> list[str]:
+    return [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
+
+
+def _result(
+    task: str,
+    split: str,
+    outcome: Outcome,
+    gold: Labels,
+    ids: Sequence[str],
+    texts: Sequence[str],
+    sha256: str,
+    context: Context,
+    f1: float | None = None,
+) -> Result:
+    right = (outcome.predictions == gold).astype(np.float64)
+    low, high = mean_interval(right, context.seed)
+    scores = {"accuracy": outcome.test_accuracy, "dev_accuracy": outcome.dev_accuracy}
+    if f1 is not None:
+        scores["f1"] = f1
+    settings = context.classifiers
+    return Result(
+        task=task,
+        split=split,
+        n=len(gold),
+        main="accuracy",
+        scores=scores,
+        intervals={"accuracy": (100 * low, 100 * high)},
+        groups={},
+        seed=settings.seed,
+        data={"name": task.split("/")[0], "sha256": sha256},
+        notes=(f"classifier {settings.mode}, nhid {settings.nhid}, kfold {settings.kfold}",),
+        items=Items(ids, outcome.predictions.astype(np.float64), gold.astype(np.float64), texts),
+    )
+
+
+FAMILIES = (
+    *(
+        Family((f"{name.lower()}/senteval",), partial(_run_binary, name))
+        for name in ("MR", "CR", "SUBJ", "MPQA")
+    ),
+    Family(("sst2/senteval",), partial(_run_split, partial(read_sst, classes=2))),
+    Family(("sst5/senteval",), partial(_run_split, partial(read_sst, classes=5))),
+    Family(("trec/senteval",), _run_trec),
+    Family(("mrpc/senteval",), _run_mrpc),
+    Family(("sick-e/senteval",), partial(_run_inference, read_sick, pair_features)),
+    Family(("snli/senteval",), partial(_run_inference, read_snli, inference_features)),
+    *(
+        Family(
+            (f"{name.lower()}/senteval",),
+            partial(_run_split, partial(read_probing, name=name)),
+        )
+        for name in PROBING
+    ),
+)
+PROBING_IDS = tuple(f"{name.lower()}/senteval" for name in PROBING)

@@ -1,0 +1,86 @@
+"""SentEval's trained regressions: `sick-r/senteval-regression`, `stsb/senteval-regression`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rejoinder.datasets.sentence_pairs import read_sick
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.intervals import correlation_interval
+from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
+from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.classification import pair_features
+
+_SPLITS = ("train", "dev", "test")
+Texts = tuple[Sequence[str], Sequence[str]]
+
+
+def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    parts = [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
+    texts: list[Texts] = [(part.first, part.second) for part in parts]
+    gold = [part.gold for part in parts]
+    data = {"name": "stsb", "form": parts[0].form, "sha256": parts[2].sha256}
+    notes = (f"the {parts[0].form} form of the data", "grades 0 to 5; the original has 1 to 5")
+    return [_result(ids[0], embedder, texts, gold, (0, 5), parts[2].ids, data, notes, context)]
+
+
+def _run_sick(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    whole = read_sick(context.folder("sick"))
+    parts = [whole.splits[split] for split in _SPLITS]
+    texts: list[Texts] = [(part.first, part.second) for part in parts]
+    gold = [part.scores for part in parts]
+    data = {"name": "SICK", "sha256": whole.sha256}
+    return [_result(ids[0], embedder, texts, gold, (1, 5), parts[2].ids, data, (), context)]
+
+
+def _result(
+    task: str,
+    embedder: Embedder,
+    texts: Sequence[Texts],
+    gold: Sequence[Array],
+    grades: tuple[int, int],
+    ids: Sequence[str],
+    data: dict[str, str],
+    notes: tuple[str, ...],
+    context: Context,
+) -> Result:
+    embedder.prepare(task, [text for first, second in texts for text in (*first, *second)])
+    train, dev, test = (
+        Graded(pair_features(embedder.embed(first, task), embedder.embed(second, task)), scores)
+        for (first, second), scores in zip(texts, gold, strict=True)
+    )
+    settings = context.classifiers
+    best, predictions = fit_relatedness(train, dev, test, grades, settings)
+    first, second = texts[2]
+    return Result(
+        task=task,
+        split="test",
+        n=len(ids),
+        main="pearson_trained",
+        scores={
+            "pearson_trained": pearson_correlation(predictions, test.gold),
+            "spearman_trained": spearman_correlation(predictions, test.gold),
+            "mse": float(np.mean((predictions - test.gold) ** 2)),
+            "dev_spearman_trained": best,
+        },
+        intervals={"pearson_trained": correlation_interval(predictions, test.gold, context.seed)},
+        groups={},
+        seed=settings.seed,
+        data=data,
+        notes=(f"regression {settings.mode}", *notes),
+        items=Items(
+            ids,
+            predictions,
+            test.gold,
+            [f"{a} | {b}" for a, b in zip(first, second, strict=True)],
+        ),
+    )
+
+
+FAMILIES = (
+    Family(("stsb/senteval-regression",), _run_stsb),
+    Family(("sick-r/senteval-regression",), _run_sick),
+)

@@ -1,0 +1,178 @@
+"""`stsb/*`, `sts12/cosine` … `sts17/cosine`: similarities against graded pairs, nothing trained."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from rejoinder.datasets.sts import GradedPairs, read_stsb, without_repeats
+from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.intervals import correlation_interval
+from rejoinder.evaluation.metrics import (
+    Array,
+    angular_similarity,
+    pearson_correlation,
+    spearman_correlation,
+)
+from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.protocols import Encodes
+
+MEASURES: Mapping[str, Callable[[Array], Array]] = {
+    "angular": angular_similarity,
+    "cosine": lambda cosine: cosine,
+}
+
+
+def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[Result]:
+    """Pearson and Spearman of each measure with the gold scores, over all and per genre.
+
+    Both measures rank alike: their Spearman correlations differ by ties that rounding breaks.
+
+    Raises:
+        InputError: an embedding is not usable, or a correlation is not defined.
+    """
+    embedder = Embedder(encoder)
+    return [_graded(embedder, pairs, f"stsb/{name}", name, seed) for name in MEASURES]
+
+
+def _graded(embedder: Embedder, pairs: GradedPairs, task: str, measure: str, seed: int) -> Result:
+    """One score over all pairs, `pearson`, and the genres apart."""
+    similarity, notes = embedder.similarity(pairs.first, pairs.second, f"{task} on {pairs.split}")
+    values = MEASURES[measure](np.clip(similarity, -1, 1))
+    return Result(
+        task=task,
+        split=pairs.split,
+        n=len(pairs),
+        main="pearson",
+        scores=_correlations(values, pairs.gold),
+        intervals={
+            "pearson": correlation_interval(values, pairs.gold, seed),
+            "spearman": correlation_interval(values, pairs.gold, seed, ranks=True),
+        },
+        groups=_groups(values, pairs),
+        seed=seed,
+        data={"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256},
+        notes=(f"the {pairs.form} form of the data", *notes),
+        items=_items(values, pairs),
+    )
+
+
+def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Result:
+    """Three scores over subsets, none of which is another: mean, weighted mean, and all in one."""
+    similarity, notes = embedder.similarity(pairs.first, pairs.second, task)
+    groups = _groups(similarity, pairs)
+    sizes = np.array([group.n for group in groups.values()], np.float64)
+    scores = {}
+    for name, score in _correlations(similarity, pairs.gold).items():
+        values = np.array([group.scores[name] for group in groups.values()])
+        scores[f"{name}_mean"] = float(values.mean())
+        scores[f"{name}_weighted_mean"] = float(np.average(values, weights=sizes))
+        scores[f"{name}_all"] = score
+    return Result(
+        task=task,
+        split=pairs.split,
+        n=len(pairs),
+        main="pearson_weighted_mean",
+        scores=scores,
+        intervals={"pearson_all": correlation_interval(similarity, pairs.gold, seed)},
+        groups=groups,
+        seed=seed,
+        data={"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256},
+        notes=(f"the {pairs.form} form of the data", *notes),
+        items=_items(similarity, pairs),
+    )
+
+
+def _groups(values: Array, pairs: GradedPairs) -> dict[str, Group]:
+    genres = np.array(pairs.genres)
+    return {
+        genre: Group(
+            int((genres == genre).sum()),
+            _correlations(values[genres == genre], pairs.gold[genres == genre]),
+        )
+        for genre in dict.fromkeys(sorted(pairs.genres))
+    }
+
+
+def _correlations(values: Array, gold: Array) -> dict[str, float]:
+    return {
+        "pearson": pearson_correlation(values, gold),
+        "spearman": spearman_correlation(values, gold),
+    }
+
+
+def _items(values: Array, pairs: GradedPairs) -> Items:
+    texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
+    return Items(pairs.ids, values, pairs.gold, texts)
+
+
+def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    folder = context.folder("stsb")
+    results = []
+    whole = {split: read_stsb(folder, split, context.form) for split in context.splits}
+    every = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
+    embedder.prepare("stsb", every)
+    for split, pairs in whole.items():
+        for task in ids:
+            name, measure = task.split("/")
+            chosen = pairs if name == "stsb" else _unrepeated(context, split)
+            results.append(_graded(embedder, chosen, task, measure, context.seed))
+    return results
+
+
+def _unrepeated(context: Context, split: str) -> GradedPairs:
+    """A split without pairs that train, an earlier split or itself has already."""
+    known: set[frozenset[str]] = set()
+    for name in ("train", "dev", "test"):
+        pairs = without_repeats(read_stsb(context.folder("stsb"), name, context.form), known)
+        if name == split:
+            return pairs
+    return pairs
+
+
+def _run_year(year: int, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    pairs = read_sts_year(context.folder(ids[0]), year, context.form)
+    embedder.prepare(f"sts{year}", [*pairs.first, *pairs.second])
+    return [_subsets(embedder, pairs, task, context.seed) for task in ids]
+
+
+def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    """All tracks; "primary" is ambiguous in the paper, so both means are given, and named."""
+    pairs = read_sts_2017(context.folder("sts17"))
+    embedder.prepare("sts17", [*pairs.first, *pairs.second])
+    similarity, notes = embedder.similarity(pairs.first, pairs.second, "sts17")
+    groups = _groups(similarity, pairs)
+    pearson = {name: group.scores["pearson"] for name, group in groups.items()}
+    five = [pearson[f"track{track}"] for track in ("1", "2", "3", "4a", "5")]
+    return [
+        Result(
+            task=task,
+            split="test",
+            n=len(pairs),
+            main="pearson_track5",
+            scores={
+                **{f"pearson_{name}": value for name, value in pearson.items()},
+                "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
+                "pearson_mean_of_1_to_5": float(np.mean(five)),
+            },
+            intervals={},
+            groups=groups,
+            seed=context.seed,
+            data={"name": "sts17", "form": pairs.form, "sha256": pairs.sha256},
+            notes=("mean of tracks 1 to 5 with 4a, 4b left out", *notes),
+            items=_items(similarity, pairs),
+        )
+        for task in ids
+    ]
+
+
+FAMILIES = (
+    Family(
+        ("stsb/angular", "stsb/cosine", "stsb-unrepeated/angular", "stsb-unrepeated/cosine"),
+        _run_stsb,
+    ),
+    *(Family((f"sts{year}/cosine",), partial(_run_year, year)) for year in SUBSETS),
+    Family(("sts17/cosine",), _run_2017),
+)
