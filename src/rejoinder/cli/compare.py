@@ -11,7 +11,10 @@ rejoinder evaluate baseline:bow --tasks stsb --data ../shared/data --out bow.jso
 
 rejoinder compare dan.json bow.json
 """
-_COLUMNS = "task,score,n,first,second,difference,95 % interval,p (Holm),test,separable".split(",")
+_COLUMNS = (
+    *("task", "score", "n", "first", "second"),
+    *("difference", "95 % interval", "p (Holm)", "test", "separable"),
+)
 
 
 def register(app: typer.Typer) -> None:

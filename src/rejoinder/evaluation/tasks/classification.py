@@ -1,6 +1,7 @@
 """SentEval's classification tasks: classifiers on frozen embeddings of sentences and of pairs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -30,6 +31,19 @@ from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.protocols import Embeddings
 
 Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What a classifier was scored on."""
+
+    split: str
+    gold: Labels
+    ids: Sequence[str]
+    texts: Sequence[str]
+    dev_n: int
+    """Rows that chose the penalty."""
+    sha256: str
 
 
 def pair_features(first: Embeddings, second: Embeddings) -> Embeddings:
@@ -69,7 +83,8 @@ def _run_binary(
     labels = whole.labels[order]
     outcome = validation.nested(embedder.embed(texts, name), labels, context.classifiers)
     items = [f"all:{row}" for row in order]
-    return [_result(ids[0], "all", outcome, labels, items, texts, data.sha256, context)]
+    scored = _Scored("all", labels, items, texts, len(labels), data.sha256)
+    return [_result(ids[0], outcome, scored, context)]
 
 
 def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
@@ -85,9 +100,8 @@ def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
         context.classifiers,
     )
     items = [f"test:{row}" for row in range(len(test))]
-    return [
-        _result(ids[0], "test", outcome, test.labels, items, test.sentences, data.sha256, context)
-    ]
+    scored = _Scored("test", test.labels, items, test.sentences, len(train), data.sha256)
+    return [_result(ids[0], outcome, scored, context)]
 
 
 def _run_split(
@@ -105,7 +119,8 @@ def _run_split(
     outcome = validation.split((train, dev, test), labels, settings)
     items = [f"test:{row}" for row in range(len(parts[2]))]
     texts = parts[2].sentences
-    return [_result(ids[0], "test", outcome, labels[2], items, texts, data.sha256, context)]
+    scored = _Scored("test", labels[2], items, texts, len(dev), data.sha256)
+    return [_result(ids[0], outcome, scored, context)]
 
 
 def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
@@ -121,10 +136,8 @@ def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
         context.classifiers,
     )
     f1 = round(f1_score(outcome.predictions, test.labels), 2)
-    texts = _texts(test)
-    return [
-        _result(ids[0], "test", outcome, test.labels, test.ids, texts, data.sha256, context, f1=f1)
-    ]
+    scored = _Scored("test", test.labels, test.ids, _texts(test), len(train), data.sha256)
+    return [_result(ids[0], outcome, scored, context, f1=f1)]
 
 
 def _run_inference(
@@ -140,8 +153,8 @@ def _run_inference(
     train, dev, test = (_pairs(embedder, part, features, data.name) for part in parts)
     labels = (parts[0].labels, parts[1].labels, parts[2].labels)
     outcome = validation.split((train, dev, test), labels, context.classifiers)
-    texts = _texts(parts[2])
-    return [_result(ids[0], "test", outcome, labels[2], parts[2].ids, texts, data.sha256, context)]
+    scored = _Scored("test", labels[2], parts[2].ids, _texts(parts[2]), len(dev), data.sha256)
+    return [_result(ids[0], outcome, scored, context)]
 
 
 def _prepare_pairs(embedder: Embedder, data: SentencePairSet) -> None:
@@ -164,17 +177,9 @@ def _texts(pairs: SentencePairs) -> list[str]:
 
 
 def _result(
-    task: str,
-    split: str,
-    outcome: Outcome,
-    gold: Labels,
-    ids: Sequence[str],
-    texts: Sequence[str],
-    sha256: str,
-    context: Context,
-    f1: float | None = None,
+    task: str, outcome: Outcome, scored: _Scored, context: Context, f1: float | None = None
 ) -> Result:
-    right = (outcome.predictions == gold).astype(np.float64)
+    right = (outcome.predictions == scored.gold).astype(np.float64)
     low, high = mean_interval(right, context.seed)
     scores = {"accuracy": outcome.test_accuracy, "dev_accuracy": outcome.dev_accuracy}
     if f1 is not None:
@@ -182,16 +187,21 @@ def _result(
     settings = context.classifiers
     return Result(
         task=task,
-        split=split,
-        n=len(gold),
+        split=scored.split,
+        n=len(scored.gold),
         main="accuracy",
         scores=scores,
         intervals={"accuracy": (100 * low, 100 * high)},
         groups={},
         seed=settings.seed,
-        data={"name": task.split("/")[0], "sha256": sha256},
+        data={"name": task.split("/")[0], "sha256": scored.sha256, "dev_n": scored.dev_n},
         notes=(f"classifier {settings.mode}, nhid {settings.nhid}, kfold {settings.kfold}",),
-        items=Items(ids, outcome.predictions.astype(np.float64), gold.astype(np.float64), texts),
+        items=Items(
+            scored.ids,
+            outcome.predictions.astype(np.float64),
+            scored.gold.astype(np.float64),
+            scored.texts,
+        ),
     )
 
 

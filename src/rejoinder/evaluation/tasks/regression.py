@@ -69,7 +69,7 @@ def _result(
         intervals={"pearson_trained": correlation_interval(predictions, test.gold, context.seed)},
         groups={},
         seed=settings.seed,
-        data=data,
+        data={**data, "dev_n": len(dev.gold)},
         notes=(f"regression {settings.mode}", *notes),
         items=Items(
             ids,

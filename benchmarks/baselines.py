@@ -1,0 +1,63 @@
+"""Train the baselines that need training, with gensim, on the train split of pairs.
+
+    python benchmarks/baselines.py --pairs pairs/ --out baselines/
+
+Writes `words.bin` (skip-gram word vectors, for baseline:average, sif and soft-cosine) and
+`doc2vec.safetensors` (PV-DBOW, for baseline:doc2vec). With more than one worker two runs differ.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from gensim.models import Word2Vec
+
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.evaluation.baselines.doc2vec import ParagraphVectors
+from rejoinder.evaluation.baselines.words import tokens
+
+
+def write_texts(pairs: Path, place: Path, most: int | None) -> list[str]:
+    """Each different text of the train split, a line each; returns the first `most` of them."""
+    seen: dict[str, None] = {}
+    for frame in open_pairs(pairs).iter_frames("train", ["input", "response"]):
+        for column in ("input", "response"):
+            seen.update(dict.fromkeys(frame.get_column(column).to_list()))
+    with place.open("w", encoding="utf-8") as file:
+        for text in seen:
+            file.write(" ".join(tokens(text)) + "\n")
+    return list(seen)[:most]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--documents", type=int, default=400_000, help="of PV-DBOW")
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "texts.txt"
+        texts = write_texts(args.pairs, corpus, args.documents)
+        begun = time.perf_counter()
+        words = Word2Vec(
+            corpus_file=str(corpus), sg=1, vector_size=args.dim, window=5, negative=5, min_count=5,
+            sample=1e-4, epochs=args.epochs, workers=args.workers, seed=1,
+        )  # fmt: skip
+        words.wv.save_word2vec_format(str(args.out / "words.bin"), binary=True)
+        minutes = (time.perf_counter() - begun) / 60
+        print(f"words.bin: {len(words.wv):,} words, {minutes:.1f} minutes", flush=True)
+    begun = time.perf_counter()
+    ParagraphVectors.train(texts, dim=args.dim, epochs=5, workers=args.workers).save(
+        args.out / "doc2vec.safetensors"
+    )
+    minutes = (time.perf_counter() - begun) / 60
+    print(f"doc2vec.safetensors: {len(texts):,} texts, {minutes:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main()

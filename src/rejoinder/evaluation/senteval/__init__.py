@@ -1,0 +1,11 @@
+"""SentEval's interface: change the import line of a script, and it runs.
+
+>>> from rejoinder.evaluation import senteval
+>>> engine = senteval.engine.SE({"task_path": "data"}, lambda params, batch: None)
+>>> engine.params.seed
+1111
+"""
+
+from rejoinder.evaluation.senteval import engine, utils
+
+__all__ = ["engine", "utils"]

@@ -1,0 +1,155 @@
+"""`SE(params, batcher, prepare).eval(tasks)`, with the results of the original, key for key."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from rejoinder.errors import InputError, nearest
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
+from rejoinder.evaluation.tasks import families_of
+from rejoinder.evaluation.tasks.base import Context
+from rejoinder.protocols import Embeddings
+
+Batcher = Callable[[dotdict, list[list[str]]], Any]
+Prepare = Callable[[dotdict, list[list[str]]], Any]
+
+_CLASSES = ("MR", "CR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SNLI")
+_PROBING = ("Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense",
+            "SubjNumber", "ObjNumber", "OddManOut", "CoordinationInversion")  # fmt: skip
+TASKS: Mapping[str, str] = {
+    **{name: f"{name.lower()}/senteval" for name in (*_CLASSES, *_PROBING)},
+    **{f"STS{year}": f"sts{year}/cosine" for year in range(12, 17)},
+    "SICKEntailment": "sick-e/senteval",
+    "SICKRelatedness": "sick-r/senteval-regression",
+    "STSBenchmark": "stsb/senteval-regression",
+}
+"""Names in SentEval, and the ids of the same tasks here."""
+
+
+class SE:
+    """SentEval's engine.
+
+    Beside the original's parameters, `mode` is `fast` (a proper solver) or `compat` (the
+    original's classifiers, as slow as there).
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        batcher: Batcher,
+        prepare: Prepare | None = None,
+    ) -> None:
+        """Take the parameters, and the user's two functions.
+
+        Args:
+            params: `task_path` at least.
+            batcher: params and a batch of token lists to (n, D) embeddings.
+            prepare: params and all token lists of a task, called before the task's first batch.
+
+        Raises:
+            InputError: a parameter is wrong.
+        """
+        self.params = completed(params)
+        self.batcher = batcher
+        self.prepare: Prepare = prepare or (lambda _params, _samples: None)
+        self.list_tasks = list(TASKS)
+
+    def eval(self, name: str | Sequence[str]) -> dict[str, Any]:
+        """The results of a task, or of a list of tasks by name.
+
+        Raises:
+            InputError: no such task, its data is not there, or the batcher misbehaves.
+        """
+        if not isinstance(name, str):
+            self.results = {one: self.eval(one) for one in name}
+            return self.results
+        if name not in TASKS:
+            raise InputError(f"{name!r} is no task of SentEval: {nearest(name, TASKS)}.")
+        context = Context(
+            data=Path(self.params["task_path"]),
+            form="senteval",
+            classifiers=settings_of(self.params),
+        )
+        [(family, ids)] = families_of([TASKS[name]])
+        embedder = Embedder(_Batched(self.params, self.batcher, self.prepare))
+        [result] = family.run(embedder, context, ids)
+        self.results = _as_original(result)
+        return self.results
+
+
+class _Batched:
+    """The user's functions as something that encodes."""
+
+    def __init__(self, params: dotdict, batcher: Batcher, prepare: Prepare) -> None:
+        self._params, self._batcher, self._prepare = params, batcher, prepare
+
+    def prepare(self, _task: str, sentences: Sequence[str]) -> None:
+        self._prepare(self._params, [text.split() for text in sentences])
+
+    def encode(self, sentences: Sequence[str]) -> Embeddings:
+        # alike in length, as in the original: batches need less padding
+        order = sorted(range(len(sentences)), key=lambda row: len(sentences[row].split()))
+        size = int(self._params["batch_size"])
+        parts = []
+        for start in range(0, len(order), size):
+            batch = [sentences[row].split() for row in order[start : start + size]]
+            found = np.asarray(self._batcher(self._params, batch), np.float32)
+            if found.ndim != 2 or len(found) != len(batch):
+                raise InputError(
+                    f"the batcher returned an array of shape {found.shape} for {len(batch)} "
+                    "sentences; (n, D) is needed."
+                )
+            parts.append(found)
+        embeddings = np.concatenate(parts)
+        out = np.empty_like(embeddings)
+        out[order] = embeddings
+        return out
+
+
+def _as_original(result: Result) -> dict[str, Any]:
+    if result.main == "accuracy":
+        found = {"devacc": result.scores["dev_accuracy"], "acc": result.scores["accuracy"]}
+        if "f1" in result.scores:
+            found["f1"] = result.scores["f1"]
+        return {**found, "ndev": result.data["dev_n"], "ntest": result.n}
+    if result.main == "pearson_trained":
+        return {
+            "devpearson": result.scores["dev_spearman_trained"],
+            "pearson": result.scores["pearson_trained"],
+            "spearman": result.scores["spearman_trained"],
+            "mse": result.scores["mse"],
+            "yhat": result.items.predictions if result.items else None,
+            "ndev": result.data["dev_n"],
+            "ntest": result.n,
+        }
+    return _subsets(result)
+
+
+def _subsets(result: Result) -> dict[str, Any]:
+    items = result.items
+    if items is None:
+        raise InputError(f"{result.task} has no items.")
+    names = np.array([name.rpartition(":")[0] for name in items.ids])
+    found: dict[str, Any] = {}
+    for subset in dict.fromkeys(names.tolist()):
+        chosen = names == subset
+        scores, gold = items.predictions[chosen], items.gold[chosen]
+        found[subset] = {
+            "pearson": stats.pearsonr(scores, gold),
+            "spearman": stats.spearmanr(scores, gold),
+            "nsamples": int(chosen.sum()),
+        }
+    found["all"] = {
+        kind: {
+            "all": result.scores[f"{kind}_all"],
+            "mean": result.scores[f"{kind}_mean"],
+            "wmean": result.scores[f"{kind}_weighted_mean"],
+        }
+        for kind in ("pearson", "spearman")
+    }
+    return found

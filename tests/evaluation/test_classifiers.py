@@ -1,0 +1,119 @@
+"""Classifiers against scikit-learn and against the published protocol, written again slowly."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import senteval_reference as reference
+from rejoinder.datasets.labelled import read_binary, read_trec
+from rejoinder.errors import InputError
+from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation.classifiers.logistic import LogisticGrid, Problems
+from rejoinder.evaluation.classifiers.relatedness import (
+    Graded,
+    fit_relatedness,
+    grade_distribution,
+)
+from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.metrics import pearson_correlation
+
+
+def blobs(rows, classes, width, seed):
+    directions = np.random.default_rng(0).standard_normal((width, classes))
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((rows, width)).astype(np.float32)
+    x[:, 0] *= 20  # badly scaled, as embeddings are
+    scores = x @ directions * 0.5 + generator.gumbel(size=(rows, classes))
+    return x, scores.argmax(axis=1)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_solver_reaches_the_optimum(classes):
+    x, y = blobs(400, classes, 12, 1)
+    masks = np.ones((400, 2), bool)
+    masks[:100, 1] = False
+    penalties = np.array([4.0, 0.125, 4.0, 0.125], np.float32)
+    problems = Problems(masks, np.array([0, 0, 1, 1]), penalties)
+    solver = LogisticGrid(x, y)
+    predicted = solver.predict(x, solver.fit(problems))
+    right = solver.correct(solver.fit(problems))
+    for place in range(4):
+        rows = masks[:, problems.fold[place]]
+        model = LogisticRegression(C=1 / penalties[place], max_iter=10_000, tol=1e-10)
+        expected = model.fit(x[rows], y[rows]).predict(x)
+        assert (predicted[:, place] == expected).mean() >= 0.995
+        assert np.array_equal(right[:, place], predicted[:, place] == y)
+
+
+@pytest.mark.shared_data
+def test_nested_accuracy_is_that_of_the_protocol(shared_data):
+    data = read_binary(shared_data, "CR").splits["all"]
+    chosen = np.random.default_rng(0).permutation(len(data))[:900]
+    features = reference.HashedWords().encode([data.sentences[row] for row in chosen])
+    labels = data.labels[chosen]
+    expected = reference.nested_accuracy(features, labels, 4)
+    for mode in ("fast", "compat"):
+        settings = ClassifierSettings(mode=mode, kfold=4)
+        outcome = validation.nested(features, labels, settings)
+        assert outcome.test_accuracy == pytest.approx(expected, abs=0.5), mode
+        assert (outcome.predictions == labels).mean() * 100 == pytest.approx(
+            outcome.test_accuracy, abs=0.1
+        )
+
+
+@pytest.mark.shared_data
+def test_folded_accuracy_is_that_of_the_protocol(shared_data):
+    data = read_trec(shared_data)
+    train, test = data.splits["train"], data.splits["test"]
+    encoder = reference.HashedWords()
+    x, y = encoder.encode(train.sentences[:500]), train.labels[:500]
+    xt, yt = encoder.encode(test.sentences), test.labels
+    expected = reference.kfold_accuracy(x, y, xt, yt, 3)
+    outcome = validation.kfold(x, y, xt, yt, ClassifierSettings(kfold=3))
+    assert outcome.test_accuracy == pytest.approx(expected, abs=0.5)
+
+
+@pytest.mark.parametrize("nhid", [0, 20])
+def test_the_original_network_learns_and_repeats_itself(nhid):
+    pytest.importorskip("torch")
+    x, y = blobs(600, 3, 10, 2)
+    settings = ClassifierSettings(
+        mode="compat", usepytorch=True, nhid=nhid, epoch_size=2, kfold=3, optim="adam,lr=0.01"
+    )
+    parts = ((x[:400], x[400:500], x[500:]), (y[:400], y[400:500], y[500:]))
+    first = validation.split(*parts, settings)
+    fast = validation.split(*parts, ClassifierSettings())
+    assert first.test_accuracy == pytest.approx(fast.test_accuracy, abs=6)
+    assert first.test_accuracy > 60
+    assert np.array_equal(first.predictions, validation.split(*parts, settings).predictions)
+
+
+def test_settings_that_make_no_sense_are_named():
+    with pytest.raises(InputError, match="did you mean 'compat'"):
+        ClassifierSettings(mode="compatt")
+    with pytest.raises(InputError, match="2 folds"):
+        ClassifierSettings(kfold=1)
+    network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
+    for text in ("adamm", "adam,lr", "adam,rate=1"):
+        with pytest.raises(InputError, match="optim"):
+            network.optimizer_of(text, [])
+
+
+def test_grades_share_their_weight():
+    scores = np.array([0.0, 0.4, 2.25, 5.0])
+    shares = grade_distribution(scores, 0, 5)
+    assert shares.sum(axis=1).tolist() == pytest.approx([1, 1, 1, 1])
+    assert (shares @ np.arange(6)).tolist() == pytest.approx(scores.tolist())
+
+
+@pytest.mark.parametrize("mode", ["fast", "compat"])
+def test_relatedness_is_learned(mode):
+    if mode == "compat":
+        pytest.importorskip("torch")
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((500, 8)).astype(np.float32)
+    gold = np.clip(2.5 + x[:, 0] + 0.5 * x[:, 1], 0, 5).astype(float)
+    parts = [Graded(x[a:b], gold[a:b]) for a, b in ((0, 200), (200, 350), (350, 500))]
+    rho, predictions = fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
+    assert rho > 0.95
+    assert pearson_correlation(predictions, parts[2].gold) > 0.95

@@ -1,0 +1,166 @@
+"""The drop-in: scripts of the shape of SentEval's examples/bow.py, and made-up official files."""
+
+import numpy as np
+import pytest
+
+import rejoinder.evaluation.senteval as senteval
+import senteval_reference as reference
+from rejoinder.datasets.sts_years import SUBSETS
+from rejoinder.errors import InputError
+
+RULES = {"good": 1, "fine": 1, "nice": 1, "bad": 0, "poor": 0, "dull": 0}
+
+
+def sentences(count, seed):
+    generator = np.random.default_rng(seed)
+    words = list(RULES)
+    rows = []
+    for _ in range(count):
+        word = words[generator.integers(len(words))]
+        rest = [f"w{n}" for n in generator.integers(0, 30, 4)]
+        rows.append((" ".join([*rest, word]), RULES[word]))
+    return rows
+
+
+def write(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def task_path(tmp_path_factory):
+    """A data folder of SentEval's, every task in its official layout, a few made-up rows each."""
+    root = tmp_path_factory.mktemp("data")
+    down = root / "downstream"
+    for folder, files in {"MR": "rt-polarity", "CR": "custrev", "MPQA": "mpqa"}.items():
+        rows = sentences(120, 1)
+        write(down / folder / f"{files}.pos", [text for text, label in rows if label])
+        write(down / folder / f"{files}.neg", [text for text, label in rows if not label])
+    for split, count in (("train", 90), ("dev", 30), ("test", 40)):
+        rows = sentences(count, count)
+        write(down / f"SST/binary/sentiment-{split}", [f"{t}\t{label}" for t, label in rows])
+        fine = [f"{4 * label} {t}" for t, label in rows] + [f"{n} w1 w2" for n in (1, 2, 3)]
+        write(down / f"SST/fine/sentiment-{split}", fine)
+        names = ["entailment" if label else "contradiction" for _, label in rows]
+        write(down / f"SNLI/s1.{split}", [t for t, _ in rows])
+        write(down / f"SNLI/s2.{split}", [t.split()[-1] for t, _ in rows])
+        write(down / f"SNLI/labels.{split}", [*names[:-1], "neutral"])
+        sick = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]
+        sick += [
+            f"{row}\t{t}\t{t.split()[-1]} w1\t{1 + 4 * label}\t{name.upper()}"
+            for row, ((t, label), name) in enumerate(zip(rows, names, strict=True))
+        ]
+        file = {"train": "SICK_train", "dev": "SICK_trial", "test": "SICK_test_annotated"}[split]
+        write(down / f"SICK/{file}.txt", sick)
+        # "sisterðcity": Latin-1, as the real file has it
+    trec = [f"{'HUM' if label else 'LOC'}:x {t}" for t, label in sentences(90, 3)]
+    for name, rows in (("train_5500", trec), ("TREC_10", trec[:20])):
+        write(down / f"TREC/{name}.label", rows)
+        path = down / f"TREC/{name}.label"
+        path.write_bytes(path.read_bytes() + b"LOC:city Which sister\xf0city is it ?\n")
+    mrpc = ["\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String"]
+    mrpc += [
+        f'{label}\t{row}\t{row + 1}\t"{t}\t{t if label else "w1 w2"}'
+        for row, (t, label) in enumerate(sentences(60, 4))
+    ]
+    for split in ("train", "test"):
+        write(down / f"MRPC/msr_paraphrase_{split}.txt", mrpc)
+    for year, subsets in SUBSETS.items():
+        for subset in subsets:
+            rows = sentences(12, year)
+            # the authors' own names of 2016, SentEval's of the other years
+            name = "STS2016.{}.{}.txt" if year == 16 else "STS.{}.{}.txt"
+            folder = down / f"STS/STS{year}-en-test"
+            pairs = [f"{t}\t{t.rsplit(' ', label + 1)[0]} x{label}" for t, label in rows]
+            gold = ["" if row == 2 else f"{2 + label}.{row % 10}" for row, (_, label) in
+                    enumerate(rows)]  # fmt: skip
+            write(folder / name.format("input", subset), pairs)
+            write(folder / name.format("gs", subset), gold)
+    for file in ("sentence_length", "word_content", "tree_depth", "top_constituents",
+                 "bigram_shift", "past_present", "subj_number", "obj_number", "odd_man_out",
+                 "coordination_inversion"):  # fmt: skip
+        rows = [f"{split}\t{'O' if label else 'I'}\t{t}" for split in ("tr", "va", "te")
+                for t, label in sentences(50, 7)]  # fmt: skip
+        write(root / f"probing/{file}.txt", rows)
+    return root
+
+
+def prepare(params, samples):
+    params.word_vec = {}
+    for sentence in samples:
+        for word in sentence:
+            params.word_vec.setdefault(word, None)
+    params.wvec_dim = reference.DIM
+
+
+def batcher(params, batch):
+    batch = [sentence if sentence != [] else ["."] for sentence in batch]
+    assert len(batch) <= params.batch_size
+    assert all(word in params.word_vec for sentence in batch for word in sentence)
+    embeddings = [reference.HashedWords().encode([" ".join(sentence)])[0] for sentence in batch]
+    return np.vstack(embeddings)
+
+
+def engine_of(task_path, **more):
+    params = {"task_path": str(task_path), "usepytorch": False, "kfold": 3, "my_own": 5, **more}
+    return senteval.engine.SE(params, batcher, prepare)
+
+
+ACCURACY = {"devacc", "acc", "ndev", "ntest"}
+REGRESSION = {"devpearson", "pearson", "spearman", "mse", "yhat", "ndev", "ntest"}
+NOT_HERE = ("SUBJ", "STSBenchmark")
+
+
+def test_every_task_gives_the_originals_keys(task_path):
+    se = engine_of(task_path)
+    assert se.params.my_own == 5
+    names = [name for name in se.list_tasks if name not in NOT_HERE]
+    results = se.eval(names)
+    assert list(results) == names
+    for name, found in results.items():
+        if name.startswith("STS"):
+            assert found["all"]["pearson"].keys() == {"all", "mean", "wmean"}, name
+            subset = SUBSETS[int(name[3:])][0]
+            assert found[subset]["nsamples"] == 11
+            assert len(found[subset]["pearson"]) == 2
+        elif name == "SICKRelatedness":
+            assert found.keys() == REGRESSION
+            assert len(found["yhat"]) == found["ntest"] == 40
+        else:
+            assert found.keys() == (ACCURACY | {"f1"} if name == "MRPC" else ACCURACY), name
+    assert results["MR"]["ndev"] == results["MR"]["ntest"] == 120
+    assert results["MR"]["acc"] > 90
+    assert results["SST5"]["ntest"] == 43
+    assert results["TREC"]["ndev"] == 91
+
+
+def test_the_classifier_of_a_script_is_taken(task_path):
+    pytest.importorskip("torch")
+    classifier = {"nhid": 10, "optim": "rmsprop", "batch_size": 32, "tenacity": 2, "epoch_size": 2}
+    se = engine_of(task_path, usepytorch=True, classifier=classifier)
+    assert se.eval("SST2")["acc"] > 60
+
+
+def test_misspelt_parameters_are_told(task_path):
+    with pytest.warns(UserWarning, match="did you mean 'kfold'"):
+        senteval.engine.SE({"task_path": ".", "k_fold": 3}, batcher)
+    with pytest.raises(InputError, match="did you mean 'tenacity'"):
+        engine_of(task_path, classifier={"nhid": 0, "tenacty": 3})
+    with pytest.raises(InputError, match="no 'nhid'"):
+        engine_of(task_path, classifier={"optim": "adam"})
+    with pytest.raises(InputError, match=r"did you mean .STS1\d."):
+        engine_of(task_path).eval("STS1")
+    with pytest.raises(InputError, match="SUBJ is not there"):
+        engine_of(task_path).eval("SUBJ")
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("year", [12, 13, 14, 15])
+def test_similarities_equal_the_originals(shared_data, year):
+    se = engine_of(shared_data / "senteval")
+    found = se.eval(f"STS{year}")["all"]["pearson"]
+    folder = shared_data / f"senteval/downstream/STS/STS{year}-en-test"
+    mean, weighted, every = reference.sts_scores(folder, SUBSETS[year], reference.HashedWords())
+    assert found["mean"] == pytest.approx(mean, abs=1e-6)
+    assert found["wmean"] == pytest.approx(weighted, abs=1e-6)
+    assert found["all"] == pytest.approx(every, abs=1e-6)
