@@ -25,6 +25,8 @@ rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --w
 """
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100
+_DETAILED = 6
+"""Results up to which all that they hold is shown."""
 
 
 def register(app: typer.Typer) -> None:
@@ -140,22 +142,31 @@ def _check_same(out: Path, results: "Sequence[Result]", about: dict[str, Any]) -
             )
 
 
+def _rows(result: "Result", detailed: bool) -> "list[tuple[object, ...]]":
+    """The lines of a result: all scores and the larger groups, or the main score alone."""
+    names = list(result.scores) if detailed else [result.main]
+    rows: list[tuple[object, ...]] = []
+    for name in names:
+        interval = ""
+        if name in result.intervals:
+            interval = "{:.4f} to {:.4f}".format(*result.intervals[name])
+        value = result.scores[name]
+        rows.append((result.task, result.split, "all", result.n, name, value, interval))
+    if not detailed or len(result.groups) < 2:
+        return rows
+    large = sorted(result.groups.items(), key=lambda item: -item[1].n)
+    for group, figures in [item for item in large if item[1].n >= _SMALL_GROUP][:_SHOWN_GROUPS]:
+        name = result.main if result.main in figures.scores else next(iter(figures.scores))
+        value = figures.scores[name]
+        rows.append((result.task, result.split, group, figures.n, name, value, ""))
+    return rows
+
+
 def show(results: "Sequence[Result]") -> None:
-    """Print results as one table, with intervals, groups and notes."""
+    """Print results as one table: with all scores and groups where they are few."""
     from rejoinder.cli.output import print_table
 
-    rows = []
-    for result in results:
-        for name, value in result.scores.items():
-            low, high = result.intervals.get(name, (float("nan"), float("nan")))
-            interval = f"{low:.4f} to {high:.4f}" if low == low else ""
-            rows.append((result.task, result.split, "all", result.n, name, value, interval))
-        large = sorted(result.groups.items(), key=lambda item: -item[1].n)
-        shown = [item for item in large if item[1].n >= _SMALL_GROUP][:_SHOWN_GROUPS]
-        for group, figures in shown if len(large) > 1 else []:
-            name = result.main if result.main in figures.scores else next(iter(figures.scores))
-            value = figures.scores[name]
-            rows.append((result.task, result.split, group, figures.n, name, value, ""))
+    rows = [row for result in results for row in _rows(result, len(results) <= _DETAILED)]
     title = f"{results[0].encoder.get('name', '')}" if results else ""
     print_table(title, ("task", "split", "part", "n", "score", "value", "95 % interval"), rows)
     for note in dict.fromkeys(

@@ -13,11 +13,15 @@ from rejoinder.evaluation.metrics import (
     Array,
     angular_similarity,
     pearson_correlation,
+    rescaled,
+    share_within_one,
     spearman_correlation,
 )
 from rejoinder.evaluation.results import Group, Items, Result
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.protocols import Encodes
+
+_DIFFICULT = (115, 84, 184, 14, 78, 195)
 
 MEASURES: Mapping[str, Callable[[Array], Array]] = {
     "angular": angular_similarity,
@@ -46,7 +50,10 @@ def _graded(embedder: Embedder, pairs: GradedPairs, task: str, measure: str, see
         split=pairs.split,
         n=len(pairs),
         main="pearson",
-        scores=_correlations(values, pairs.gold),
+        scores={
+            **_correlations(values, pairs.gold),
+            "within_1_rescaled": share_within_one(values, pairs.gold),
+        },
         intervals={
             "pearson": correlation_interval(values, pairs.gold, seed),
             "spearman": correlation_interval(values, pairs.gold, seed, ranks=True),
@@ -145,6 +152,8 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     similarity, notes = embedder.similarity(pairs.first, pairs.second, "sts17")
     groups = _groups(similarity, pairs)
     pearson = {name: group.scores["pearson"] for name, group in groups.items()}
+    chosen = np.array(pairs.genres) == "track5"
+    english = similarity[chosen]
     five = [pearson[f"track{track}"] for track in ("1", "2", "3", "4a", "5")]
     return [
         Result(
@@ -156,16 +165,28 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
                 **{f"pearson_{name}": value for name, value in pearson.items()},
                 "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
                 "pearson_mean_of_1_to_5": float(np.mean(five)),
+                "within_1_rescaled_track5": share_within_one(english, pairs.gold[chosen]),
             },
             intervals={},
             groups=groups,
             seed=context.seed,
             data={"name": "sts17", "form": pairs.form, "sha256": pairs.sha256},
-            notes=("mean of tracks 1 to 5 with 4a, 4b left out", *notes),
+            notes=(
+                "mean of tracks 1 to 5 with 4a, 4b left out",
+                _difficult(english, pairs.gold[chosen]),
+                *notes,
+            ),
             items=_items(similarity, pairs),
         )
         for task in ids
     ]
+
+
+def _difficult(english: Array, gold: Array) -> str:
+    """The six pairs of Table 12 in Cer et al. 2017, by their line in the file of track 5."""
+    ours = rescaled(english)
+    pairs = [f"{line}: {gold[line - 1]:.1f} / {ours[line - 1]:.1f}" for line in _DIFFICULT]
+    return f"difficult pairs of track 5, line: gold / ours from 0 to 5: {', '.join(pairs)}"
 
 
 FAMILIES = (
