@@ -61,7 +61,7 @@ def compare(
                 f"{low:+.4f} to {high:+.4f}",
                 f"{one.corrected:.4f}",
                 one.test,
-                "yes" if one.separable else "not separable",
+                "yes" if one.separable else "no",
             )
         )
     print_table(f"{first.name} against {second.name}", _COLUMNS, rows)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rejoinder.evaluation.results import Result
+    from rejoinder.evaluation.results import Missing, Result
 
 _EPILOG = """Examples:
 
@@ -20,6 +20,8 @@ rejoinder evaluate runs/dan/model --tasks response,stsb,sts,senteval,cqa --pairs
 rejoinder evaluate baseline:bow --tasks sts --data ../shared/data
 
 rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data --mode compat
+
+rejoinder evaluate --repeat results.json
 
 rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --worst 20
 """
@@ -36,20 +38,20 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     model: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="Model folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), vectors:FILE, "
             "or baseline:bow, tfidf, random, average:FILE, sif:FILE, doc2vec:FILE, "
             "soft-cosine:FILE."
         ),
-    ],
+    ] = None,
     tasks: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Tasks or groups, joined by commas: response, stsb, sts, senteval, probing, cqa, "
             "or one, as trec."
         ),
-    ],
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="Folder of `rejoinder extract`, for response.")
@@ -77,50 +79,40 @@ def evaluate(
         bool, typer.Option(help="Exit 0 although data of some tasks is missing.")
     ] = False,
     worst: Annotated[int, typer.Option(min=0, help="Show so many items with large errors.")] = 0,
+    repeat: Annotated[
+        Path | None,
+        typer.Option(help="Run what made this results.json again, and show what differs."),
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
 ) -> None:
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
     import json
 
-    from rejoinder.cli.evaluation_inputs import open_encoder, response_pairs
-    from rejoinder.cli.progress import task_bar
-    from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-    from rejoinder.evaluation.results import Missing, as_tree, read_results, write_results
-    from rejoinder.evaluation.run import evaluate as run
-    from rejoinder.evaluation.run import identity
-    from rejoinder.evaluation.tasks.base import Context
+    from rejoinder.errors import InputError
+    from rejoinder.evaluation.results import as_tree, read_results, read_run
 
-    settings = ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold)
-    context = Context(
-        data=data,
-        pairs=None if pairs is None else lambda: response_pairs(pairs, split),
-        form=form,
-        seed=seed,
-        classifiers=settings,
-        text=text,
-    )
-    encoder = open_encoder(model)
-    about = dict(identity(encoder))
-    how = {"encoder": model, "form": form, "seed": seed, "text": text, **vars(settings)}
-    results: list[Result] = []
-    if out is not None and out.exists() and not overwrite:
-        results = read_results(out)
-        _check_same(out, results, about)
-    done = {result.task for result in results}
-    missing: list[Missing] = []
-    with task_bar() as progress:
-        for outcome in run(
-            encoder, tasks.split(","), context, skip=done.__contains__, progress=progress
-        ):
-            if isinstance(outcome, Missing):
-                missing.append(outcome)
-                continue
-            results.append(outcome)
-            if out is not None:
-                results = write_results(out, results, {**how, "tasks": tasks})
+    if repeat is not None:
+        asked = dict(read_run(repeat))
+    elif model is None or tasks is None:
+        raise InputError("a model and --tasks are needed, or --repeat results.json.")
+    else:
+        asked = {
+            "encoder": model,
+            "tasks": tasks,
+            "data": None if data is None else str(data),
+            "pairs": None if pairs is None else str(pairs),
+            "split": split,
+            "form": form,
+            "text": text,
+            "seed": seed,
+            "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
+        }
+    results, missing = _run(asked, out, overwrite=overwrite)
     if json_output:
         trees: Any = [as_tree(result) for result in results]
         typer.echo(json.dumps(trees))
+    elif repeat is not None:
+        show_differences(read_results(repeat), results)
     else:
         show(results)
         show_worst(results, worst)
@@ -129,6 +121,70 @@ def evaluate(
         typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
     if missing and not skip_missing:
         raise typer.Exit(2)
+
+
+def _run(
+    asked: "Mapping[str, Any]", out: Path | None, *, overwrite: bool
+) -> "tuple[list[Result], list[Missing]]":
+    """Run what was asked for; results are saved after each task, those that OUT has are kept."""
+    from rejoinder.cli.evaluation_inputs import open_encoder, response_pairs
+    from rejoinder.cli.progress import task_bar
+    from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+    from rejoinder.evaluation.results import Missing, read_results, write_results
+    from rejoinder.evaluation.run import evaluate as run
+    from rejoinder.evaluation.run import identity
+    from rejoinder.evaluation.tasks.base import Context
+
+    pairs = asked["pairs"]
+    context = Context(
+        data=None if asked["data"] is None else Path(asked["data"]),
+        pairs=None if pairs is None else lambda: response_pairs(Path(pairs), asked["split"]),
+        form=asked["form"],
+        seed=asked["seed"],
+        classifiers=ClassifierSettings(**asked["classifiers"]),
+        text=asked["text"],
+    )
+    encoder = open_encoder(asked["encoder"])
+    results: list[Result] = []
+    if out is not None and out.exists() and not overwrite:
+        results = read_results(out)
+        _check_same(out, results, dict(identity(encoder)))
+    done = {result.task for result in results}
+    missing: list[Missing] = []
+    with task_bar() as progress:
+        wanted = asked["tasks"].split(",")
+        for outcome in run(encoder, wanted, context, skip=done.__contains__, progress=progress):
+            if isinstance(outcome, Missing):
+                missing.append(outcome)
+                continue
+            results.append(outcome)
+            if out is not None:
+                results = write_results(out, results, asked)
+    return results, missing
+
+
+def show_differences(before: "Sequence[Result]", now: "Sequence[Result]") -> None:
+    """Print every score that is not what it was, and how many are."""
+    from rejoinder.cli.output import print_table
+
+    found = {(one.task, one.split): one for one in now}
+    rows: list[tuple[object, ...]] = []
+    same = 0
+    for result in before:
+        again = found.get((result.task, result.split))
+        for name, value in result.scores.items():
+            other = again.scores.get(name) if again else None
+            if other == value:
+                same += 1
+            else:
+                rows.append(
+                    (result.task, result.split, name, value, "–" if other is None else other)
+                )
+        if again and again.data != result.data:
+            rows.append((result.task, result.split, "data", str(result.data), str(again.data)))
+    if rows:
+        print_table("", ("task", "split", "score", "before", "now"), rows)
+    typer.echo(f"{same} scores are the same, {len(rows)} differ")
 
 
 def _check_same(out: Path, results: "Sequence[Result]", about: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Percentile bootstrap intervals (Efron and Tibshirani 1993, §13.3), seeded and vectorised."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,26 @@ def resampled_interval(values: NDArray[np.float64], seed: int, level: float = 0.
     generator = np.random.default_rng(seed)
     drawn = generator.integers(0, len(values), (RESAMPLES, len(values)))
     return _percentiles(values[drawn].mean(axis=1), level)
+
+
+def grouped_correlation_interval(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    groups: Sequence[NDArray[np.int64]],
+    seed: int,
+    level: float = 0.95,
+) -> Interval:
+    """Interval of the mean of Pearson's r of groups of rows, weighted by their sizes.
+
+    Rows are drawn anew within each group.
+    """
+    generator = np.random.default_rng(seed)
+    total = np.zeros(RESAMPLES)
+    for rows in groups:
+        for start in range(0, RESAMPLES, _CHUNK):
+            drawn = rows[generator.integers(0, len(rows), (_CHUNK, len(rows)))]
+            total[start : start + _CHUNK] += len(rows) * _pearson(x[drawn], y[drawn])
+    return _percentiles(total / sum(len(rows) for rows in groups), level)
 
 
 def correlation_interval(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from rejoinder.atomic import new_file
@@ -82,7 +83,7 @@ class ParagraphVectors:
             with safe_open(path, "numpy") as file:
                 about = file.metadata() or {}
             counts = json.loads(about["counts"])
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError, SafetensorError) as error:
             raise InputError(
                 f"{path} is no doc2vec model of rejoinder: {error}; gensim's own files are "
                 "pickles and are not read. See benchmarks/baselines.py."

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.datasets.sts import GradedPairs, read_stsb, without_repeats
 from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.intervals import correlation_interval
+from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
 from rejoinder.evaluation.metrics import (
     Array,
     angular_similarity,
@@ -83,7 +84,12 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
         n=len(pairs),
         main="pearson_weighted_mean",
         scores=scores,
-        intervals={"pearson_all": correlation_interval(similarity, pairs.gold, seed)},
+        intervals={
+            "pearson_weighted_mean": grouped_correlation_interval(
+                similarity, pairs.gold, _rows_of(pairs), seed
+            ),
+            "pearson_all": correlation_interval(similarity, pairs.gold, seed),
+        },
         groups=groups,
         seed=seed,
         data={"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256},
@@ -101,6 +107,12 @@ def _groups(values: Array, pairs: GradedPairs) -> dict[str, Group]:
         )
         for genre in dict.fromkeys(sorted(pairs.genres))
     }
+
+
+def _rows_of(pairs: GradedPairs) -> list[NDArray[np.int64]]:
+    """Rows of each genre."""
+    genres = np.array(pairs.genres)
+    return [np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)]
 
 
 def _correlations(values: Array, gold: Array) -> dict[str, float]:
@@ -167,7 +179,9 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
                 "pearson_mean_of_1_to_5": float(np.mean(five)),
                 "within_1_rescaled_track5": share_within_one(english, pairs.gold[chosen]),
             },
-            intervals={},
+            intervals={
+                "pearson_track5": correlation_interval(english, pairs.gold[chosen], context.seed)
+            },
             groups=groups,
             seed=context.seed,
             data={"name": "sts17", "form": pairs.form, "sha256": pairs.sha256},

@@ -1,0 +1,73 @@
+"""Plots as SVG: bars with intervals, predicted against gold."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rejoinder.errors import MissingExtraError
+from rejoinder.evaluation.metrics import Array
+from rejoinder.evaluation.report.tables import names
+from rejoinder.evaluation.results import Result
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Okabe and Ito's: apart for the colour-blind, and in grey."""
+
+
+def _figure(width: float, height: float) -> tuple[Any, Any]:
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "report") from None
+    # the same results give the same bytes
+    mpl.rcParams["svg.hashsalt"] = "rejoinder"
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _svg(figure: Any) -> str:
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+def bars(runs: Sequence[Sequence[Result]]) -> str:
+    """The main score of every task, a bar an encoder, with 95 % intervals; scores from 0 to 1."""
+    keys = list(dict.fromkeys((one.task, one.split) for run in runs for one in run))
+    figure, axes = _figure(8, 1.2 + 0.22 * len(keys) * (len(runs) + 0.5))
+    for place, (name, run) in enumerate(zip(names(runs), runs, strict=True)):
+        found = {(one.task, one.split): one for one in run}
+        rows = [row for row, key in enumerate(keys) if key in found]
+        values, errors = [], []
+        for row in rows:
+            result = found[keys[row]]
+            unit = 100 if result.main in ("accuracy", "map") else 1
+            value = result.scores[result.main] / unit
+            low, high = result.intervals.get(result.main, (value * unit, value * unit))
+            values.append(value)
+            errors.append((max(value - low / unit, 0), max(high / unit - value, 0)))
+        where = np.array(rows) + (place - (len(runs) - 1) / 2) * 0.8 / len(runs)
+        axes.barh(
+            where, values, height=0.8 / len(runs), label=name,
+            color=COLOURS[place % len(COLOURS)], xerr=np.array(errors).T, ecolor="#333333",
+        )  # fmt: skip
+    axes.set_yticks(range(len(keys)), [f"{task} {split}" for task, split in keys])
+    axes.set_ylim(len(keys) - 0.5, -0.5)
+    axes.set_xlabel("main score, 0 to 1 (accuracy and MAP as shares), with 95 % intervals")
+    figure.legend(loc="outside upper right", ncols=3)
+    return _svg(figure)
+
+
+def predicted_against_gold(title: str, predictions: Array, gold: Array) -> str:
+    """A point an item, and the line of the least squared error."""
+    figure, axes = _figure(4.5, 4)
+    axes.scatter(gold, predictions, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
+    slope, start = np.polyfit(gold, predictions, 1)
+    ends = np.array([gold.min(), gold.max()])
+    axes.plot(ends, start + slope * ends, color=COLOURS[5])
+    axes.set_xlabel("gold, 0 (unrelated) to 5 (the same)")
+    axes.set_ylabel("predicted")
+    axes.set_title(title, fontsize=9)
+    return _svg(figure)

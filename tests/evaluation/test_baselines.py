@@ -1,0 +1,127 @@
+"""The baselines: figures told with the data, and what they do with small files."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rejoinder.errors import InputError
+from rejoinder.evaluation.adapters import StoredVectors, open_function
+from rejoinder.evaluation.baselines import open_baseline
+from rejoinder.evaluation.baselines.words import BagOfWords
+from rejoinder.evaluation.run import evaluate, only_results
+from rejoinder.evaluation.tasks.base import Context
+
+TEXTS = ["A cat sat.", "The cat slept", "A dog ran", "zzz qqq", ""]
+GLOVE = "the 1 0 0.5\ncat 0 1 0\ndog 0.1 0.9 0\nran 1 1 1\na 0.5 0 0\n"
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "glove.txt"
+    path.write_text(GLOVE)
+    return path
+
+
+@pytest.mark.shared_data
+def test_the_official_baseline_gives_the_published_figures(shared_data):
+    """Cer et al. 2017 have .7278 on track 5, .7117 on track 3, .6045 on track 1."""
+    [result] = only_results(evaluate(BagOfWords(), ["sts17"], Context(shared_data)))
+    scores = {name: round(value, 4) for name, value in result.scores.items()}
+    assert scores["pearson_track5"] == pytest.approx(0.7278, abs=0.006)
+    assert scores["pearson_track3"] == pytest.approx(0.7117, abs=0.006)
+    assert scores["pearson_track1"] == pytest.approx(0.6045, abs=0.006)
+    assert scores["pearson_mean_of_7"] == pytest.approx(
+        np.mean([group.scores["pearson"] for group in result.groups.values()]), abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", ["bow", "tfidf", "random", "average", "sif", "soft-cosine"])
+def test_every_baseline_keeps_to_the_protocol(kind, vectors):
+    needs_file = kind in ("average", "sif", "soft-cosine")
+    encoder = open_baseline(f"{kind}:{vectors}" if needs_file else kind)
+    if hasattr(encoder, "prepare"):
+        encoder.prepare("test", TEXTS)
+    rows = encoder.encode(TEXTS)
+    assert rows.shape[0] == len(TEXTS)
+    assert rows.dtype == np.float32
+    assert np.isfinite(rows).all()
+    assert np.array_equal(rows, encoder.encode(TEXTS))
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1])[::-1], rows, atol=1e-6)
+    assert encoder.describe()["name"].startswith("baseline:")
+    if hasattr(encoder, "similarity_pairs"):
+        same = encoder.similarity_pairs(TEXTS, TEXTS)
+        assert same[:3] == pytest.approx([1, 1, 1])
+        assert same[4] == 0
+        both = encoder.similarity_pairs(TEXTS, TEXTS[::-1])
+        np.testing.assert_allclose(both, encoder.similarity_pairs(TEXTS[::-1], TEXTS))
+
+
+def test_formats_of_word_vectors_give_the_same(vectors, tmp_path):
+    from gensim.models import KeyedVectors
+
+    found = KeyedVectors.load_word2vec_format(str(vectors), no_header=True)
+    found.save_word2vec_format(str(tmp_path / "words.bin"), binary=True)
+    found.save_word2vec_format(str(tmp_path / "words.vec"))
+    plain = open_baseline(f"average:{vectors}").encode(TEXTS)
+    assert plain[2].tolist() == pytest.approx([(0.5 + 0.1 + 1) / 3, 1.9 / 3, 1 / 3])
+    for name in ("words.bin", "words.vec"):
+        np.testing.assert_allclose(open_baseline(f"average:{tmp_path / name}").encode(TEXTS), plain)
+
+
+def test_doc2vec_is_stored_without_pickle(tmp_path):
+    from rejoinder.evaluation.baselines.doc2vec import ParagraphVectors
+
+    texts = [f"the cat number {n % 7} sat on the mat" for n in range(60)]
+    trained = ParagraphVectors.train(texts, dim=12, epochs=3)
+    trained.save(tmp_path / "model.safetensors")
+    loaded = open_baseline(f"doc2vec:{tmp_path / 'model.safetensors'}")
+    rows = loaded.encode([*TEXTS, texts[0]])
+    assert rows.shape == (6, 12)
+    assert not rows[3].any()
+    assert rows[5].any()
+    np.testing.assert_array_equal(rows, loaded.encode([*TEXTS, texts[0]]))
+    (tmp_path / "other").write_bytes(b"\x80\x04pickle")
+    with pytest.raises(InputError, match="are not read"):
+        open_baseline(f"doc2vec:{tmp_path / 'other'}")
+
+
+def test_names_and_files_that_are_wrong(tmp_path):
+    with pytest.raises(InputError, match="did you mean 'average'"):
+        open_baseline("averag:x")
+    with pytest.raises(InputError, match="needs a file"):
+        open_baseline("sif")
+    with pytest.raises(InputError, match="is not there"):
+        open_baseline(f"sif:{tmp_path / 'no.txt'}")
+    (tmp_path / "bad.txt").write_text("cat 1 2 x\n")
+    with pytest.raises(InputError, match="can't be read as word vectors"):
+        open_baseline(f"average:{tmp_path / 'bad.txt'}")
+
+
+def test_vectors_by_text(tmp_path):
+    frame = pl.DataFrame({"text": TEXTS, "embedding": [[float(n), 1.0] for n in range(5)]})
+    frame.write_parquet(tmp_path / "v.parquet")
+    lines = [json.dumps(row) for row in frame.iter_rows(named=True)]
+    (tmp_path / "v.jsonl").write_text("\n".join(lines))
+    for name in ("v.parquet", "v.jsonl"):
+        stored = StoredVectors(tmp_path / name)
+        assert stored.encode([TEXTS[2], TEXTS[0]]).tolist() == [[2, 1], [0, 1]]
+        with pytest.raises(InputError, match="no vector for 1 of 2 sentences, the first 'new'"):
+            stored.encode(["new", TEXTS[0]])
+    with pytest.raises(InputError, match="columns text and embedding"):
+        StoredVectors(tmp_path / "none.parquet")
+
+
+def test_functions_and_objects_by_name(tmp_path, monkeypatch):
+    (tmp_path / "things_to_score.py").write_text(
+        "import numpy as np\n"
+        "def short(texts): return [[len(t), 1.0] for t in texts]\n"
+        "class Model:\n"
+        "    def encode(self, texts): return np.ones((len(texts), 3), np.float32)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert open_function("things_to_score:short").encode(["ab"]).tolist() == [[2, 1]]
+    assert open_function("things_to_score:Model").encode(["ab"]).shape == (1, 3)
+    with pytest.raises(InputError, match="names no function"):
+        open_function("things_to_score:nothing")
