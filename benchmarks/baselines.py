@@ -52,7 +52,7 @@ def main() -> None:
         minutes = (time.perf_counter() - begun) / 60
         print(f"words.bin: {len(words.wv):,} words, {minutes:.1f} minutes", flush=True)
     begun = time.perf_counter()
-    ParagraphVectors.train(texts, dim=args.dim, epochs=5, workers=args.workers).save(
+    ParagraphVectors.train(texts, dim=args.dim, workers=args.workers).save(
         args.out / "doc2vec.safetensors"
     )
     minutes = (time.perf_counter() - begun) / 60

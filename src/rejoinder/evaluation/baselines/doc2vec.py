@@ -14,9 +14,11 @@ from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.protocols import Embeddings
 
-_EPOCHS = 20
+_EPOCHS = 50
 """Of the inference of a sentence."""
 _NEGATIVE = 5
+_SAMPLE = 1e-4
+"""Share of a word beyond which training leaves some of it out."""
 
 
 class ParagraphVectors:
@@ -43,7 +45,7 @@ class ParagraphVectors:
 
     @classmethod
     def train(
-        cls, texts: Iterable[str], *, dim: int = 300, epochs: int = 5, workers: int = 1
+        cls, texts: Iterable[str], *, dim: int = 300, epochs: int = 10, workers: int = 1
     ) -> "ParagraphVectors":
         """A model of texts.
 
@@ -54,7 +56,7 @@ class ParagraphVectors:
         """
         kinds = _gensim()
         documents = [kinds.TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
-        model = _empty(dim, epochs, workers)
+        model = _empty(dim, epochs, workers, _SAMPLE)
         model.build_vocab(documents)
         model.train(documents, total_examples=len(documents), epochs=epochs)
         return cls(model, "trained")
@@ -88,7 +90,8 @@ class ParagraphVectors:
                 f"{path} is no doc2vec model of rejoinder: {error}; gensim's own files are "
                 "pickles and are not read. See benchmarks/baselines.py."
             ) from None
-        model = _empty(output.shape[1], 1, 1)
+        # a short sentence can spare no word: nothing is left out in inference
+        model = _empty(output.shape[1], 1, 1, 0.0)
         model.build_vocab_from_freq(counts)
         if len(model.wv) != len(output):
             raise InputError(
@@ -106,14 +109,14 @@ def _gensim() -> Any:
     return doc2vec
 
 
-def _empty(dim: int, epochs: int, workers: int) -> Any:
+def _empty(dim: int, epochs: int, workers: int, sample: float) -> Any:
     return _gensim().Doc2Vec(
         dm=0,
         vector_size=dim,
         negative=_NEGATIVE,
         hs=0,
         min_count=2,
-        sample=1e-4,
+        sample=sample,
         epochs=epochs,
         workers=workers,
         seed=1,
