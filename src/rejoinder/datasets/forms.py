@@ -50,7 +50,11 @@ def examine(content: bytes, path: Path, kind: str) -> Examined:
 
 def _letters(content: bytes) -> str:
     """The same for any tokenisation, case and quotes."""
-    letters = _OTHERS.sub(b"", content.lower())
+    try:
+        content = content.decode("utf-8").lower().encode("utf-8")  # a dotted I is an i as well
+    except UnicodeDecodeError:
+        content = content.lower()
+    letters = _OTHERS.sub(b"", content)
     return hashlib.sha256(letters).hexdigest()[:16] if len(letters) >= _FEW_LETTERS else ""
 
 
