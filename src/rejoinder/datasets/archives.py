@@ -118,6 +118,8 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
         with archive.open("rb") as file, opener(file) if opener else file as stream:
             return _unstream(archive, cast(_Reader, stream), into, meter)
     except _damages() as error:
+        if isinstance(error, OSError) and error.strerror:  # of this machine, not of the archive
+            raise InputError(f"{archive} can't be unpacked to {into}: {error.strerror}.") from None
         raise InputError(
             f"{archive} is damaged or cut: {str(error) or 'it ends too early'}. Fetch or copy it "
             "again."

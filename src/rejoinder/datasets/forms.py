@@ -234,6 +234,26 @@ def _questions(content: bytes, path: Path) -> int:
     return sum(len(query.related) for query in parse_cqa(content, path, known))
 
 
+def _features(content: bytes, path: Path) -> int:
+    """Rows of the matrix in a safetensors file, by its header: its beginning is enough."""
+    try:
+        length = int.from_bytes(content[:8], "little")
+        rows, _ = json.loads(content[8 : 8 + length])["features"]["shape"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is no safetensors file with a matrix `features`.") from None
+    return int(rows)
+
+
+def _captions(content: bytes, path: Path) -> int:
+    try:
+        captions = json.loads(content)["captions"]
+    except (ValueError, KeyError, TypeError):
+        captions = None
+    if not isinstance(captions, list) or not all(isinstance(one, list) for one in captions):
+        raise InputError(f"{path}: JSON with `captions`, a list for each image, is needed.")
+    return len(captions)
+
+
 @dataclass(frozen=True)
 class _Form:
     clean: Callable[[bytes], tuple[bytes, list[str]]]
@@ -272,4 +292,6 @@ _FORMS = {
         _matching(rf"({'|'.join(_PROBING)})\t[^\t]+\t.*\S", "tr, va or te, a label, a sentence"),
         fingerprint=False,
     ),
+    "coco_features": _Form(_unchanged, _features, fingerprint=False),
+    "coco_captions": _Form(_unchanged, _captions, fingerprint=False),
 }
