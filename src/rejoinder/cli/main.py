@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli import compare, encode, evaluate, extract, train, use
+from rejoinder.cli import compare, data, encode, evaluate, extract, train, use
 from rejoinder.errors import RejoinderError
 from rejoinder.version import VERSION
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (extract, train, evaluate, compare, encode, use):
+for _command in (data, extract, train, evaluate, compare, encode, use):
     _command.register(app)
 
 

@@ -176,17 +176,19 @@ def _refuse_loss(places: set[Path]) -> None:
 
 def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
     official = dataset.sha256 or {}
-    for source in sources if official else ():
-        if source.is_file() and (is_archive(source) or source.name in official):
-            digest = sha256_of_file(source)
-            if digest in official.values():
-                yield f"{source.name} is the official archive, by its SHA-256."
-            else:
-                known = official.get(source.name) or ", ".join(official.values())
-                yield (
-                    f"{source.name} is not the official archive: its SHA-256 is {digest}, not "
-                    f"{known}. It was taken by its content."
-                )
+    files = [path for source in sources for path in _walk(source)] if official else []
+    for path in files:
+        if path.name not in official and not (path in sources and is_archive(path)):
+            continue
+        digest = sha256_of_file(path)
+        if digest in official.values():
+            yield f"{path.name} is the official archive, by its SHA-256."
+        else:
+            known = official.get(path.name) or " or ".join(official.values())
+            yield (
+                f"{path.name} is not the official archive: its SHA-256 is {digest}, not {known}. "
+                "It was taken by its content."
+            )
 
 
 def _about_files(

@@ -59,9 +59,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 _ADMITTED: Mapping[tuple[str, str], Any] = {
-    **{
-        (f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")
-    },
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,
