@@ -1,4 +1,4 @@
-"""Unpacking archives that strangers packed: nothing leaves the folder, nothing grows without end."""
+"""Unpacking archives that strangers packed: nothing leaves its folder or grows without end."""
 
 import bz2
 import contextlib
@@ -116,7 +116,7 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
         if opener is None and not _is_tar(head, archive.name):
             return [archive]
         with archive.open("rb") as file, opener(file) if opener else file as stream:
-            return _unstream(archive, cast(_Reader, stream), into, meter)
+            return _unstream(archive, cast("_Reader", stream), into, meter)
     except _damages() as error:
         if isinstance(error, OSError) and error.strerror:  # of this machine, not of the archive
             raise InputError(f"{archive} can't be unpacked to {into}: {error.strerror}.") from None
@@ -132,13 +132,13 @@ def _zstd(file: IO[bytes]) -> IO[bytes]:
     except ImportError:
         raise MissingExtraError("zstandard", "extract") from None
     reader = zstandard.ZstdDecompressor(max_window_size=2**31)
-    return cast(IO[bytes], reader.stream_reader(file, read_across_frames=True))
+    return cast("IO[bytes]", reader.stream_reader(file, read_across_frames=True))
 
 
 _OPENERS: tuple[tuple[bytes, Callable[[IO[bytes]], IO[bytes]]], ...] = (
-    (b"\x1f\x8b", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
-    (b"BZh", lambda file: cast(IO[bytes], bz2.BZ2File(file))),
-    (b"\xfd7zXZ\x00", lambda file: cast(IO[bytes], lzma.LZMAFile(file))),
+    (b"\x1f\x8b", lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file))),
+    (b"BZh", lambda file: cast("IO[bytes]", bz2.BZ2File(file))),
+    (b"\xfd7zXZ\x00", lambda file: cast("IO[bytes]", lzma.LZMAFile(file))),  # noqa: SIM115 -- closed by its user
     (b"\x28\xb5\x2f\xfd", _zstd),
 )
 
@@ -175,7 +175,7 @@ def _unzip(archive: Path, into: Path, meter: _Meter) -> list[Path]:
             place = _inside(archive, entry.filename, into)
             meter.add_file()
             with file.open(entry) as stream:
-                _write(_Metered(cast(_Reader, stream), meter), place)
+                _write(_Metered(cast("_Reader", stream), meter), place)
             found.append(place)
     return found
 
@@ -201,7 +201,7 @@ def _unstream(archive: Path, stream: _Reader, into: Path, meter: _Meter) -> list
 
 
 def _entries(archive: Path, stream: "_Joined") -> Iterator[tuple[str, _Reader]]:
-    with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as file:
+    with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as file:
         for entry in file:
             if entry.isdir():
                 _inside(archive, entry.name, Path())

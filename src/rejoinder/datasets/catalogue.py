@@ -1,4 +1,4 @@
-"""The data sets that tasks and recipes need: what they are, their files, where they are to be had."""
+"""The data sets that tasks and recipes need: what they are, their files, where to get them."""
 
 import tomllib
 from collections.abc import Mapping

@@ -86,7 +86,7 @@ def _fetch_one(
         download(address, place, progress, sha256=expected, advice=advice, timeout=timeout)
         places.append(place)
     try:
-        return add([dataset], places, root, overwrite=overwrite)
+        return add([dataset], places, root, overwrite=overwrite)[0]
     except InputError as error:
         if "--overwrite" not in str(error):
             for place in places:  # another try shall not meet the same wrong bytes

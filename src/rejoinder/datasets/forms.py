@@ -13,8 +13,8 @@ from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_sick
 from rejoinder.errors import InputError
 
 _BOM = b"\xef\xbb\xbf"
-_ESCAPE = re.compile(r"M-(\^?)([ -~])")
-"""What `cat -v` makes of a byte above 127."""
+_ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILINE)
+"""What `cat -v` makes of a byte above 127; tokenisers split it before punctuation: `M- { `."""
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _TREC = re.compile(r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ ")
 _FEW_LETTERS = 200
@@ -67,12 +67,14 @@ def restore_escapes(text: str) -> tuple[str, int]:
     ('the clichés – and more', 2)
     >>> restore_escapes("The M-16 rifle")
     ('The M-16 rifle', 0)
+    >>> restore_escapes("crM-hme brM- { lM-ie")
+    ('crème brûlée', 3)
     """
     if re.search("[A-Z]", _ESCAPE.sub("", text)):
         return text, 0
 
     def byte(match: re.Match[str]) -> str:
-        code = ord(match[2])
+        code = ord(match[2] or match[3])
         value = (code ^ 64) + 128 if match[1] else code + 128
         return windows_1252(bytes([value]))
 

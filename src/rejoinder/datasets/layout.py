@@ -13,7 +13,7 @@ from rejoinder.datasets.catalogue import DataFile, DataSet, found_at, place_of
 from rejoinder.datasets.conversions import COCO_NAMES, converted
 from rejoinder.datasets.files import sha256_of_file
 from rejoinder.datasets.forms import Examined
-from rejoinder.datasets.recognition import Recogniser
+from rejoinder.datasets.recognition import Recogniser, check_rows
 from rejoinder.errors import InputError
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -125,6 +125,8 @@ def _lay_out(
     overwrite: bool,
 ) -> Added:
     contents = {file: one for file, (_, one) in found.items()} | made
+    for file, one in made.items():
+        check_rows(sources[0], one, file, dataset)
     places = {file: place_of(root, file) for file in contents}
     writes = {places[file]: one.content for file, one in contents.items()}
     writes |= _extras(dataset, found, places)

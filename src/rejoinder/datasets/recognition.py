@@ -1,4 +1,4 @@
-"""Which of many files is which of a data set: by content where that is known, else by name and form."""
+"""Which file is which of a data set: by content where that is known, else by name and form."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,7 +53,7 @@ class Recogniser:
         if named:
             exact = [path for path in named if path.name == file.name] or named
             path, examined = self._one(exact, file)
-            _check_rows(path, examined, file, dataset)
+            check_rows(path, examined, file, dataset)
             return path, examined
         return self._by_form(dataset, file, [path for path in others if path not in foreign])
 
@@ -119,11 +119,16 @@ def _try(path: Path, kind: str) -> Examined | InputError:
         return InputError(f"{path} can't be read: {error.strerror}.")
 
 
-def _check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
+def check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
+    """Refuse a file with other than the published number of rows.
+
+    Raises:
+        InputError: it has another, and that is known exactly.
+    """
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
-            f"{path} has {examined.rows:,} rows; {file.name} of {dataset.name} has {file.rows:,} as "
-            f"published. It is cut, or another edition; look for {dataset.look_for}."
+            f"{path} has {examined.rows:,} rows; {file.name} of {dataset.name} was published with "
+            f"{file.rows:,}. It is cut, or another edition; look for {dataset.look_for}."
         )
 
 
