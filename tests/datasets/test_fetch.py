@@ -113,7 +113,7 @@ def test_a_connection_that_breaks_off_is_taken_up(server, tmp_path):
 
 def test_a_server_that_always_breaks_off_and_the_next_day(server, tmp_path):
     server.breaks = 3
-    with pytest.raises(InputError, match="broke off 3 times, with 262,500 bytes there .* ADVICE"):
+    with pytest.raises(InputError, match=r"broke off 3 times, with 262,500 bytes there .* ADVICE"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet, advice="ADVICE")
     assert not (tmp_path / "f").exists()
     download(f"{server.address}/file.bin", tmp_path / "f", quiet)
@@ -143,7 +143,7 @@ def test_a_rest_that_is_longer_than_the_file(server, tmp_path):
 
 
 def test_wrong_bytes(server, tmp_path):
-    with pytest.raises(InputError, match="sends other bytes than published: SHA-256 .* ADVICE"):
+    with pytest.raises(InputError, match=r"sends other bytes than published: SHA-256 .* ADVICE"):
         download(
             f"{server.address}/file.bin", tmp_path / "f", quiet, sha256="0" * 64, advice="ADVICE"
         )
@@ -159,12 +159,12 @@ def test_dead_addresses(server, tmp_path):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    with pytest.raises(InputError, match="can't be reached: .* ADVICE"):
+    with pytest.raises(InputError, match=r"can't be reached: .* ADVICE"):
         download(f"http://127.0.0.1:{port}/f", tmp_path / "f", quiet, advice="ADVICE")
     with pytest.raises(InputError, match="neither http nor https"):
         download(tmp_path.as_uri(), tmp_path / "f", quiet)
     server.sleep = 1.0
-    with pytest.raises(InputError, match="broke off 3 times|can't be reached: timed out"):
+    with pytest.raises(InputError, match=r"broke off 3 times|can't be reached: timed out"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet, timeout=0.05)
 
 

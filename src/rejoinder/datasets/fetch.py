@@ -200,6 +200,7 @@ def _check(address: str, part: Path, sha256: str | None, advice: str) -> None:
         problem = f"sends other bytes than published: SHA-256 {digest}, not {sha256}"
     if problem:
         part.unlink()
+        _validator(part).unlink(missing_ok=True)
         raise InputError(f"{address} {problem}. {advice}")
 
 
