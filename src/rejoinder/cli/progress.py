@@ -113,3 +113,10 @@ def task_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A bar over the tasks of an evaluation: a function of tasks done, all of them, the next."""
     with _Bar(None, "tasks") as bar:
         yield lambda done, total, following: bar.show("evaluating", done, following, total=total)
+
+
+@contextmanager
+def download_bar() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for each address: a function of the address, the bytes there, all of them."""
+    with _Bar(None, "bytes") as bar:
+        yield lambda name, done, total: bar.show(name, done, total=total)

@@ -115,6 +115,12 @@ def sha256_of(*contents: bytes) -> str:
     return digest.hexdigest()
 
 
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _present(path: Path) -> Path | None:
     if path.is_file():
         return path

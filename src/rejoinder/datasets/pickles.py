@@ -1,0 +1,151 @@
+"""COCO's published features: a pickle of strings and arrays, read without running any of it.
+
+SentEval publishes `{train,valid,test}.pkl`, written by Python 2: a dict of `features` (a row an
+image), `image_to_caption_ids` (ids by row) and `captions` (by id, with a `cleaned_caption`).
+"""
+
+import json
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from rejoinder.errors import InputError
+
+_KEYS = ("features", "image_to_caption_ids", "captions")
+_NUMBERS = ("f2", "f4", "f8")
+
+
+class _Dtype:
+    """Stands for numpy.dtype: nothing of NumPy runs while a pickle is read."""
+
+    def __init__(self, name: str, *_flags: Any) -> None:
+        self.name, self.order = name, "<"
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        self.order = "<" if state[1] == "|" else state[1]
+
+    def resolved(self) -> np.dtype[Any]:
+        if self.name not in _NUMBERS or self.order not in ("<", ">", "="):
+            raise ValueError(f"an array of {self.name!r}; one of {', '.join(_NUMBERS)} is needed")
+        return np.dtype(f"{self.order}{self.name}")
+
+
+class _Array:
+    """Stands for numpy.ndarray."""
+
+    def __init__(self, *_arguments: Any) -> None:
+        self.value = np.zeros(0)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        _version, shape, dtype, by_columns, content = state
+        data = content.encode("latin-1") if isinstance(content, str) else bytes(content)
+        values = np.frombuffer(data, dtype.resolved())
+        self.value = values.reshape(shape, order="F" if by_columns else "C")
+
+
+def _reconstruct(_kind: Any, _shape: Any, _code: Any) -> _Array:
+    return _Array()
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    if encoding not in ("latin1", "latin-1"):
+        raise ValueError(f"bytes in {encoding!r}; only latin1 is admitted")
+    return text.encode("latin-1")
+
+
+_ADMITTED: Mapping[tuple[str, str], Any] = {
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): _encode,
+}
+"""All names that a pickle may call; dict, list, str, int and bytes need none."""
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ADMITTED:
+            raise pickle.UnpicklingError(
+                f"it calls {module}.{name}; dict, list, str, int, bytes and NumPy arrays alone "
+                "are admitted"
+            )
+        return _ADMITTED[module, name]
+
+
+def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
+    """Features and captions of images.
+
+    Returns:
+        (N, D) float32, and the captions of each row.
+
+    Raises:
+        InputError: the pickle calls anything but what arrays need, is cut, or has another content.
+    """
+    try:
+        with path.open("rb") as file:
+            tree = _load(file)
+        return _matrix(tree["features"]), _captions(tree)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path} is not one of SentEval's COCO files ({what}); a dict of "
+            f"{', '.join(_KEYS)} is needed."
+        ) from None
+    except (pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError) as error:
+        raise InputError(
+            f"{path} is refused or cut: {error or type(error).__name__}. Get it again from the "
+            "official place."
+        ) from None
+
+
+def as_files(features: NDArray[np.float32], captions: list[list[str]]) -> tuple[bytes, bytes]:
+    """The same as safetensors, and as JSON."""
+    tree = {"format_version": 1, "captions": captions}
+    return save({"features": features}), json.dumps(tree, ensure_ascii=False).encode("utf-8")
+
+
+def _load(file: IO[bytes]) -> Any:
+    tree = _Unpickler(file, encoding="latin-1").load()
+    if not isinstance(tree, dict) or any(key not in tree for key in _KEYS):
+        found = sorted(map(str, tree))[:5] if isinstance(tree, dict) else type(tree).__name__
+        raise ValueError(f"found {found}")
+    return tree
+
+
+def _matrix(features: Any) -> NDArray[np.float32]:
+    if not isinstance(features, _Array):
+        rows = [features[row].value for row in range(len(features))]
+        matrix = np.stack(rows) if rows else np.zeros((0, 0))
+    else:
+        matrix = features.value
+    if matrix.ndim != 2:
+        raise ValueError(f"features of shape {matrix.shape}; a row an image is needed")
+    result = np.ascontiguousarray(matrix, np.float32)
+    if not np.isfinite(result).all():
+        raise ValueError("features that are not finite")
+    return result
+
+
+def _captions(tree: Mapping[str, Any]) -> list[list[str]]:
+    found = []
+    for row in range(len(tree["features"].value) if isinstance(tree["features"], _Array)
+                     else len(tree["features"])):  # fmt: skip
+        texts = [tree["captions"][one]["cleaned_caption"] for one in
+                 tree["image_to_caption_ids"][row]]  # fmt: skip
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"image {row} has no captions, or some that are no text")
+        # Python 2 wrote UTF-8 as bytes, which were read as Latin-1
+        found.append([_as_utf8(text) for text in texts])
+    return found
+
+
+def _as_utf8(text: str) -> str:
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
