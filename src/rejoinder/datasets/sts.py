@@ -14,12 +14,12 @@ ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Published numbers of pairs."""
 
 _PLACES = (
-    ("official", "raw/STSBenchmark"),
-    ("official", "stsbenchmark"),
-    ("official", ""),
-    ("senteval", "senteval/downstream/STS/STSBenchmark"),
-    ("senteval", "downstream/STS/STSBenchmark"),
-    ("senteval", "STS/STSBenchmark"),
+    "raw/STSBenchmark",
+    "stsbenchmark",
+    "",
+    "senteval/downstream/STS/STSBenchmark",
+    "downstream/STS/STSBenchmark",
+    "STS/STSBenchmark",
 )
 _COLUMNS = (7, 9)
 """Genre, file, year, id, score, two sentences; some rows also name the sources of both."""
@@ -62,12 +62,14 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
     if split not in ROWS:
         raise InputError(f"the STS Benchmark has no split {split!r}; it has {', '.join(ROWS)}.")
     looked = []
-    for name, place in _PLACES:
+    for place in _PLACES:
         path = data / place / f"sts-{split}.csv"
-        if form in (None, name):
-            looked.append(str(path))
-            if path.is_file():
-                return _read(path, split)
+        looked.append(str(path))
+        if path.is_file():
+            pairs = _read(path, split)
+            # SentEval's folder holds either form: `rejoinder data add` tokenises nothing
+            if form in (None, pairs.form):
+                return pairs
     raise DataMissingError(
         f"the STS Benchmark ({form or 'any form'}) is not there; looked for {', '.join(looked)}. "
         "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."

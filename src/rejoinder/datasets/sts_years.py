@@ -42,7 +42,23 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
     Raises:
         InputError: a file is not there, or a line is not of its form.
     """
-    folder = _year_folder(data, year, form)
+    inner = f"STS/STS{year}-en-test"
+    places = [f"raw/STS/{_RAW[year]}", f"raw/{inner}", f"senteval/downstream/{inner}",
+              f"data/downstream/{inner}", f"downstream/{inner}", inner]  # fmt: skip
+    for folder in (data / place for place in places):
+        if folder.is_dir():
+            pairs = _read_year(folder, year)
+            # SentEval's folder holds either form: `rejoinder data add` tokenises nothing
+            if form in (None, pairs.form):
+                return pairs
+    looked = ", ".join(str(data / place) for place in places)
+    raise DataMissingError(
+        f"STS{year} ({form or 'any form'}) is not there; looked for {looked}. See `rejoinder data "
+        "list`."
+    )
+
+
+def _read_year(folder: Path, year: int) -> GradedPairs:
     first, second, gold, genres, ids, contents = [], [], [], [], [], []
     for subset in SUBSETS[year]:
         inputs, scores = (_subset_file(folder, year, kind, subset) for kind in ("input", "gs"))
@@ -96,23 +112,6 @@ def read_sts_2017(data: Path) -> GradedPairs:
             ids.append(f"track{track}:{number}")
     return GradedPairs(
         "test", "official", first, second, np.array(gold), genres, sha256_of(*contents), ids
-    )
-
-
-def _year_folder(data: Path, year: int, form: str | None) -> Path:
-    inner = f"STS/STS{year}-en-test"
-    official = [f"raw/STS/{_RAW[year]}", f"raw/{inner}"]
-    senteval = [f"senteval/downstream/{inner}", f"data/downstream/{inner}",
-                f"downstream/{inner}", inner, f"STS{year}-en-test"]  # fmt: skip
-    forms = {"official": official, "senteval": senteval, None: [*official, *senteval]}
-    if form not in forms:
-        raise InputError(f"form {form!r}: official or senteval.")
-    for place in forms[form]:
-        if (data / place).is_dir():
-            return data / place
-    looked = ", ".join(str(data / place) for place in forms[form])
-    raise DataMissingError(
-        f"STS{year} is not there; looked for {looked}. See `rejoinder data list`."
     )
 
 
