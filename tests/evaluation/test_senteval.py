@@ -1,7 +1,10 @@
 """The drop-in: scripts of the shape of SentEval's examples/bow.py, and made-up official files."""
 
+import json
+
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import rejoinder.evaluation.senteval as senteval
 import senteval_reference as reference
@@ -82,6 +85,14 @@ def task_path(tmp_path_factory):
         rows = [f"{split}\t{'O' if label else 'I'}\t{t}" for split in ("tr", "va", "te")
                 for t, label in sentences(50, 7)]  # fmt: skip
         write(root / f"probing/{file}.txt", rows)
+    pictures = np.random.default_rng(0)
+    for split, count in (("train", 60), ("valid", 20), ("test", 20)):
+        kinds = pictures.integers(0, 6, count)
+        features = np.eye(6, 8, dtype=np.float32)[kinds] + 0.1 * pictures.random((count, 8))
+        write(down / f"COCO/{split}.json", [])
+        groups = [[f"{list(RULES)[kind]} w{n}" for n in range(5)] for kind in kinds]
+        (down / f"COCO/{split}.json").write_text(json.dumps({"captions": groups}))
+        save_file({"features": features.astype("f4")}, down / f"COCO/{split}.safetensors")
     return root
 
 
@@ -123,6 +134,13 @@ def test_every_task_gives_the_originals_keys(task_path):
             subset = SUBSETS[int(name[3:])][0]
             assert found[subset]["nsamples"] == 11
             assert len(found[subset]["pearson"]) == 2
+        elif name == "ImageCaptionRetrieval":
+            (one, five, ten, median), to_images = found["acc"]
+            assert found.keys() == ACCURACY
+            assert 0 <= one <= five <= ten <= 100
+            assert ten > 50
+            assert 1 <= median <= 20
+            assert len(to_images) == 4
         elif name == "SICKRelatedness":
             assert found.keys() == REGRESSION
             assert len(found["yhat"]) == found["ntest"] == 40

@@ -111,6 +111,8 @@ def _tested(
     if main.startswith("P@"):
         cutoff = int(main.removeprefix("P@").split()[0])
         return _right_or_wrong(a <= cutoff, b <= cutoff, 1.0, seed)
+    if main == "recall_1_t2i":
+        return _right_or_wrong(a < 1, b < 1, 100.0, seed)
     if main == "map":
         return paired_bootstrap(lambda rows: 100 * (a[rows] - b[rows]).mean(axis=1), len(a), seed)
     groups = [np.arange(len(a))]

@@ -167,7 +167,7 @@ def worst_items(result: Result, count: int) -> list[tuple[str, float, float, str
         return []
     if result.main == "accuracy":
         error = (items.predictions != items.gold).astype(np.float64)
-    elif result.main.startswith("P@"):
+    elif result.main.startswith(("P@", "recall_")):
         error = items.predictions
     elif result.main == "map":
         error = items.gold - items.predictions

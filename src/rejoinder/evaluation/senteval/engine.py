@@ -27,6 +27,7 @@ TASKS: Mapping[str, str] = {
     "SICKEntailment": "sick-e/senteval",
     "SICKRelatedness": "sick-r/senteval-regression",
     "STSBenchmark": "stsb/senteval-regression",
+    "ImageCaptionRetrieval": "coco/senteval",
 }
 """Names in SentEval, and the ids of the same tasks here."""
 
@@ -127,6 +128,14 @@ def _as_original(result: Result) -> dict[str, Any]:
             "ndev": result.data["dev_n"],
             "ntest": result.n,
         }
+    if result.main == "recall_1_t2i":
+        ways = [
+            (*(result.scores[f"recall_{n}_{way}"] for n in (1, 5, 10)),
+             result.scores[f"median_rank_{way}"])
+            for way in ("i2t", "t2i")
+        ]  # fmt: skip
+        dev = result.scores["dev_mean_recall"]
+        return {"devacc": dev, "acc": ways, "ndev": result.data["dev_n"], "ntest": result.n}
     return _subsets(result)
 
 

@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.tasks import classification, cqa, regression, response, similarity
+from rejoinder.evaluation.tasks import (
+    classification,
+    cqa,
+    regression,
+    response,
+    retrieval,
+    similarity,
+)
 from rejoinder.evaluation.tasks.base import Family
 
 FAMILIES: tuple[Family, ...] = (
@@ -12,6 +19,7 @@ FAMILIES: tuple[Family, ...] = (
     *regression.FAMILIES,
     *classification.FAMILIES,
     *cqa.FAMILIES,
+    *retrieval.FAMILIES,
 )
 
 _STS = tuple(f"sts{year}/cosine" for year in (12, 13, 14, 15, 16))
@@ -25,6 +33,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *(f"{name}/senteval" for name in _CLASSES),
         "sick-r/senteval-regression",
         "stsb/senteval-regression",
+        "coco/senteval",
         *_STS,
     ),
     "probing": classification.PROBING_IDS,

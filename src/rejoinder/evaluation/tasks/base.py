@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rejoinder.errors import DataMissingError
+from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import Result
@@ -31,6 +31,10 @@ class Context:
     classifiers: ClassifierSettings = field(default_factory=ClassifierSettings)
     text: str = "both"
     """Of the questions of CQA: subject, body or both."""
+
+    def __post_init__(self) -> None:
+        if self.form not in (None, "official", "senteval"):
+            raise InputError(f"form {self.form!r}: official or senteval.")
 
     def folder(self, task: str) -> Path:
         """The folder of data sets.

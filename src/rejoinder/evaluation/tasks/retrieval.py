@@ -1,0 +1,60 @@
+"""`coco/senteval`: captions of images and images of captions (SentEval's ImageCaptionRetrieval)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rejoinder.datasets.coco import Captioned, read_coco
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.tasks.base import Context, Family
+
+_NAME = "COCO"
+
+
+def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    parts = [read_coco(context.folder(ids[0]), split) for split in ("train", "valid", "test")]
+    embedder.prepare(_NAME, [text for part in parts for text in part.captions])
+    # torch is asked for after the data: without either, the data is what is missed first
+    from rejoinder.evaluation.classifiers.retrieval import (
+        Side,
+        fit_retrieval,
+        median_rank,
+        recalls,
+    )
+
+    def side(part: Captioned) -> Side:
+        return Side(part.features, embedder.embed(part.captions, _NAME))
+
+    train, dev, test = parts
+    found = fit_retrieval(side(train), side(dev), side(test), context.classifiers)
+    scores = {}
+    for way, ranks in (("i2t", found.caption_ranks), ("t2i", found.image_ranks)):
+        for cutoff, recall in zip((1, 5, 10), recalls(ranks), strict=True):
+            scores[f"recall_{cutoff}_{way}"] = recall
+        scores[f"median_rank_{way}"] = median_rank(ranks)
+    low, high = mean_interval((found.image_ranks < 1).astype(np.float64), context.seed)
+    return [
+        Result(
+            task=ids[0],
+            split="test",
+            n=len(test),
+            main="recall_1_t2i",
+            scores={**scores, "dev_mean_recall": found.dev_score},
+            intervals={"recall_1_t2i": (100 * low, 100 * high)},
+            groups={},
+            seed=context.classifiers.seed,
+            data={"name": _NAME, "sha256": test.sha256, "dev_n": len(dev)},
+            notes=("ranked in folds of 1,000 images", "ties count against the model"),
+            items=Items(
+                [f"test:{row}" for row in range(len(test.captions))],
+                found.image_ranks.astype(np.float64),
+                np.zeros(len(test.captions)),
+                test.captions,
+            ),
+        )
+    ]
+
+
+FAMILIES = (Family(("coco/senteval",), _run),)
