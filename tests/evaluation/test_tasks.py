@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import InputError
 from rejoinder.evaluation.results import (
     Missing,
@@ -148,6 +149,33 @@ def test_names_of_tasks():
     assert "--pairs" in missing.reason
     with pytest.raises(InputError, match="--data"):
         only_results(evaluate(Bag(), ["stsb"]))
+
+
+class Known(Bag):
+    def describe(self):
+        return {"name": "known", "sha256": "1" * 64}
+
+
+def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
+    root = tmp_path / "downstream/STS/STS12-en-test"
+    root.mkdir(parents=True)
+    for subset in SUBSETS[12]:
+        rows = [f"w{n} w{n + 1}\tw{n} w{n % 3}" for n in range(9)]
+        (root / f"STS.input.{subset}.txt").write_text("\n".join(rows) + "\n")
+        (root / f"STS.gs.{subset}.txt").write_text("\n".join(str(n % 5) for n in range(9)) + "\n")
+    context, cache = Context(tmp_path), tmp_path / "cache"
+    first, again = Known(), Known()
+    before = only_results(evaluate(first, ["sts12"], context, cache=cache))
+    after = only_results(evaluate(again, ["sts12"], context, cache=cache))
+    assert first.asked > 0
+    assert again.asked == 0
+    assert after[0].scores == before[0].scores
+    with pytest.raises(InputError, match="tells no sha256"):
+        only_results(evaluate(Bag(), ["sts12"], context, cache=cache))
+    [file] = cache.iterdir()
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(InputError, match="damaged"):
+        only_results(evaluate(Known(), ["sts12"], context, cache=cache))
 
 
 def test_results_survive_json(tmp_path):

@@ -79,6 +79,9 @@ def evaluate(
         bool, typer.Option(help="Exit 0 although data of some tasks is missing.")
     ] = False,
     worst: Annotated[int, typer.Option(min=0, help="Show so many items with large errors.")] = 0,
+    cache: Annotated[
+        Path | None, typer.Option(help="Keep embeddings there, for later runs of the encoder.")
+    ] = None,
     repeat: Annotated[
         Path | None,
         typer.Option(help="Run what made this results.json again, and show what differs."),
@@ -107,7 +110,7 @@ def evaluate(
             "seed": seed,
             "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
         }
-    results, missing = _run(asked, out, overwrite=overwrite)
+    results, missing = _run(asked, out, cache, overwrite=overwrite)
     if json_output:
         trees: Any = [as_tree(result) for result in results]
         typer.echo(json.dumps(trees))
@@ -124,7 +127,7 @@ def evaluate(
 
 
 def _run(
-    asked: "Mapping[str, Any]", out: Path | None, *, overwrite: bool
+    asked: "Mapping[str, Any]", out: Path | None, cache: Path | None, *, overwrite: bool
 ) -> "tuple[list[Result], list[Missing]]":
     """Run what was asked for; results are saved after each task, those that OUT has are kept."""
     from rejoinder.cli.evaluation_inputs import open_encoder, response_pairs
@@ -153,7 +156,10 @@ def _run(
     missing: list[Missing] = []
     with task_bar() as progress:
         wanted = asked["tasks"].split(",")
-        for outcome in run(encoder, wanted, context, skip=done.__contains__, progress=progress):
+        outcomes = run(
+            encoder, wanted, context, skip=done.__contains__, progress=progress, cache=cache
+        )
+        for outcome in outcomes:
             if isinstance(outcome, Missing):
                 missing.append(outcome)
                 continue

@@ -1,9 +1,14 @@
 """Calling an encoder that is not ours: each text once, and what comes back is checked."""
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
+from rejoinder.atomic import new_file
 from rejoinder.errors import InputError
 from rejoinder.evaluation.metrics import Array, cosines
 from rejoinder.protocols import Embeddings, Encodes, Prepares, ScoresPairs
@@ -50,6 +55,32 @@ class Embedder:
         self._places: dict[str, int] = {}
         self._known: Embeddings | None = None
         self._used = 0
+
+    def load(self, path: Path) -> None:
+        """Take up what `save` wrote; a file that is not there is an empty one.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        if not path.is_file() or isinstance(self.encoder, Prepares):
+            return
+        try:
+            with safe_open(path, "numpy") as file:
+                texts = json.loads((file.metadata() or {})["texts"])
+                embeddings = file.get_tensor("embeddings")
+        except (OSError, KeyError, ValueError, SafetensorError) as error:
+            raise InputError(f"{path} is damaged: {error}; remove it.") from None
+        if len(texts) != len(embeddings):
+            raise InputError(f"{path} is damaged: {len(texts)} texts; remove it.")
+        self._keep(texts, embeddings)
+
+    def save(self, path: Path) -> None:
+        """Write what was encoded, unless the encoder prepares itself for each task."""
+        if self._known is None or isinstance(self.encoder, Prepares):
+            return
+        texts = json.dumps(list(self._places))
+        with new_file(path) as file:
+            file.write(save({"embeddings": self._known[: self._used]}, {"texts": texts}))
 
     def prepare(self, task: str, sentences: Sequence[str]) -> None:
         """To be called with all sentences of a task before it embeds any."""

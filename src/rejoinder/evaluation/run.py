@@ -1,7 +1,10 @@
 """Several tasks, one encoder: the library call behind `rejoinder evaluate`."""
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
@@ -21,6 +24,7 @@ def evaluate(
     *,
     skip: Callable[[str], bool] = lambda _task: False,
     progress: Progress = lambda _done, _all, _next: None,
+    cache: Path | None = None,
 ) -> Iterator[Result | Missing]:
     """The results of `tasks`, one after the other; a task without its data is named as missing.
 
@@ -30,6 +34,7 @@ def evaluate(
         context: where the data is, and the settings; none: the defaults.
         skip: tells of a task id whether it is done already.
         progress: called before each task.
+        cache: folder that keeps embeddings for later runs, by the encoder's identity.
 
     Raises:
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
@@ -38,6 +43,9 @@ def evaluate(
     wanted = [task for task in resolve(tasks) if not skip(task)]
     about = identity(encoder)
     embedder = Embedder(encoder)
+    kept = None if cache is None else cache / f"{_key(about)}.safetensors"
+    if kept is not None:
+        embedder.load(kept)
     done = 0
     for family, ids in families_of(wanted):
         progress(done, len(wanted), ids[0])
@@ -52,6 +60,22 @@ def evaluate(
                 yield stamp(result, about, seconds)
         done += len(ids)
     progress(done, len(wanted), "")
+    if kept is not None:
+        embedder.save(kept)
+
+
+def _key(about: Mapping[str, object]) -> str:
+    """A name for an encoder: the same for the same weights alone.
+
+    Raises:
+        InputError: the encoder tells no hash of itself: tomorrow it may be another.
+    """
+    if "sha256" not in about:
+        raise InputError(
+            f"{about.get('name')} can't be cached: its describe() tells no sha256, by which "
+            "another version of it would be known."
+        )
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def identity(encoder: Encodes) -> Mapping[str, object]:
