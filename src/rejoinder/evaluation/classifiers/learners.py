@@ -11,26 +11,20 @@ from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 
 Rows = NDArray[np.int64]
 Features = NDArray[np.float32]
+Folds = Sequence[tuple[Rows, Rows]]
+"""Rows to train on and rows to predict, a pair a fold."""
 
 
 class Learner(Protocol):
-    """Fits classifiers of rows of one array of features."""
+    """Fits classifiers of rows of the one array of features that it was opened with."""
 
-    def held_out(
-        self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
-        grid: Sequence[float],
-    ) -> NDArray[np.float64]:
+    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
         """(F, G) accuracy, 0 to 1, on the second rows of each fold, trained on the first."""
         ...
 
     def predict(
         self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Folds,
         penalties: Sequence[float],
         validation: Rows | None = None,
     ) -> list[Rows]:
@@ -42,8 +36,8 @@ class Learner(Protocol):
         ...
 
 
-def open_learner(settings: ClassifierSettings) -> Learner:
-    """The learner that settings ask for.
+def open_learner(settings: ClassifierSettings, features: Features, labels: Rows) -> Learner:
+    """The learner that settings ask for, of (N, D) features and (N,) labels.
 
     Raises:
         MissingExtraError: it needs a library that is not installed.
@@ -51,27 +45,21 @@ def open_learner(settings: ClassifierSettings) -> Learner:
     if settings.nhid > 0 or (settings.mode == "compat" and settings.usepytorch):
         from rejoinder.evaluation.classifiers.network import NetworkLearner
 
-        return NetworkLearner(settings)
+        return NetworkLearner(settings, features, labels)
     if settings.mode == "compat":
         from rejoinder.evaluation.classifiers.library import LibraryLearner
 
-        return LibraryLearner(settings)
-    return FastLearner(settings)
+        return LibraryLearner(settings, features, labels)
+    return FastLearner(settings, features, labels)
 
 
 class FastLearner:
     """`LogisticGrid`: all folds and penalties at once."""
 
-    def __init__(self, settings: ClassifierSettings) -> None:
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
         self._settings = settings
-        self._grid: tuple[int, int, LogisticGrid] | None = None
-
-    def _opened(self, features: Features, labels: Rows) -> LogisticGrid:
-        """The rotated data; the two calls of a protocol share it."""
-        key = (id(features), id(labels))
-        if self._grid is None or self._grid[:2] != key:
-            self._grid = (*key, LogisticGrid(features, labels))
-        return self._grid[2]
+        self._features = features
+        self._solver = LogisticGrid(features, labels)
 
     def _penalty(self, strength: float, rows: int, classes: int) -> float:
         if not self._settings.by_decay:
@@ -80,45 +68,32 @@ class FastLearner:
         # of ours, so that half the decay does the same
         return strength * rows * (0.5 if classes == 2 else 1.0)
 
-    def held_out(
-        self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
-        grid: Sequence[float],
-    ) -> NDArray[np.float64]:
+    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
         """See `Learner`."""
-        solver = self._opened(features, labels)
+        solver = self._solver
         fold = np.repeat(np.arange(len(folds)), len(grid))
         strengths = list(grid) * len(folds)
-        weights = solver.fit(self._problems(solver, folds, fold, strengths))
-        right = solver.correct(weights).reshape(len(labels), len(folds), len(grid))
+        weights = solver.fit(self._problems(folds, fold, strengths))
+        right = solver.correct(weights).reshape(len(solver.labels), len(folds), len(grid))
         return np.stack([right[test, place].mean(axis=0) for place, (_, test) in enumerate(folds)])
 
     def predict(
         self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Folds,
         penalties: Sequence[float],
         validation: Rows | None = None,  # noqa: ARG002 -- nothing here is stopped early
     ) -> list[Rows]:
         """See `Learner`; nothing here needs to be stopped, `validation` is not used."""
-        solver = self._opened(features, labels)
+        solver = self._solver
         fold = np.arange(len(folds))
-        weights = solver.fit(self._problems(solver, folds, fold, penalties))
+        weights = solver.fit(self._problems(folds, fold, penalties))
         return [
-            solver.predict(features[test], weights[:, place : place + 1])[:, 0]
+            solver.predict(self._features[test], weights[:, place : place + 1])[:, 0]
             for place, (_, test) in enumerate(folds)
         ]
 
-    def _problems(
-        self,
-        solver: LogisticGrid,
-        folds: Sequence[tuple[Rows, Rows]],
-        fold: Rows,
-        strengths: Sequence[float],
-    ) -> Problems:
+    def _problems(self, folds: Folds, fold: Rows, strengths: Sequence[float]) -> Problems:
+        solver = self._solver
         masks = np.zeros((len(solver.labels), len(folds)), np.bool_)
         for place, (train, _) in enumerate(folds):
             masks[train, place] = True

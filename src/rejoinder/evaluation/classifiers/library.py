@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.evaluation.classifiers.learners import Features, Rows
+from rejoinder.evaluation.classifiers.learners import Features, Folds, Rows
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 
 
@@ -16,33 +16,26 @@ class LibraryLearner:
     In its day the default was liblinear, one class against the rest; it is named here.
     """
 
-    def __init__(self, settings: ClassifierSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
+        self._settings, self._features, self._labels = settings, features, labels
 
-    def _fitted(self, features: Features, labels: Rows, strength: float) -> Any:
+    def _fitted(self, rows: Rows, strength: float) -> Any:
         from sklearn.linear_model import LogisticRegression
         from sklearn.multiclass import OneVsRestClassifier
 
         model = LogisticRegression(
             C=strength, random_state=self._settings.seed, solver="liblinear", max_iter=100
         )
+        labels = self._labels[rows]
         if len(np.unique(labels)) > 2:
             model = OneVsRestClassifier(model)
-        return model.fit(features, labels)
+        return model.fit(self._features[rows], labels)
 
-    def held_out(
-        self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
-        grid: Sequence[float],
-    ) -> NDArray[np.float64]:
+    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
         """See `Learner`."""
         found = [
             [
-                self._fitted(features[train], labels[train], strength).score(
-                    features[test], labels[test]
-                )
+                self._fitted(train, strength).score(self._features[test], self._labels[test])
                 for strength in grid
             ]
             for train, test in folds
@@ -51,16 +44,12 @@ class LibraryLearner:
 
     def predict(
         self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Folds,
         penalties: Sequence[float],
         validation: Rows | None = None,  # noqa: ARG002 -- nothing here is stopped early
     ) -> list[Rows]:
         """See `Learner`."""
         return [
-            np.asarray(
-                self._fitted(features[train], labels[train], strength).predict(features[test])
-            )
+            np.asarray(self._fitted(train, strength).predict(self._features[test]))
             for (train, test), strength in zip(folds, penalties, strict=True)
         ]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.evaluation.classifiers.learners import Features, Rows
+from rejoinder.evaluation.classifiers.learners import Features, Folds, Rows
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 
 try:
@@ -29,21 +29,19 @@ _OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamax", "asgd", "rmsprop", "rpro
 class NetworkLearner:
     """One network after the other."""
 
-    def __init__(self, settings: ClassifierSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
+        self._settings, self._features, self._labels = settings, features, labels
 
-    def held_out(
-        self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
-        grid: Sequence[float],
-    ) -> NDArray[np.float64]:
+    def _network(self, strength: float) -> "Network":
+        classes = int(self._labels.max()) + 1
+        return Network(self._settings, self._features.shape[1], classes, strength)
+
+    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
         """See `Learner`; the held-out rows also say when to stop, as in the original."""
-        classes = int(labels.max()) + 1
+        features, labels = self._features, self._labels
         found = [
             [
-                Network(self._settings, features.shape[1], classes, strength)
+                self._network(strength)
                 .fit(features[train], labels[train], features[test], labels[test])
                 .accuracy(features[test], labels[test])
                 for strength in grid
@@ -54,17 +52,15 @@ class NetworkLearner:
 
     def predict(
         self,
-        features: Features,
-        labels: Rows,
-        folds: Sequence[tuple[Rows, Rows]],
+        folds: Folds,
         penalties: Sequence[float],
         validation: Rows | None = None,
     ) -> list[Rows]:
         """See `Learner`."""
-        classes = int(labels.max()) + 1
+        features, labels = self._features, self._labels
         found = []
         for (train, test), strength in zip(folds, penalties, strict=True):
-            network = Network(self._settings, features.shape[1], classes, strength)
+            network = self._network(strength)
             if validation is None:
                 order = network.chance.permutation(len(train))
                 cut = int(_VALIDATION * len(train))

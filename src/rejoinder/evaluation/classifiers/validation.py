@@ -40,17 +40,17 @@ def nested(features: Features, labels: Rows, settings: ClassifierSettings) -> Ou
 
     Used for sets without published splits: MR, CR, SUBJ, MPQA.
     """
-    learner, grid = open_learner(settings), settings.grid("nested")
+    learner, grid = open_learner(settings, features, labels), settings.grid("nested")
     outer = _folds(labels, settings)
     inner = [
         (train[fit], train[test])
         for train, _ in outer
         for fit, test in _folds(labels[train], settings)
     ]
-    accuracy = learner.held_out(features, labels, inner, grid)
+    accuracy = learner.held_out(inner, grid)
     means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
     places, dev = _best(means)
-    predicted = learner.predict(features, labels, outer, [grid[place] for place in places])
+    predicted = learner.predict(outer, [grid[place] for place in places])
     predictions = np.empty(len(labels), np.int64)
     scores = []
     for (_, test), found in zip(outer, predicted, strict=True):
@@ -67,15 +67,15 @@ def kfold(
     settings: ClassifierSettings,
 ) -> Outcome:
     """Folds of the training split choose the penalty: TREC, MRPC."""
-    learner, grid = open_learner(settings), settings.grid("kfold")
     features = np.concatenate([train, test])
     labels = np.concatenate([train_labels, test_labels])
+    learner, grid = open_learner(settings, features, labels), settings.grid("kfold")
     inner = _folds(train_labels, settings)
-    means = learner.held_out(features, labels, inner, grid).mean(axis=0)
+    means = learner.held_out(inner, grid).mean(axis=0)
     place, dev = _best(means)
     rows = np.arange(len(labels))
     whole = [(rows[: len(train)], rows[len(train) :])]
-    [predictions] = learner.predict(features, labels, whole, [grid[int(place)]])
+    [predictions] = learner.predict(whole, [grid[int(place)]])
     return Outcome(float(dev), _percent(predictions, test_labels), predictions)
 
 
@@ -85,15 +85,15 @@ def split(
     settings: ClassifierSettings,
 ) -> Outcome:
     """Published splits train, dev and test: SST, SICK-E, SNLI, probing."""
-    learner, grid = open_learner(settings), settings.grid("split")
     sizes = np.cumsum([len(part) for part in features])
     rows = np.arange(sizes[-1])
     train, dev, test = np.split(rows, sizes[:-1])
-    every, truth = np.concatenate(features), np.concatenate(labels)
-    accuracy = learner.held_out(every, truth, [(train, dev)], grid)[0]
+    learner = open_learner(settings, np.concatenate(features), np.concatenate(labels))
+    grid = settings.grid("split")
+    accuracy = learner.held_out([(train, dev)], grid)[0]
     place, best = _best(accuracy)
     chosen = [grid[int(place)]]
-    [predictions] = learner.predict(every, truth, [(train, test)], chosen, validation=dev)
+    [predictions] = learner.predict([(train, test)], chosen, validation=dev)
     return Outcome(float(best), _percent(predictions, labels[2]), predictions)
 
 
