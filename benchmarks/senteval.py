@@ -13,6 +13,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -94,10 +95,7 @@ def synthetic(name: str, settings: ClassifierSettings) -> tuple[float, float]:
 def real(name: str, context: Context, embedder: Embedder) -> tuple[float, float]:
     """Seconds and accuracy on the data itself, after everything has been embedded once."""
     [(family, ids)] = families_of([f"{name}/senteval"])
-    family_once = context.__class__(
-        **{**vars(context), "classifiers": ClassifierSettings(kfold=2, noreg=True)}
-    )
-    family.run(embedder, family_once, ids)
+    family.run(embedder, replace(context, classifiers=ClassifierSettings(kfold=2, noreg=True)), ids)
     begun = time.perf_counter()
     [result] = family.run(embedder, context, ids)
     return time.perf_counter() - begun, result.scores["accuracy"]

@@ -9,6 +9,8 @@ import pytest
 
 from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import InputError
+from rejoinder.evaluation import encoding
+from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import (
     Missing,
     Result,
@@ -154,6 +156,17 @@ def test_names_of_tasks():
 class Known(Bag):
     def describe(self):
         return {"name": "known", "sha256": "1" * 64}
+
+
+def test_beyond_the_cache_each_text_is_still_encoded_once(monkeypatch):
+    encoder = Bag()
+    embedder = Embedder(encoder)
+    kept = embedder.embed(["a b", "c"], "t")
+    monkeypatch.setattr(encoding, "_CACHED_VALUES", 0)
+    found = embedder.embed(["d", "a b", "e", "d"], "t")
+    assert encoder.asked == 4
+    np.testing.assert_array_equal(found[1], kept[0])
+    np.testing.assert_array_equal(found, Bag().encode(["d", "a b", "e", "d"]))
 
 
 def test_embeddings_are_kept_on_disk_by_identity(tmp_path):

@@ -98,15 +98,29 @@ class Embedder:
         if not new:
             return self._rows(sentences)
         embeddings = encode_checked(self.encoder.encode, new, task)
-        if not self._room(embeddings):
-            return encode_checked(self.encoder.encode, sentences, task)
         if self._known is not None and embeddings.shape[1] != self._known.shape[1]:
             raise InputError(
                 f"{task}: the encoder returned vectors of {embeddings.shape[1]} numbers, and "
                 f"earlier of {self._known.shape[1]}."
             )
+        if not self._room(embeddings):
+            return self._joined(sentences, new, embeddings)
         self._keep(new, embeddings)
         return self._rows(sentences)
+
+    def _joined(
+        self, sentences: Sequence[str], new: Sequence[str], embeddings: Embeddings
+    ) -> Embeddings:
+        """Rows of what is kept and of `new`, which there is no room to keep."""
+        fresh = dict(zip(new, range(len(new)), strict=True))
+        out = np.empty((len(sentences), embeddings.shape[1]), np.float32)
+        for row, text in enumerate(sentences):
+            place = fresh.get(text)
+            if place is not None:
+                out[row] = embeddings[place]
+            elif self._known is not None:
+                out[row] = self._known[self._places[text]]
+        return out
 
     def _room(self, embeddings: Embeddings) -> bool:
         return bool((self._used + len(embeddings)) * embeddings.shape[1] <= _CACHED_VALUES)

@@ -1,7 +1,7 @@
 """SentEval's classification tasks: classifiers on frozen embeddings of sentences and of pairs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -115,7 +115,7 @@ def _run_split(
     settings = context.classifiers
     if data.name == "WordContent":
         # a thousand classes of words: the original has no hidden units there
-        settings = type(settings)(**{**vars(settings), "nhid": 0})
+        settings = replace(settings, nhid=0)
     outcome = validation.split((train, dev, test), labels, settings)
     items = [f"test:{row}" for row in range(len(parts[2]))]
     texts = parts[2].sentences

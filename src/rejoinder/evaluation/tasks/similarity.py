@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +40,23 @@ def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[R
         InputError: an embedding is not usable, or a correlation is not defined.
     """
     embedder = Embedder(encoder)
-    return [_graded(embedder, pairs, f"stsb/{name}", name, seed) for name in MEASURES]
+    return _graded(embedder, pairs, [f"stsb/{name}" for name in MEASURES], seed)
 
 
-def _graded(embedder: Embedder, pairs: GradedPairs, task: str, measure: str, seed: int) -> Result:
+def _graded(
+    embedder: Embedder, pairs: GradedPairs, tasks: Sequence[str], seed: int
+) -> list[Result]:
+    """A result a task, named by what it is scored on and the measure; the measures share work."""
+    where = f"{tasks[0]} on {pairs.split}"
+    similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
+    return [_measured(similarity, notes, pairs, task, seed) for task in tasks]
+
+
+def _measured(
+    similarity: Array, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
+) -> Result:
     """One score over all pairs, `pearson`, and the genres apart."""
-    similarity, notes = embedder.similarity(pairs.first, pairs.second, f"{task} on {pairs.split}")
+    name, measure = task.split("/")
     values = MEASURES[measure](np.clip(similarity, -1, 1))
     return Result(
         task=task,
@@ -61,7 +73,7 @@ def _graded(embedder: Embedder, pairs: GradedPairs, task: str, measure: str, see
         },
         groups=_groups(values, pairs),
         seed=seed,
-        data={"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256},
+        data={"name": name, "form": pairs.form, "sha256": pairs.sha256},
         notes=(f"the {pairs.form} form of the data", *notes),
         items=_items(values, pairs),
     )
@@ -86,7 +98,7 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
         scores=scores,
         intervals={
             "pearson_weighted_mean": grouped_correlation_interval(
-                similarity, pairs.gold, _rows_of(pairs), seed
+                similarity, pairs.gold, list(_rows_of(pairs).values()), seed
             ),
             "pearson_all": correlation_interval(similarity, pairs.gold, seed),
         },
@@ -99,20 +111,16 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
 
 
 def _groups(values: Array, pairs: GradedPairs) -> dict[str, Group]:
-    genres = np.array(pairs.genres)
     return {
-        genre: Group(
-            int((genres == genre).sum()),
-            _correlations(values[genres == genre], pairs.gold[genres == genre]),
-        )
-        for genre in dict.fromkeys(sorted(pairs.genres))
+        genre: Group(len(rows), _correlations(values[rows], pairs.gold[rows]))
+        for genre, rows in sorted(_rows_of(pairs).items())
     }
 
 
-def _rows_of(pairs: GradedPairs) -> list[NDArray[np.int64]]:
+def _rows_of(pairs: GradedPairs) -> dict[str, NDArray[np.int64]]:
     """Rows of each genre."""
     genres = np.array(pairs.genres)
-    return [np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)]
+    return {genre: np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)}
 
 
 def _correlations(values: Array, gold: Array) -> dict[str, float]:
@@ -129,26 +137,28 @@ def _items(values: Array, pairs: GradedPairs) -> Items:
 
 def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
     folder = context.folder("stsb")
-    results = []
     whole = {split: read_stsb(folder, split, context.form) for split in context.splits}
     every = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
     embedder.prepare("stsb", every)
+    plain = [task for task in ids if task.startswith("stsb/")]
+    other = [task for task in ids if task not in plain]
+    unrepeated = _unrepeated(folder, context.form) if other else {}
+    results = []
     for split, pairs in whole.items():
-        for task in ids:
-            name, measure = task.split("/")
-            chosen = pairs if name == "stsb" else _unrepeated(context, split)
-            results.append(_graded(embedder, chosen, task, measure, context.seed))
+        if plain:
+            results += _graded(embedder, pairs, plain, context.seed)
+        if other:
+            results += _graded(embedder, unrepeated[split], other, context.seed)
     return results
 
 
-def _unrepeated(context: Context, split: str) -> GradedPairs:
-    """A split without pairs that train, an earlier split or itself has already."""
+def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
+    """The splits without pairs that an earlier one, of train, dev, test, or itself has already."""
     known: set[frozenset[str]] = set()
-    for name in ("train", "dev", "test"):
-        pairs = without_repeats(read_stsb(context.folder("stsb"), name, context.form), known)
-        if name == split:
-            return pairs
-    return pairs
+    return {
+        split: without_repeats(read_stsb(folder, split, form), known)
+        for split in ("train", "dev", "test")
+    }
 
 
 def _run_year(year: int, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
