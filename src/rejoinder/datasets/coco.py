@@ -37,7 +37,7 @@ def read_coco(data: Path, split: str) -> Captioned:
         InputError: a file is not there, damaged, or an image has fewer than five captions.
     """
     names = [f"{split}.safetensors", f"{split}.json"]
-    folder = find_folder(data, senteval_places("downstream/COCO"), names, "COCO")
+    folder = find_folder(data, senteval_places("downstream/COCO"), names[0], "COCO")
     contents = [read_bytes(folder / name) for name in names]
     try:
         features = load(contents[0])["features"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import read_bytes, sha256_of, text_lines
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.datasets.files import find_folder, read_bytes, sha256_of, text_lines
+from rejoinder.errors import InputError
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {
@@ -79,14 +79,7 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
         known = ", ".join(f"{year} {split}" for year, split in _FILES)
         raise InputError(f"CQA has no {year} {split}; there are {known}.")
     questions, stem = _FILES[year, split]
-    for folder in (data / place for place in _FOLDERS):
-        packed = folder / f"{questions}.zst"
-        if (folder / questions).is_file() or packed.is_file():
-            path = folder / questions
-            break
-    else:
-        looked = ", ".join(str(data / place / questions) for place in _FOLDERS)
-        raise DataMissingError(f"CQA {year} {split} is not there; looked for {looked} (and .zst).")
+    path = find_folder(data, _FOLDERS, questions, f"CQA {year} {split}") / questions
     content = read_bytes(path)
     gold_path = _gold_path(data, stem)
     gold_content = read_bytes(gold_path) if gold_path else b""

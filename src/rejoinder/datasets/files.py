@@ -21,16 +21,16 @@ def senteval_places(inner: str) -> tuple[str, ...]:
     return (*places, inner.split("/", 1)[1])
 
 
-def find_folder(data: Path, places: Sequence[str], names: Sequence[str], what: str) -> Path:
-    """The first of the `places` below `data` that holds the first of the files `names`.
+def find_folder(data: Path, places: Sequence[str], name: str, what: str) -> Path:
+    """The first of the `places` below `data` that holds the file `name`, compressed or not.
 
     Raises:
         InputError: none does; the message names the data set and where it was looked for.
     """
     for place in places:
-        if any(_present(data / place / name) is not None for name in names[:1]):
+        if _present(data / place / name) is not None:
             return data / place
-    looked = ", ".join(str(data / place / names[0]) for place in places)
+    looked = ", ".join(str(data / place / name) for place in places)
     raise DataMissingError(
         f"{what} is not there; looked for {looked}. `rejoinder data list` says more."
     )

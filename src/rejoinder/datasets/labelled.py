@@ -73,7 +73,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
     """
     folder_name, positive, negative = _BINARY[name]
     places = senteval_places(f"downstream/{folder_name}")
-    folder = find_folder(data, places, [positive], name)
+    folder = find_folder(data, places, positive, name)
     contents = [read_bytes(folder / file) for file in (positive, negative)]
     groups = [
         _lenient_lines(content, folder / file)
@@ -103,7 +103,7 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
     kind = {2: "binary", 5: "fine"}[classes]
     name = f"SST{classes}"
     files = [f"sentiment-{split}" for split in ("train", "dev", "test")]
-    folder = find_folder(data, senteval_places(f"downstream/SST/{kind}"), files, name)
+    folder = find_folder(data, senteval_places(f"downstream/SST/{kind}"), files[0], name)
     splits, contents = {}, []
     for split, file in zip(("train", "dev", "test"), files, strict=True):
         path = folder / file
@@ -129,7 +129,7 @@ def read_trec(data: Path) -> LabelledSet:
     """
     files = {"train": "train_5500.label", "test": "TREC_10.label"}
     places = senteval_places("downstream/TREC")
-    folder = find_folder(data, places, list(files.values()), "TREC")
+    folder = find_folder(data, places, files["train"], "TREC")
     splits, contents = {}, []
     for split, file in files.items():
         path = folder / file
@@ -157,7 +157,7 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     """
     file = f"{PROBING[name]}.txt"
     places = ("senteval/probing", "data/probing", "probing", "")
-    path = find_folder(data, places, [file], name) / file
+    path = find_folder(data, places, file, name) / file
     content = read_bytes(path)
     texts: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
     labels: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}

@@ -89,7 +89,8 @@ def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
     try:
         with path.open("rb") as file:
             tree = _load(file)
-        return _matrix(tree["features"]), _captions(tree)
+        features = _matrix(tree["features"])
+        return features, _captions(tree, len(features))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
         what = f"{type(error).__name__}: {error}"
         raise InputError(
@@ -131,10 +132,9 @@ def _matrix(features: Any) -> NDArray[np.float32]:
     return result
 
 
-def _captions(tree: Mapping[str, Any]) -> list[list[str]]:
+def _captions(tree: Mapping[str, Any], images: int) -> list[list[str]]:
     found = []
-    for row in range(len(tree["features"].value) if isinstance(tree["features"], _Array)
-                     else len(tree["features"])):  # fmt: skip
+    for row in range(images):
         texts = [tree["captions"][one]["cleaned_caption"] for one in
                  tree["image_to_caption_ids"][row]]  # fmt: skip
         if not texts or not all(isinstance(text, str) for text in texts):

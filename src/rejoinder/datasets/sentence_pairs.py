@@ -54,7 +54,7 @@ def read_mrpc(data: Path) -> SentencePairSet:
         InputError: a file is not there, or a line is not of its form.
     """
     files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    folder = find_folder(data, senteval_places("downstream/MRPC"), list(files.values()), "MRPC")
+    folder = find_folder(data, senteval_places("downstream/MRPC"), files["train"], "MRPC")
     splits, contents = {}, []
     for split, file in files.items():
         path = folder / file
@@ -84,7 +84,7 @@ def read_sick(data: Path) -> SentencePairSet:
         InputError: a file is not there, or a line is not of its form.
     """
     files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    folder = find_folder(data, senteval_places("downstream/SICK"), list(files.values()), "SICK")
+    folder = find_folder(data, senteval_places("downstream/SICK"), files["train"], "SICK")
     splits, contents = {}, []
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
@@ -123,8 +123,7 @@ def read_snli(data: Path) -> SentencePairSet:
     Raises:
         InputError: a file is not there, their lengths differ, or a label is unknown.
     """
-    names = ["s1.train"]
-    folder = find_folder(data, senteval_places("downstream/SNLI"), names, "SNLI")
+    folder = find_folder(data, senteval_places("downstream/SNLI"), "s1.train", "SNLI")
     splits, contents = {}, []
     for split in ("train", "dev", "test"):
         columns = []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets.files import number_of, read_bytes, sha256_of, text_lines
+from rejoinder.datasets.files import find_folder, number_of, read_bytes, sha256_of, text_lines
 from rejoinder.datasets.sts import GradedPairs, is_tokenised
 from rejoinder.errors import DataMissingError, InputError
 
@@ -93,11 +93,10 @@ def read_sts_2017(data: Path) -> GradedPairs:
     Raises:
         InputError: a file is not there, or a line is not of its form.
     """
-    places = [data / place for place in ("sts2017", "STS/STS17-test", "")]
     first, second, gold, genres, ids, contents = [], [], [], [], [], []
     for track, name in TRACKS.items():
-        inputs = _present(places, f"STS.input.{name}.txt")
-        scores = _present(places, f"STS.gs.{name}.txt")
+        inputs = _of_2017(data, f"STS.input.{name}.txt")
+        scores = _of_2017(data, f"STS.gs.{name}.txt")
         contents += [read_bytes(inputs), read_bytes(scores)]
         pairs = text_lines(contents[-2], inputs)
         judged = text_lines(contents[-1], scores)
@@ -121,14 +120,8 @@ def _subset_file(folder: Path, year: int, kind: str, subset: str) -> Path:
     return next((folder / name for name in names if (folder / name).is_file()), folder / names[0])
 
 
-def _present(places: list[Path], name: str) -> Path:
-    for place in places:
-        if (place / name).is_file():
-            return place / name
-    looked = ", ".join(str(place / name) for place in places)
-    raise DataMissingError(
-        f"STS 2017 is not there; looked for {looked}. See `rejoinder data list`."
-    )
+def _of_2017(data: Path, name: str) -> Path:
+    return find_folder(data, ("sts2017", "STS/STS17-test", ""), name, "STS 2017") / name
 
 
 def _two(line: str, path: Path, number: int) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.metrics import pearson_correlation
-from rejoinder.evaluation.results import Result, read_items, read_results
+from rejoinder.evaluation.results import Result, read_items, read_results, subsets_of
 from rejoinder.evaluation.significance import Test, holm, mcnemar, paired_bootstrap, williams
 
 LEVEL = 0.05
@@ -117,10 +117,10 @@ def _tested(
         return paired_bootstrap(lambda rows: 100 * (a[rows] - b[rows]).mean(axis=1), len(a), seed)
     groups = [np.arange(len(a))]
     if main == "pearson_weighted_mean":
-        groups = _groups(ids)
+        groups = list(subsets_of(ids).values())
     elif main.startswith("pearson_track"):
         track = main.removeprefix("pearson_")
-        groups = [np.array([row for row, name in enumerate(ids) if name.startswith(f"{track}:")])]
+        groups = [subsets_of(ids)[track]]
     weights = np.array([len(rows) for rows in groups]) / sum(len(rows) for rows in groups)
     difference = _correlation_difference(a, b, gold, groups, weights)
     count = sum(len(rows) for rows in groups)
@@ -144,15 +144,6 @@ def _right_or_wrong(
         lambda rows: change[rows].mean(axis=1), len(a), seed, resamples=2_000
     )
     return mcnemar(a, b), interval
-
-
-def _groups(ids: Sequence[str]) -> list[Rows]:
-    """Rows by subset, the part of an id before the colon."""
-    names = [name.rpartition(":")[0] for name in ids]
-    places: dict[str, list[int]] = {}
-    for row, name in enumerate(names):
-        places.setdefault(name, []).append(row)
-    return [np.array(rows) for rows in places.values()]
 
 
 def _correlation_difference(

@@ -35,6 +35,14 @@ class Items:
     """What a person reads of the item; not written to disk."""
 
 
+def subsets_of(ids: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """Rows of each subset, the part of an item's id before the last colon."""
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(ids):
+        rows.setdefault(name.rpartition(":")[0], []).append(row)
+    return {subset: np.array(places) for subset, places in rows.items()}
+
+
 @dataclass(frozen=True)
 class Group:
     """Figures of a part of the data."""
@@ -70,6 +78,11 @@ class Result:
     predictions: Mapping[str, str] = field(default_factory=dict)
     """The file of the items, beside the results, and its SHA-256."""
     items: Items | None = field(default=None, compare=False)
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether the main score goes to 100, not to 1."""
+        return self.main in ("accuracy", "map", "recall_1_t2i")
 
     def __post_init__(self) -> None:
         for name, value in self.scores.items():

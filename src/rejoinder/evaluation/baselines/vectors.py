@@ -95,11 +95,19 @@ class Averaged:
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """(N, D) float32."""
+        return self._means(sentences)
+
+    def _means(
+        self, sentences: Sequence[str], weights: NDArray[np.float32] | None = None
+    ) -> Embeddings:
+        """Means of the vectors of known words, each times its weight if there are (V,) weights."""
         out = np.zeros((len(sentences), self.vectors.vectors.shape[1]), np.float32)
         for row, text in enumerate(sentences):
             found = self.vectors.rows(text)
             if found:
-                out[row] = self.vectors.vectors[found].mean(axis=0)
+                vectors = self.vectors.vectors[found]
+                weighted = vectors if weights is None else vectors * weights[found, None]
+                out[row] = weighted.mean(axis=0)
         return out
 
 
@@ -126,20 +134,9 @@ class Sif(Averaged):
         share[list(counts)] = list(counts.values())
         share /= max(share.sum(), 1)
         self._weights = _SIF_WEIGHT / (_SIF_WEIGHT + share)
-        rows = self._weighted(list(dict.fromkeys(sentences)))
+        rows = self._means(list(dict.fromkeys(sentences)), self._weights)
         _, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
         self._common = directions[:, -1].astype(np.float32)
-
-    def _weighted(self, sentences: Sequence[str]) -> Embeddings:
-        if self._weights is None:
-            raise InputError("baseline:sif has no counts yet; call prepare(task, sentences).")
-        out = np.zeros((len(sentences), self.vectors.vectors.shape[1]), np.float32)
-        for row, text in enumerate(sentences):
-            found = self.vectors.rows(text)
-            if found:
-                weighted = self.vectors.vectors[found] * self._weights[found, None]
-                out[row] = weighted.mean(axis=0)
-        return out
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """(N, D) float32.
@@ -147,7 +144,9 @@ class Sif(Averaged):
         Raises:
             InputError: nothing was prepared.
         """
-        rows = self._weighted(sentences)
+        if self._weights is None:
+            raise InputError("baseline:sif has no counts yet; call prepare(task, sentences).")
+        rows = self._means(sentences, self._weights)
         return rows - np.outer(rows @ self._common, self._common)
 
 

@@ -43,7 +43,7 @@ def bars(runs: Sequence[Sequence[Result]]) -> str:
         values, errors = [], []
         for row in rows:
             result = found[keys[row]]
-            unit = 100 if result.main in ("accuracy", "map", "recall_1_t2i") else 1
+            unit = 100 if result.in_percent else 1
             value = result.scores[result.main] / unit
             low, high = result.intervals.get(result.main, (value * unit, value * unit))
             values.append(value)

@@ -101,7 +101,7 @@ def names(runs: Sequence[Sequence[Result]]) -> tuple[str, ...]:
 
 
 def _with_interval(result: Result) -> str:
-    digits = 2 if result.main in ("accuracy", "map", "recall_1_t2i") else 4
+    digits = 2 if result.in_percent else 4
     said = f"{result.scores[result.main]:.{digits}f}"
     if result.main in result.intervals:
         low, high = result.intervals[result.main]

@@ -9,7 +9,7 @@ from scipy import stats
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results import Result, subsets_of
 from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
 from rejoinder.evaluation.tasks import families_of
 from rejoinder.evaluation.tasks.base import Context
@@ -143,15 +143,13 @@ def _subsets(result: Result) -> dict[str, Any]:
     items = result.items
     if items is None:
         raise InputError(f"{result.task} has no items.")
-    names = np.array([name.rpartition(":")[0] for name in items.ids])
     found: dict[str, Any] = {}
-    for subset in dict.fromkeys(names.tolist()):
-        chosen = names == subset
-        scores, gold = items.predictions[chosen], items.gold[chosen]
+    for subset, rows in subsets_of(items.ids).items():
+        scores, gold = items.predictions[rows], items.gold[rows]
         found[subset] = {
             "pearson": stats.pearsonr(scores, gold),
             "spearman": stats.spearmanr(scores, gold),
-            "nsamples": int(chosen.sum()),
+            "nsamples": len(rows),
         }
     found["all"] = {
         kind: {

@@ -4,7 +4,6 @@ Yang et al. 2018, §4.2, after Henderson et al. 2017. The negatives of an input 
 uniformly, without replacement, from all other responses of the split, whatever their source.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -178,14 +177,6 @@ def _name(n: int, candidates: int) -> str:
 
 def _precisions(ranks: NDArray[np.int64], names: Sequence[str]) -> dict[str, float]:
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
-
-
-def hash_pairs(inputs: Sequence[str], responses: Sequence[str]) -> str:
-    """SHA-256 of pairs given as texts, for those that come from no folder of pairs."""
-    digest = hashlib.sha256()
-    for text in (*inputs, *responses):
-        digest.update(text.encode("utf-8", "replace") + b"\n")
-    return digest.hexdigest()
 
 
 FAMILIES = (Family(("response/p@n",), _run),)
