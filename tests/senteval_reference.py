@@ -89,3 +89,72 @@ def sts_scores(folder, subsets, encoder):
         all_gold += gold
     weighted = sum(r * n for r, n in zip(rs, sizes, strict=True)) / sum(sizes)
     return sum(rs) / len(rs), weighted, pearson(every, all_gold)
+
+
+def trained_network(model, orders, rows, labels, decay, optimizer="Adam", batch=64):
+    """The plain loop of the original's classifier: one network, an order of rows an epoch."""
+    import torch
+
+    steps = getattr(torch.optim, optimizer)(model.parameters(), weight_decay=decay)
+    for order in orders:
+        for start in range(0, len(order), batch):
+            part = torch.from_numpy(order[start : start + batch])
+            loss = torch.nn.functional.cross_entropy(model(rows[part]), labels[part])
+            steps.zero_grad()
+            loss.backward()
+            steps.step()
+    return model
+
+
+def network_kfold_accuracy(train, train_labels, test, test_labels, k, seed, rate=0.001):
+    """Accuracy on test of the original's network, its decay chosen on folds of train."""
+    import torch
+
+    torch.manual_seed(seed)
+    chance = np.random.RandomState(seed)
+    classes = int(train_labels.max()) + 1
+
+    def fitted(x, y, stop_x, stop_y, decay):
+        x, y = torch.from_numpy(x), torch.from_numpy(y)
+        stop_x, stop_y = torch.from_numpy(stop_x), torch.from_numpy(stop_y)
+        model = torch.nn.Linear(x.shape[1], classes)
+        steps = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=decay)
+        best, kept, misses = -1.0, None, 0
+        for _ in range(51):
+            for _ in range(4):
+                order = torch.from_numpy(chance.permutation(len(x)))
+                for start in range(0, len(x), 64):
+                    part = order[start : start + 64]
+                    loss = torch.nn.functional.cross_entropy(model(x[part]), y[part])
+                    steps.zero_grad()
+                    loss.backward()
+                    steps.step()
+            with torch.no_grad():
+                found = float((model(stop_x).argmax(1) == stop_y).float().mean())
+            if found > best:
+                best = found
+                kept = [p.detach().clone() for p in model.parameters()]
+            elif misses >= 5:
+                break
+            else:
+                misses += 1
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), kept, strict=True):
+                parameter.copy_(value)
+        return model, best
+
+    best, chosen = -1.0, None
+    for decay in (1e-5, 1e-4, 1e-3, 1e-2):
+        inner = [
+            fitted(train[a], train_labels[a], train[b], train_labels[b], decay)[1]
+            for a, b in folds(train_labels, k)
+        ]
+        if round(100 * np.mean(inner), 2) > best:
+            best, chosen = round(100 * np.mean(inner), 2), decay
+    order = chance.permutation(len(train))
+    cut = len(train) // 20
+    stop, rest = order[:cut], order[cut:]
+    model, _ = fitted(train[rest], train_labels[rest], train[stop], train_labels[stop], chosen)
+    with torch.no_grad():
+        predicted = model(torch.from_numpy(test)).argmax(1).numpy()
+    return 100 * float((predicted == test_labels).mean())

@@ -1,13 +1,13 @@
 """SentEval's classifier in PyTorch: a softmax, or one hidden layer, stopped early.
 
-Follows tools/classifier.py of the original: the sum of steps, the order of draws and the defaults
-are its own. Its random draws come from the global generators of NumPy and PyTorch there; here
-from generators of their own, seeded alike, so that nothing else moves them.
+Follows tools/classifier.py of the original: steps, batches, optimiser, stopping and defaults are
+its own. There one network is trained after the other; here the networks of several folds and of
+all penalties are slices of the same arrays, and a step moves them all. Its random draws come
+from the global generators of NumPy and PyTorch there; here from generators of their own.
 """
 
-import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,31 +24,29 @@ except ImportError:
 
 _VALIDATION = 0.05
 _OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamax", "asgd", "rmsprop", "rprop", "sgd")
+_NUMBERS_AT_ONCE = 1 << 20
+"""Numbers in the parameters, or in the features, of the networks that are trained together: about
+what the caches hold."""
 
 
 class NetworkLearner:
-    """One network after the other."""
+    """The networks of folds and penalties, as many at once as pay."""
 
     def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
-        self._settings, self._features, self._labels = settings, features, labels
-
-    def _network(self, strength: float) -> "Network":
-        classes = int(self._labels.max()) + 1
-        return Network(self._settings, self._features.shape[1], classes, strength)
+        self._settings = settings
+        self._features = torch.from_numpy(np.ascontiguousarray(features))
+        self._labels = torch.from_numpy(labels)
+        self._classes = int(labels.max()) + 1
 
     def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
         """See `Learner`; the held-out rows also say when to stop, as in the original."""
-        features, labels = self._features, self._labels
-        found = [
-            [
-                self._network(strength)
-                .fit(features[train], labels[train], features[test], labels[test])
-                .accuracy(features[test], labels[test])
-                for strength in grid
-            ]
-            for train, test in folds
-        ]
-        return np.array(found)
+        found = np.empty((len(folds), len(grid)))
+        for places in self._together(folds, len(grid)):
+            decays = [list(grid)] * len(places)
+            networks = self._networks(decays)
+            stop = [folds[place][1] for place in places]
+            found[places] = networks.fit([folds[place][0] for place in places], stop)
+        return found
 
     def predict(
         self,
@@ -57,89 +55,195 @@ class NetworkLearner:
         validation: Rows | None = None,
     ) -> list[Rows]:
         """See `Learner`."""
-        features, labels = self._features, self._labels
-        found = []
-        for (train, test), strength in zip(folds, penalties, strict=True):
-            network = self._network(strength)
-            if validation is None:
-                order = network.chance.permutation(len(train))
-                cut = int(_VALIDATION * len(train))
+        chance = np.random.RandomState(self._settings.seed)
+        parts = []
+        for train, test in folds:
+            stop, rest = validation, train
+            if stop is None:
+                order = chance.permutation(len(train))
+                cut = max(1, int(_VALIDATION * len(train)))
                 stop, rest = train[order[:cut]], train[order[cut:]]
-            else:
-                stop, rest = validation, train
-            network.fit(features[rest], labels[rest], features[stop], labels[stop])
-            found.append(network.predict(features[test]))
+            parts.append((rest, stop, test))
+        found: list[Rows] = [np.empty(0, np.int64)] * len(folds)
+        for places in self._together([(rest, stop) for rest, stop, _ in parts], 1):
+            networks = self._networks([[penalties[place]] for place in places])
+            networks.fit(
+                [parts[place][0] for place in places], [parts[place][1] for place in places]
+            )
+            for place, predicted in zip(
+                places, networks.predict([parts[place][2] for place in places]), strict=True
+            ):
+                found[place] = predicted[0].numpy()
         return found
 
+    def _networks(self, decays: Sequence[Sequence[float]]) -> "Networks":
+        return Networks(self._settings, self._features, self._labels, self._classes, decays)
 
-class Network:
-    """A classifier with its optimiser."""
+    def _together(self, folds: Folds, penalties: int) -> Iterator[list[int]]:
+        """Places of folds that are trained at once: all with as many steps an epoch."""
+        size, width = self._settings.batch_size, self._features.shape[1]
+        numbers = width * max(penalties * (self._settings.nhid or self._classes), size)
+        most = max(1, _NUMBERS_AT_ONCE // numbers)
+        steps: dict[int, list[int]] = {}
+        for place, (train, _) in enumerate(folds):
+            steps.setdefault(-(-len(train) // size), []).append(place)
+        for places in steps.values():
+            for start in range(0, len(places), most):
+                yield places[start : start + most]
+
+
+class Networks:
+    """F x G classifiers and their optimiser: one for each fold and penalty."""
 
     def __init__(
-        self, settings: ClassifierSettings, width: int, classes: int, decay: float
+        self,
+        settings: ClassifierSettings,
+        features: Any,
+        labels: Any,
+        classes: int,
+        decays: Sequence[Sequence[float]],
     ) -> None:
-        """A network from `width` features to `classes` scores."""
-        self.chance = np.random.RandomState(settings.seed)
-        self._settings = settings
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            if settings.nhid == 0:
-                self._model: Any = torch.nn.Sequential(torch.nn.Linear(width, classes))
-            else:
-                self._model = torch.nn.Sequential(
-                    torch.nn.Linear(width, settings.nhid),
-                    torch.nn.Dropout(p=settings.dropout),
-                    torch.nn.Sigmoid(),
-                    torch.nn.Linear(settings.nhid, classes),
-                )
-        self._optimizer = optimizer_of(settings.optim, self._model.parameters())
-        for group in self._optimizer.param_groups:
-            group["weight_decay"] = decay
+        """Untrained networks.
 
-    def fit(
-        self, features: Features, labels: Rows, stop_features: Features, stop_labels: Rows
-    ) -> "Network":
-        """Train until accuracy on the second rows has not grown `tenacity` times."""
-        inputs = torch.from_numpy(np.ascontiguousarray(features))
-        targets = torch.from_numpy(labels)
-        best, best_accuracy, waited, epoch = copy.deepcopy(self._model), -1.0, 0, 0
-        while epoch <= self._settings.max_epoch:
-            self._train(inputs, targets)
-            epoch += self._settings.epoch_size
-            accuracy = self.accuracy(stop_features, stop_labels)
-            if accuracy > best_accuracy:
-                best, best_accuracy = copy.deepcopy(self._model), accuracy
-            else:
-                # the original counts all evaluations without gain, not those in a row
-                if waited >= self._settings.tenacity:
-                    break
-                waited += 1
-        self._model = best
-        return self
+        Args:
+            settings: how they are trained.
+            features: (N, D) float32 tensor; networks are given rows of it.
+            labels: (N,) int64 tensor.
+            classes: C, the number of scores.
+            decays: F rows of G weight decays.
+        """
+        self._settings, self._features, self._labels = settings, features, labels
+        self._shape = folds, group = len(decays), len(decays[0])
+        self._chance = np.random.RandomState(settings.seed)
+        self._generator = torch.Generator().manual_seed(settings.seed)
+        width, hidden = features.shape[1], settings.nhid
+        # (tensor, the axis of penalties): the first layer reads the same rows for all penalties,
+        # and so is one product a fold
+        self._axes = [2, 2]
+        self.parameters = [
+            self._drawn((folds, width, group, hidden or classes), width),
+            self._drawn((folds, 1, group, hidden or classes), width),
+        ]
+        if hidden:
+            self._axes += [1, 1]
+            self.parameters += [
+                self._drawn((folds, group, hidden, classes), hidden),
+                self._drawn((folds, group, 1, classes), hidden),
+            ]
+        self._decays = [self._by_network(torch.tensor(decays), axis) for axis in self._axes]
+        self._optimizer = optimizer_of(settings.optim, self.parameters)
 
-    def _train(self, inputs: Any, targets: Any) -> None:
-        self._model.train()
+    def _drawn(self, shape: tuple[int, ...], inputs: int) -> Any:
+        """As `torch.nn.Linear` begins: uniform up to 1 / sqrt(inputs)."""
+        values = torch.rand(shape, generator=self._generator)
+        return ((2 * values - 1) / inputs**0.5).requires_grad_()
+
+    def _by_network(self, values: Any, axis: int) -> Any:
+        """(F, G) values in the shape that goes with a parameter."""
+        folds, group = self._shape
+        return (
+            values.reshape(folds, group, 1, 1) if axis == 1 else values.reshape(folds, 1, group, 1)
+        )
+
+    def fit(self, train: Sequence[Rows], stop: Sequence[Rows]) -> NDArray[np.float64]:
+        """Train each until its accuracy on its `stop` rows has not grown `tenacity` times.
+
+        Args:
+            train: F arrays of rows that are trained on, all with as many batches.
+            stop: F arrays of rows.
+
+        Returns:
+            (F, G) float64, the best accuracy on the rows of `stop`, 0 to 1.
+        """
+        accuracy = np.full(self._shape, -1.0)
+        waited = np.zeros(self._shape, np.int64)
+        running = np.ones(self._shape, np.bool_)
+        best = [parameter.detach().clone() for parameter in self.parameters]
+        for _ in range(0, self._settings.max_epoch + 1, self._settings.epoch_size):
+            for _ in range(self._settings.epoch_size):
+                self._epoch(train)
+            found = self._accuracy(stop)
+            better = running & (found > accuracy)
+            # the original counts all evaluations without gain, not those in a row
+            running &= better | (waited < self._settings.tenacity)
+            waited += ~better
+            accuracy[better] = found[better]
+            gained = torch.from_numpy(better)
+            for kept, parameter, axis in zip(best, self.parameters, self._axes, strict=True):
+                torch.where(self._by_network(gained, axis), parameter.detach(), kept, out=kept)
+            if not running.any():
+                break
+        for kept, parameter in zip(best, self.parameters, strict=True):
+            parameter.data.copy_(kept)
+        return accuracy
+
+    def _epoch(self, train: Sequence[Rows]) -> None:
         size = self._settings.batch_size
-        for _ in range(self._settings.epoch_size):
-            order = torch.from_numpy(self.chance.permutation(len(inputs)))
-            for start in range(0, len(inputs), size):
-                rows = order[start : start + size]
-                scores = self._model(inputs[rows])
-                loss = torch.nn.functional.cross_entropy(scores, targets[rows])
-                self._optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                self._optimizer.step()
+        steps = -(-len(train[0]) // size)
+        rows = np.zeros((len(train), steps * size), np.int64)
+        shares = np.zeros((len(train), steps * size), np.float32)
+        for fold, kept in enumerate(train):
+            rows[fold, : len(kept)] = kept[self._chance.permutation(len(kept))]
+            shares[fold, : len(kept)] = 1 / size
+            shares[fold, (steps - 1) * size : len(kept)] = 1 / (len(kept) - (steps - 1) * size)
+        for step in range(steps):
+            part = slice(step * size, (step + 1) * size)
+            self._step(torch.from_numpy(rows[:, part]), torch.from_numpy(shares[:, part]))
 
-    def predict(self, features: Features) -> Rows:
-        """(N,) classes."""
-        self._model.eval()
+    def _step(self, rows: Any, shares: Any) -> None:
+        """One step of all, on (F, B) rows that count `shares` in the mean of their batch."""
+        group = self._shape[1]
+        scores = self._scores(self._features[rows])
+        targets = self._labels[rows][:, None].expand(-1, group, -1)
+        losses = torch.nn.functional.cross_entropy(
+            scores.flatten(0, 2), targets.flatten(), reduction="none"
+        )
+        loss = (losses.view(targets.shape) * shares[:, None]).sum()
+        self._optimizer.zero_grad()
+        loss.backward()
         with torch.no_grad():
-            scores = self._model(torch.from_numpy(np.ascontiguousarray(features)))
-        return np.asarray(scores.argmax(dim=1).numpy(), np.int64)
+            for parameter, decay in zip(self.parameters, self._decays, strict=True):
+                parameter.grad.addcmul_(parameter, decay)
+        self._optimizer.step()
 
-    def accuracy(self, features: Features, labels: Rows) -> float:
-        """Share of rows whose class is right, 0 to 1."""
-        return float((self.predict(features) == labels).mean())
+    def _scores(self, inputs: Any) -> Any:
+        return _scores(self.parameters, inputs, self._settings.dropout, self._generator)
+
+    def predict(self, rows: Sequence[Rows]) -> list[Any]:
+        """Of each fold the (G, N) int64 classes of its rows, as a tensor."""
+        with torch.no_grad():
+            return [self._predicted(fold, kept) for fold, kept in enumerate(rows)]
+
+    def _predicted(self, fold: int, rows: Rows) -> Any:
+        parameters = [parameter[fold : fold + 1] for parameter in self.parameters]
+        block = max(1, _NUMBERS_AT_ONCE // self._features.shape[1])
+        found = [
+            _scores(parameters, self._features[torch.from_numpy(rows[start : start + block])][None])
+            for start in range(0, len(rows), block)
+        ]
+        return torch.cat([scores[0].argmax(dim=-1) for scores in found], dim=1)
+
+    def _accuracy(self, rows: Sequence[Rows]) -> NDArray[np.float64]:
+        right = [
+            (found == self._labels[torch.from_numpy(kept)]).double().mean(dim=1).numpy()
+            for found, kept in zip(self.predict(rows), rows, strict=True)
+        ]
+        return np.stack(right)
+
+
+def _scores(
+    parameters: Sequence[Any], inputs: Any, dropout: float = 0, generator: Any = None
+) -> Any:
+    """(F, G, N, C) scores of (F, N, D) features."""
+    weights, bias = parameters[:2]
+    hidden = torch.baddbmm(bias.flatten(2), inputs, weights.flatten(2))
+    hidden = hidden.view(*hidden.shape[:2], *weights.shape[2:]).transpose(1, 2)
+    if len(parameters) == 2:
+        return hidden
+    if dropout > 0:
+        kept = torch.full(hidden.shape, 1 - dropout)
+        hidden = hidden * torch.bernoulli(kept, generator=generator) / (1 - dropout)
+    return torch.sigmoid(hidden) @ parameters[2] + parameters[3]
 
 
 def optimizer_of(text: str, parameters: Any) -> Any:

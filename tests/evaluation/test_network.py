@@ -1,0 +1,94 @@
+"""The original's network, all folds and penalties at once, against one plain loop after another."""
+
+import numpy as np
+import pytest
+
+import senteval_reference as reference
+from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+
+torch = pytest.importorskip("torch")
+network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
+
+
+def planted(rows, classes, width, seed):
+    directions = np.random.default_rng(0).standard_normal((width, classes))
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((rows, width)).astype(np.float32)
+    return x, (x @ directions + 2 * generator.gumbel(size=(rows, classes))).argmax(axis=1)
+
+
+def plain(networks, fold, place, nhid):
+    """The network of a fold and a penalty as torch's own modules."""
+    tensors = [p.detach()[fold] for p in networks.parameters]
+    first = torch.nn.Linear(tensors[0].shape[0], tensors[0].shape[2])
+    layers = [first]
+    with torch.no_grad():
+        first.weight.copy_(tensors[0][:, place].T)
+        first.bias.copy_(tensors[1][0, place])
+        if nhid:
+            second = torch.nn.Linear(nhid, tensors[2].shape[2])
+            second.weight.copy_(tensors[2][place].T)
+            second.bias.copy_(tensors[3][place, 0])
+            layers += [torch.nn.Sigmoid(), second]
+    return torch.nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize(("nhid", "optim"), [(0, "Adam"), (7, "Adam"), (0, "RMSprop")])
+def test_networks_trained_together_are_those_trained_alone(nhid, optim):
+    x, y = planted(500, 3, 20, 1)
+    folds = [np.arange(0, 333), np.arange(160, 490)]
+    decays = [1e-4, 1e-1]
+    settings = ClassifierSettings(
+        mode="compat", usepytorch=True, nhid=nhid, optim=optim.lower(), max_epoch=0, epoch_size=2
+    )
+    inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
+    networks = network.Networks(settings, inputs, labels, 3, [decays] * 2)
+    alone = [[plain(networks, fold, place, nhid) for place in range(2)] for fold in range(2)]
+    networks.fit(folds, [np.arange(490, 500)] * 2)
+
+    chance = np.random.RandomState(settings.seed)
+    orders = [[rows[chance.permutation(len(rows))] for rows in folds] for _ in range(2)]
+    for fold in range(2):
+        for place, decay in enumerate(decays):
+            model = reference.trained_network(
+                alone[fold][place], [order[fold] for order in orders], inputs, labels, decay, optim
+            )
+            together = plain(networks, fold, place, nhid)
+            for one, other in zip(model.parameters(), together.parameters(), strict=True):
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_last_step_of_a_shorter_fold_is_its_own():
+    """Folds are trained together only if an epoch has as many steps in each."""
+    x, y = planted(200, 2, 5, 1)
+    learner = network.NetworkLearner(ClassifierSettings(mode="compat", usepytorch=True), x, y)
+    sizes = [128, 129, 128, 130]
+    folds = [(np.arange(size), np.arange(size, 200)) for size in sizes]
+    assert sorted(learner._together(folds, 4)) == [[0, 2], [1, 3]]
+
+
+def test_accuracy_in_the_mean_over_seeds_is_that_of_the_protocol():
+    x, y = planted(5_000, 3, 20, 1)
+    parts = (x[:2_000], y[:2_000], x[2_000:], y[2_000:])
+    seeds = range(5)
+    expected = [reference.network_kfold_accuracy(*parts, 2, seed, 0.01) for seed in seeds]
+    settings = {"mode": "compat", "usepytorch": True, "kfold": 2, "optim": "adam,lr=0.01"}
+    found = [
+        validation.kfold(*parts, ClassifierSettings(seed=seed, **settings)).test_accuracy
+        for seed in seeds
+    ]
+    # one seed moves it by about 0.7
+    assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.5)
+    assert np.std(found) > 0
+
+
+def test_dropout_draws_from_its_own_generator():
+    x, y = planted(300, 2, 10, 1)
+    settings = ClassifierSettings(
+        mode="compat", usepytorch=True, nhid=8, dropout=0.5, kfold=3, max_epoch=8
+    )
+    parts = (x[:200], y[:200], x[200:], y[200:])
+    first = validation.kfold(*parts, settings)
+    torch.rand(3)
+    assert np.array_equal(first.predictions, validation.kfold(*parts, settings).predictions)
