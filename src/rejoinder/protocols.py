@@ -53,5 +53,8 @@ class Describes(Protocol):
     """An encoder that says who it is: its identity goes into every result."""
 
     def describe(self) -> Mapping[str, object]:
-        """Plain JSON values: at least `name`, `dim`; where known `sha256`, `training`."""
+        """Plain JSON values: at least `name`, `dim`; where known `sha256`, `training`.
+
+        `max_tokens` says how much of a text is read: a number of tokens, or null: all of it.
+        """
         ...

@@ -14,7 +14,7 @@ from rejoinder.datasets.forms import examine, restore_escapes
 from rejoinder.datasets.inventory import presence
 from rejoinder.datasets.labelled import read_binary, read_trec
 from rejoinder.datasets.layout import add
-from rejoinder.datasets.sentence_pairs import read_mrpc, read_snli
+from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import read_sts_2017, read_sts_year
 from rejoinder.errors import InputError
@@ -117,6 +117,38 @@ def test_trec_is_latin_as_published(tmp_path):
     other = examine(line.encode("utf-8"), Path("x"), "trec")
     assert other.content == published.content
     assert "Latin-1 now" in other.notes[0]
+
+
+def test_sick_as_one_file(tmp_path):
+    columns = ("pair_ID sentence_A sentence_B entailment_label relatedness_score entailment_AB "
+               "entailment_BA sentence_A_original sentence_B_original sentence_A_dataset "
+               "sentence_B_dataset SemEval_set").split()  # fmt: skip
+    rows = [
+        [str(n), f"first {n}", f"second {n}", "NEUTRAL", f"{1 + n / 4:g}", *"abcdef", split]
+        for n, split in enumerate(["TRAIN", "TRIAL", "TEST", "TRAIN", "TEST", "TRAIN"])
+    ]
+    text = "\n".join("\t".join(row) for row in (columns, *rows)) + "\n"
+    source = tmp_path / "SICK.txt"
+    source.write_bytes(text.encode())
+    [added] = add([of_size("sick", 3, 1, 2)], [source], tmp_path / "data")
+    assert added.missing == ()
+    assert "made of SICK.txt, which holds all splits" in " ".join(added.notes)
+    splits = read_sick(tmp_path / "data").splits
+    assert [splits[name].first for name in ("train", "dev", "test")] == [
+        ["first 0", "first 3", "first 5"],
+        ["first 1"],
+        ["first 2", "first 4"],
+    ]
+    assert splits["test"].scores.tolist() == [1.5, 2.0]
+    for old, new, said in (
+        ("TRIAL", "DEV", "line 3: the split 'DEV'; one of TRAIN, TRIAL, TEST"),
+        ("SemEval_set", "set", "line 1: the columns SemEval_set are missing"),
+        ("\tfirst 2", "", "line 4: 11 columns"),
+    ):
+        source.write_bytes(text.replace(old, new).encode())
+        with pytest.raises(InputError, match=re.escape(said)):
+            add([of_size("sick", 3, 1, 2)], [source], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def snli_rows(count: int) -> list[dict[str, str]]:

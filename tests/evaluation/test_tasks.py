@@ -63,7 +63,7 @@ def made_up(count: int) -> ResponsePairs:
 
 def test_ranks_are_those_of_the_definition():
     pairs, encoder = made_up(300), Bag(4)
-    result = rank_responses(encoder, pairs, seed=5)
+    result = rank_responses(Embedder(encoder), pairs, seed=5)
     negatives = draw_negatives(np.arange(300), 300, 99, np.random.default_rng(5))
     u, v = encoder.encode(pairs.inputs), encoder.encode(pairs.responses)
     hits = {1: 0, 3: 0, 10: 0}
@@ -95,22 +95,22 @@ def test_negatives_are_different_and_never_the_right_one(count, size):
 
 def test_ties_count_against_the_model():
     pairs = ResponsePairs("test", ["a"] * 120, ["b"] * 120, ["s"] * 120, "")
-    result = rank_responses(Bag(), pairs)
+    result = rank_responses(Embedder(Bag()), pairs)
     assert result.scores["P@10"] == 0
     assert "11880 of 11880 negatives repeat" in result.notes[0]
 
 
 def test_few_candidates_give_the_metric_its_true_name():
-    result = rank_responses(Bag(), made_up(40))
+    result = rank_responses(Embedder(Bag()), made_up(40))
     assert list(result.scores) == ["P@1 of 40", "P@3 of 40", "P@10 of 40"]
     with pytest.raises(InputError, match="at least two"):
-        rank_responses(Bag(), made_up(1))
+        rank_responses(Embedder(Bag()), made_up(1))
 
 
 def test_a_sample_of_inputs_keeps_all_candidates_and_each_text_is_encoded_once():
     encoder = Bag()
     pairs = made_up(300)
-    result = rank_responses(encoder, pairs, max_inputs=50)
+    result = rank_responses(Embedder(encoder), pairs, max_inputs=50)
     assert result.n == 50
     assert encoder.asked <= 50 + len(set(pairs.responses))
 
@@ -139,7 +139,7 @@ def poisoned(embeddings):
 )
 def test_an_encoder_that_misbehaves_is_named(how, message):
     with pytest.raises(InputError, match=message):
-        rank_responses(Broken(how), made_up(120))
+        rank_responses(Embedder(Broken(how)), made_up(120))
 
 
 def test_names_of_tasks():
@@ -183,6 +183,8 @@ def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
     assert first.asked > 0
     assert again.asked == 0
     assert after[0].scores == before[0].scores
+    assert after[0].dtype == before[0].dtype == "float32"
+    assert after[0].encoder["max_tokens"] == "not told"
     with pytest.raises(InputError, match="tells no sha256"):
         only_results(evaluate(Bag(), ["sts12"], context, cache=cache))
     [file] = cache.iterdir()

@@ -133,6 +133,7 @@ def _evaluation(config: "RunConfig", pairs: Path, data: Path | None) -> "Evaluat
     """P@N on dev and, where the benchmark is at hand, the STS Benchmark's dev split."""
     from rejoinder.cli.evaluation_inputs import response_pairs
     from rejoinder.datasets.sts import read_stsb
+    from rejoinder.evaluation.encoding import Embedder
     from rejoinder.evaluation.tasks.response import rank_responses
     from rejoinder.evaluation.tasks.similarity import score_stsb
 
@@ -141,7 +142,9 @@ def _evaluation(config: "RunConfig", pairs: Path, data: Path | None) -> "Evaluat
 
     def evaluate(encoder: "Encodes") -> "Mapping[str, float]":
         most = config.training.evaluate_pairs
-        scores = dict(rank_responses(encoder, dev, max_inputs=most).scores) if len(dev) > 1 else {}
+        scores: dict[str, float] = {}
+        if len(dev) > 1:
+            scores |= rank_responses(Embedder(encoder), dev, max_inputs=most).scores
         if benchmark is not None:
             angular, _ = score_stsb(encoder, benchmark)
             scores["STS-B Pearson"] = angular.scores["pearson"]

@@ -5,9 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rejoinder.datasets.catalogue import DataFile, DataSet
+from rejoinder.datasets.files import tab_separated, text_lines
 from rejoinder.datasets.forms import Examined
 from rejoinder.datasets.pickles import as_files, read_coco_pickle
+from rejoinder.errors import InputError
 
+_SICK = "SICK.txt"
+_SICK_COLUMNS = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
+_SICK_SETS = {"TRAIN": "SICK_train.txt", "TRIAL": "SICK_trial.txt"}
+_SICK_SETS["TEST"] = "SICK_test_annotated.txt"
 _COCO = ("train.pkl", "valid.pkl", "test.pkl")
 COCO_NAMES = frozenset(_COCO)
 
@@ -15,13 +21,16 @@ COCO_NAMES = frozenset(_COCO)
 def converted(
     dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
 ) -> dict[DataFile, Examined]:
-    """Files of the layout that are made of what was found: of SNLI's JSON lines, COCO's pickles.
+    """Files of the layout that are made of what was found: of SNLI's JSON lines, SICK's one
+    file of all splits, COCO's pickles.
 
     Raises:
-        InputError: a pickle is refused.
+        InputError: a pickle is refused, or SICK.txt is not of its form.
     """
     if dataset.id == "snli":
         return _snli(dataset, found)
+    if dataset.id == "sick":
+        return _sick(dataset, [path for path in files if path.name == _SICK], found)
     if dataset.id == "coco":
         return _coco(dataset, [path for path in files if path.name in COCO_NAMES], found)
     return {}
@@ -53,6 +62,49 @@ def judged_columns(content: bytes) -> dict[str, list[str]]:
             columns["s1"].append(" ".join(row["sentence1"].split()))
             columns["s2"].append(" ".join(row["sentence2"].split()))
     return columns
+
+
+def _sick(
+    dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
+) -> dict[DataFile, Examined]:
+    made = {}
+    for path in files:
+        splits = sick_splits(path.read_bytes(), path)
+        for file in dataset.files:
+            if file.name in splits and file not in found:
+                rows = splits[file.name]
+                content = "".join("\t".join(row) + "\n" for row in (_SICK_COLUMNS, *rows))
+                note = f"it was made of {path.name}, which holds all splits"
+                made[file] = Examined(content.encode(), len(rows), "", (note,))
+    return made
+
+
+def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
+    """Rows of SemEval's three files, by file, from the edition of SICK that is one file.
+
+    Raises:
+        InputError: a column is missing, or a row names no split.
+    """
+    lines = text_lines(content, path)
+    header = lines[0].split("\t") if lines else []
+    wanted = (*_SICK_COLUMNS[:4], "entailment_label", "SemEval_set")
+    if missing := [name for name in wanted if name not in header]:
+        raise InputError(f"{path} line 1: the columns {', '.join(missing)} are missing.")
+    splits: dict[str, list[list[str]]] = {name: [] for name in _SICK_SETS.values()}
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        cells = tab_separated(line, (len(header),), path, number)
+        row = dict(zip(header, cells, strict=True))
+        if row["SemEval_set"] not in _SICK_SETS:
+            known = ", ".join(_SICK_SETS)
+            raise InputError(
+                f"{path} line {number}: the split {row['SemEval_set'][:20]!r}; one of {known}."
+            )
+        first, second, score = (row[name] for name in _SICK_COLUMNS[1:4])
+        judged = [row["pair_ID"], first, second, score, row["entailment_label"]]
+        splits[_SICK_SETS[row["SemEval_set"]]].append(judged)
+    return splits
 
 
 def _coco(

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 from rejoinder.atomic import new_file
 from rejoinder.errors import InputError
 from rejoinder.evaluation.metrics import Array, cosines
-from rejoinder.protocols import Embeddings, Encodes, Prepares, ScoresPairs
+from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
 
 _CACHED_VALUES = 250_000_000
 """Numbers that are kept for later tasks: 1 GB of float32. Beyond it a task encodes for itself."""
@@ -55,6 +55,8 @@ class Embedder:
         self._places: dict[str, int] = {}
         self._known: Embeddings | None = None
         self._used = 0
+        self.dtype: str | None = None
+        """Of what the encoder returned; tasks compute on float32. None before it was asked."""
 
     def load(self, path: Path) -> None:
         """Take up what `save` wrote; a file that is not there is an empty one.
@@ -66,21 +68,23 @@ class Embedder:
             return
         try:
             with safe_open(path, "numpy") as file:
-                texts = json.loads((file.metadata() or {})["texts"])
+                said = file.metadata() or {}
+                texts, dtype = json.loads(said["texts"]), said["dtype"]
                 embeddings = file.get_tensor("embeddings")
         except (OSError, KeyError, ValueError, SafetensorError) as error:
             raise InputError(f"{path} is damaged: {error}; remove it.") from None
         if len(texts) != len(embeddings):
             raise InputError(f"{path} is damaged: {len(texts)} texts; remove it.")
         self._keep(texts, embeddings)
+        self.dtype = dtype
 
     def save(self, path: Path) -> None:
         """Write what was encoded, unless the encoder prepares itself for each task."""
         if self._known is None or isinstance(self.encoder, Prepares):
             return
-        texts = json.dumps(list(self._places))
+        said = {"texts": json.dumps(list(self._places)), "dtype": str(self.dtype)}
         with new_file(path) as file:
-            file.write(save({"embeddings": self._known[: self._used]}, {"texts": texts}))
+            file.write(save({"embeddings": self._known[: self._used]}, said))
 
     def prepare(self, task: str, sentences: Sequence[str]) -> None:
         """To be called with all sentences of a task before it embeds any."""
@@ -97,7 +101,7 @@ class Embedder:
         new = [text for text in dict.fromkeys(sentences) if text not in self._places]
         if not new:
             return self._rows(sentences)
-        embeddings = encode_checked(self.encoder.encode, new, task)
+        embeddings = encode_checked(self._encode, new, task)
         if self._known is not None and embeddings.shape[1] != self._known.shape[1]:
             raise InputError(
                 f"{task}: the encoder returned vectors of {embeddings.shape[1]} numbers, and "
@@ -107,6 +111,21 @@ class Embedder:
             return self._joined(sentences, new, embeddings)
         self._keep(new, embeddings)
         return self._rows(sentences)
+
+    def embed_responses(self, sentences: Sequence[str], task: str) -> Embeddings:
+        """(N, D) float32 embeddings on the response side, where the encoder has one, else `embed`.
+
+        Raises:
+            InputError: see `encode_checked`.
+        """
+        if isinstance(self.encoder, EncodesResponses):
+            return encode_checked(self.encoder.encode_response, sentences, task)
+        return self.embed(sentences, task)
+
+    def _encode(self, sentences: Sequence[str]) -> Embeddings:
+        embeddings = np.asarray(self.encoder.encode(sentences))
+        self.dtype = str(embeddings.dtype)
+        return embeddings
 
     def _joined(
         self, sentences: Sequence[str], new: Sequence[str], embeddings: Embeddings

@@ -72,6 +72,8 @@ class Result:
     seconds: float = 0.0
     encoder: Mapping[str, Any] = field(default_factory=dict)
     """Identity of the encoder, its training data among it."""
+    dtype: str | None = None
+    """Of the embeddings as the encoder returned them; none where it was asked for similarities."""
     date: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)

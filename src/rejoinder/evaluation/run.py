@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rejoinder.errors import DataMissingError, InputError
@@ -57,7 +58,7 @@ def evaluate(
         else:
             seconds = (time.perf_counter() - begun) / max(len(results), 1)
             for result in results:
-                yield stamp(result, about, seconds)
+                yield stamp(replace(result, dtype=embedder.dtype), about, seconds)
         done += len(ids)
     progress(done, len(wanted), "")
     if kept is not None:
@@ -80,9 +81,8 @@ def _key(about: Mapping[str, object]) -> str:
 
 def identity(encoder: Encodes) -> Mapping[str, object]:
     """Who an encoder says it is."""
-    if isinstance(encoder, Describes):
-        return dict(encoder.describe())
-    return {"name": type(encoder).__name__}
+    about = encoder.describe() if isinstance(encoder, Describes) else {}
+    return {"name": type(encoder).__name__, "max_tokens": "not told", **about}
 
 
 def only_results(outcomes: Iterator[Result | Missing]) -> list[Result]:

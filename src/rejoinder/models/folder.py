@@ -50,12 +50,13 @@ class ModelContents:
         return embedding_width(self.encoder)
 
     def describe(self) -> dict[str, Any]:
-        """Plain JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
+        """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training."""
         return {
             "name": self.name,
             "kind": self.encoder["kind"],
             "dim": self.dim,
             "sha256": self.sha256,
+            "max_tokens": self.features.config().get("max_tokens"),
             "training": dict(self.training),
             "adaptation": None if self.adaptation is None else dict(self.adaptation),
         }

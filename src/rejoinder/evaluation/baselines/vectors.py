@@ -91,7 +91,8 @@ class Averaged:
     def describe(self) -> dict[str, object]:
         """Who this is."""
         dim = self.vectors.vectors.shape[1]
-        return {"name": f"baseline:{self.kind}:{self.vectors.name}", "dim": dim}
+        name = f"baseline:{self.kind}:{self.vectors.name}"
+        return {"name": name, "dim": dim, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """(N, D) float32."""

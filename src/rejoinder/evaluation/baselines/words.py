@@ -35,7 +35,7 @@ class BagOfWords:
 
     def describe(self) -> dict[str, object]:
         """Who this is."""
-        return {"name": "baseline:bow", "dim": _WIDTH}
+        return {"name": "baseline:bow", "dim": _WIDTH, "max_tokens": None}
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
         """Choose the words that `encode` has places for."""
@@ -81,7 +81,7 @@ class TfIdf:
 
     def describe(self) -> dict[str, object]:
         """Who this is."""
-        return {"name": "baseline:tfidf", "dim": _WIDTH}
+        return {"name": "baseline:tfidf", "dim": _WIDTH, "max_tokens": None}
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
         """Count in how many of the sentences each word is."""
@@ -117,7 +117,7 @@ class RandomVectors:
 
     def describe(self) -> dict[str, object]:
         """Who this is."""
-        return {"name": "baseline:random", "dim": 300}
+        return {"name": "baseline:random", "dim": 300, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """(N, 300) float32."""

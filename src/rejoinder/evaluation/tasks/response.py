@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.encoding import Embedder, encode_checked
+from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.metrics import precision_at
 from rejoinder.evaluation.results import Group, Items, Result
 from rejoinder.evaluation.tasks.base import Context, Family
-from rejoinder.protocols import Embeddings, Encodes, EncodesResponses
+from rejoinder.protocols import Embeddings, EncodesResponses
 
 NEGATIVES = 99
 CUTOFFS = (1, 3, 10)
@@ -39,7 +39,7 @@ class ResponsePairs:
 
 
 def rank_responses(
-    encoder: Encodes, pairs: ResponsePairs, *, seed: int = 0, max_inputs: int | None = None
+    embedder: Embedder, pairs: ResponsePairs, *, seed: int = 0, max_inputs: int | None = None
 ) -> Result:
     """P@1, P@3 and P@10 of the true response among 99 random ones, over all and per source.
 
@@ -47,7 +47,7 @@ def rank_responses(
     score is the dot product. Ties count against the model.
 
     Args:
-        encoder: anything that encodes.
+        embedder: of anything that encodes.
         pairs: a split; all of its responses are candidates.
         seed: of the draw of negatives, of the sample of inputs and of the interval.
         max_inputs: rank so many inputs only, a sample.
@@ -66,11 +66,11 @@ def rank_responses(
     if max_inputs is not None and max_inputs < count:
         chosen = np.sort(generator.choice(count, max_inputs, replace=False))
     negatives = draw_negatives(chosen, count, min(NEGATIVES, count - 1), generator)
-    respond = encoder.encode_response if isinstance(encoder, EncodesResponses) else encoder.encode
-    inputs = encode_checked(encoder.encode, [pairs.inputs[row] for row in chosen.tolist()], task)
-    responses = encode_checked(respond, pairs.responses, task)
+    inputs = embedder.embed([pairs.inputs[row] for row in chosen.tolist()], task)
+    responses = embedder.embed_responses(pairs.responses, task)
     ranks = true_ranks(inputs, responses, chosen, negatives)
-    return _result(pairs, chosen, ranks, negatives, seed, isinstance(encoder, EncodesResponses))
+    headed = isinstance(embedder.encoder, EncodesResponses)
+    return _result(pairs, chosen, ranks, negatives, seed, headed)
 
 
 def draw_negatives(
@@ -167,7 +167,7 @@ def _run(embedder: Embedder, context: Context, _ids: Sequence[str]) -> list[Resu
         raise DataMissingError("the task response needs pairs; name their folder with --pairs.")
     pairs = context.pairs()
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
-    return [rank_responses(embedder.encoder, pairs, seed=context.seed)]
+    return [rank_responses(embedder, pairs, seed=context.seed)]
 
 
 def _name(n: int, candidates: int) -> str:
