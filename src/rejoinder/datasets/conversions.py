@@ -21,8 +21,7 @@ COCO_NAMES = frozenset(_COCO)
 def converted(
     dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
 ) -> dict[DataFile, Examined]:
-    """Files of the layout that are made of what was found: of SNLI's JSON lines, SICK's one
-    file of all splits, COCO's pickles.
+    """Files of the layout that are made of what was found: of JSON lines, SICK.txt, pickles.
 
     Raises:
         InputError: a pickle is refused, or SICK.txt is not of its form.
