@@ -21,7 +21,7 @@ from rejoinder.corpus.shards import open_pairs
 from rejoinder.training.config import parse_config
 from rejoinder.training.loop import Limits
 from rejoinder.training.machine import describe_machine
-from rejoinder.training.run import RunOptions, begin, go_on
+from rejoinder.training.run import RunOptions, begin, go_on, open_data
 
 SHARED: dict[str, Any] = {
     "objective": {"scale": 20.0, "learn_scale": True, "mask_duplicates": True},
@@ -76,7 +76,8 @@ def ours(
         "benchmark",
     )
     folder = Path(tempfile.mkdtemp()) / "run"
-    begin(config, pairs, folder, overwrite=False, progress=lambda _done, _all: None)
+    data = open_data(pairs, None)
+    begin(config, data, folder, overwrite=False, progress=lambda _done, _all: None)
 
     def run() -> float:
         listener = Silent()
@@ -86,7 +87,7 @@ def ours(
             old.rmdir()
         go_on(
             folder,
-            pairs,
+            data,
             RunOptions(Limits(stop_at=steps - 1)),
             evaluate=lambda _encoder: {},
             reporter=listener,

@@ -1,5 +1,6 @@
 """Configurations of small runs, and one who listens to them."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,63 @@ TRANSFORMER: dict[str, Any] = {
     "objective": {"scale": 5.0},
     "optimizer": {"dense": "sgd"},
 }
-KINDS = {"dan": DAN, "transformer": TRANSFORMER}
+MULTITASK: dict[str, Any] = {
+    **DAN,
+    "objective": {**DAN["objective"], "symmetric": True},
+    "entailment": {"hidden": 10},
+    "tasks": [
+        {"objective": "responses", "share": 0.3},
+        {"objective": "entailment", "share": 0.2, "data": ["nli.jsonl"], "batch_size": 16},
+        {"objective": "entailment-ranking", "share": 0.2, "data": ["nli.jsonl"], "batch_size": 16},
+        {
+            "objective": "paraphrase",
+            "share": 0.2,
+            "data": ["groups.jsonl"],
+            "batch_size": 8,
+        },
+        {
+            "objective": "paraphrase",
+            "name": "again",
+            "share": 0.1,
+            "data": ["groups.jsonl", "duplicates.jsonl"],
+            "batch_size": 8,
+            "power": 0.5,
+        },
+    ],
+}
+KINDS = {"dan": DAN, "transformer": TRANSFORMER, "multitask": MULTITASK}
+
+
+def write_labelled(folder: Path) -> Path:
+    """Small files of labelled sentences, about nothing."""
+    subjects = ["A man", "A dog", "The old lady", "A child", "Somebody", "The driver", "A cook"]
+    acts = [("is sleeping", "is awake"), ("runs fast", "stands still"), ("eats", "never eats")]
+    nli = []
+    for subject in subjects:
+        for act, other in acts:
+            for place in ("outside", "at home"):
+                premise = f"{subject} {act} {place}."
+                nli += [
+                    {"gold_label": "entailment", "sentence1": premise, "sentence2": f"{subject} {act}."},
+                    {"gold_label": "contradiction", "sentence1": premise, "sentence2": f"{subject} {other}."},
+                    {"gold_label": "neutral", "sentence1": premise, "sentence2": f"{subject} is sad."},
+                    {"gold_label": "-", "sentence1": premise, "sentence2": "Nobody agreed."},
+                ]  # fmt: skip
+    groups = [
+        {"sentences": [f"{subject} {act} {place}" for place in ("now", "today", "again")]}
+        for subject in subjects
+        for act, _ in acts
+    ]
+    pairs = [
+        {"sentence1": f"How old is {who}?", "sentence2": f"What is the age of {who}?", "label": n % 3 > 0}
+        for n, who in enumerate(["he", "she", "it", "the man", "the dog", "your aunt", "Tom", "Ann"])
+    ]  # fmt: skip
+    for row in pairs:
+        row["label"] = int(bool(row["label"]))
+    for name, rows in (("nli", nli), ("groups", groups), ("duplicates", pairs)):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, "utf-8")
+    return folder
 
 
 class Listener:

@@ -49,6 +49,15 @@ class ScoresPairs(Protocol):
 
 
 @runtime_checkable
+class Entails(Protocol):
+    """An encoder with a classifier of its own for natural language inference."""
+
+    def entail(self, premises: Sequence[str], hypotheses: Sequence[str], /) -> NDArray[np.floating]:
+        """(N, 3) probabilities of contradiction, neutral and entailment, in this order."""
+        ...
+
+
+@runtime_checkable
 class Describes(Protocol):
     """An encoder that says who it is: its identity goes into every result."""
 

@@ -39,6 +39,22 @@ def test_the_papers_configs_are_the_papers():
     assert transformer.encoder == TransformerConfig()
 
 
+TASKS = {"phases": PHASES}
+RESPONSES = {"objective": "responses", "share": 0.7}
+NLI = {"objective": "entailment", "share": 0.2, "data": ["nli.jsonl"]}
+
+
+def test_files_of_tasks_have_their_own_columns_and_labels():
+    labels = {"not_entailment": "neutral", "n/a": ""}
+    data = ["a.jsonl", {"path": "b.jsonl", "premise": "premises", "labels": labels}]
+    tree = {**TASKS, "tasks": [{**NLI, "share": 1.0, "data": data}]}
+    config = parse_config(tree, "test")
+    [task] = config.mixture
+    assert [file.path for file in task.data] == ["a.jsonl", "b.jsonl"]
+    assert task.data[1].labels == labels
+    assert parse_config(tomllib.loads(to_toml(config)), "again") == config
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_config_survives_toml(kind):
     config = parse_config(KINDS[kind], "test")
@@ -83,6 +99,26 @@ def test_all_faults_are_told_together():
         ({"phases": [{"steps": 5, "batch_size": 1}]}, "batch_size >= 2"),
         ({"phases": PHASES, "objective": {"word_dropout": 1.0}}, "word_dropout must be in"),
         ({"phases": PHASES, "objective": {"scale": 0.0}}, "scale must be above 0"),
+        ({**TASKS, "tasks": [RESPONSES, NLI]}, r"\[\[tasks\]\] are 0.7 \+ 0.2 = 0.9; each > 0"),
+        ({**TASKS, "tasks": [{**NLI, "share": 1.0, "data": []}]}, r"needs \[\[tasks.data\]\]"),
+        ({**TASKS, "tasks": [{**RESPONSES, "data": ["x"], "share": 1.0}]}, "reads the pairs, not"),
+        ({**TASKS, "tasks": [{**NLI, "share": 0.5}, {**NLI, "share": 0.5}]}, "is there twice"),
+        ({**TASKS, "tasks": [{**RESPONSES, "name": "x", "share": 1.0}]}, "responses has none"),
+        ({**TASKS, "tasks": [{**NLI, "name": "a.b", "share": 1.0}]}, "a name is letters"),
+        ({**TASKS, "tasks": [{"objective": "entail", "share": 1.0}]}, "allowed: 'responses', 'ent"),
+        ({**TASKS, "tasks": [{**NLI, "shares": 1.0}]}, "did you mean 'share'"),
+        ({**TASKS, "tasks": [{**NLI, "batch_size": 1, "share": 1.0}]}, "batch_size must be >= 2"),
+        (
+            {**TASKS, "tasks": [{**NLI, "share": 1.0, "data": [{"path": "x", "share": 0}]}]},
+            "share of x must be above 0",
+        ),
+        (
+            {
+                **TASKS,
+                "tasks": [{**NLI, "share": 1.0, "data": [{"path": "x", "labels": {"a": 1}}]}],
+            },
+            "tasks.0.data.0.labels must be a table of strings",
+        ),
     ],
 )
 def test_contradictions_are_refused(tree, message):

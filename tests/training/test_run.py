@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from rejoinder.errors import TrainingError
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.errors import ConfigError, InputError, TrainingError
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training import checkpoint
 from rejoinder.training.config import load_config
@@ -42,7 +43,7 @@ def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_
     two = checkpoint.load(
         tmp_path / "parts/checkpoints/step-20", load_config(tmp_path / "parts/config.toml")
     )
-    assert one.progress.position == two.progress.position
+    assert one.progress.positions == two.progress.positions
     for left, right in ((one.weights, two.weights), (one.optimizer, two.optimizer)):
         assert left.keys() == right.keys()
         assert all(torch.equal(left[name], right[name]) for name in left)
@@ -79,6 +80,69 @@ def test_the_exported_model_encodes_as_the_trained_one(train, tmp_path, kind):
     training = encoder.describe()["training"]
     assert training["pairs"] == result.pairs
     assert training["steps"] == 80
+
+
+def test_the_classifier_of_the_model_is_the_trained_one(train, tmp_path, labelled):
+    live = {}
+
+    def keep(encoder):
+        with torch.no_grad():
+            rows = torch.from_numpy(encoder.encode(TEXTS))
+            live["scores"] = encoder.model.entailment(rows, rows.flip(0)).softmax(dim=1).numpy()
+        return {"score": 1.0}
+
+    tree = {**KINDS["multitask"], "export": {"dtype": "float32"}}
+    tree["phases"] = [{"steps": 300, "batch_size": 64, "learning_rate": 0.01}]
+    tree["training"] = {"log_every": 50}
+    result, told = train(tree, tmp_path / "run", evaluate=keep)
+    encoder = SentenceEncoder.load(result.model)
+    found = encoder.entail(TEXTS, TEXTS[::-1])
+    np.testing.assert_allclose(found, live["scores"], atol=1e-4)
+    rows = [json.loads(line) for line in (labelled / "nli.jsonl").read_text().splitlines()]
+    rows = [row for row in rows if row["gold_label"] != "-"]
+    answers = encoder.entail(*([row[side] for row in rows] for side in ("sentence1", "sentence2")))
+    gold = [NLI_CLASSES.index(row["gold_label"]) for row in rows]
+    assert (answers.argmax(axis=1) == gold).mean() > 0.9
+    losses = {name for _, metrics in told.metrics for name in metrics}
+    assert {"loss responses", "loss entailment", "loss paraphrase", "scale paraphrase"} <= losses
+    with pytest.raises(InputError, match="2 premises and 1 hypotheses"):
+        encoder.entail(["a", "b"], ["c"])
+
+
+def test_a_task_may_stand_alone(train, tmp_path):
+    tree = {**KINDS["multitask"], "tasks": [{**KINDS["multitask"]["tasks"][1], "share": 1.0}]}
+    result, _ = train(tree, tmp_path / "run", with_pairs=False)
+    encoder = SentenceEncoder.load(result.model)
+    assert (result.pairs, encoder.entail(["A man eats."], ["A man sleeps."]).shape) == (0, (1, 3))
+    facts = encoder.describe()["training"]["labelled"]["nli.jsonl"]
+    assert (facts["rows"], facts["unlabelled"], facts["leaks"]) == (126, 42, 0)
+
+
+def test_training_starts_from_a_model(train, tmp_path):
+    first, _ = train({**DAN, "export": {"dtype": "float32"}}, tmp_path / "first")
+    tree = {**KINDS["multitask"], "export": {"dtype": "float32"}}
+    tree["training"] = {**DAN["training"], "init_from": str(first.model)}
+    still = [{"steps": 1, "batch_size": 64, "learning_rate": 1e-9, "table_learning_rate": 1e-9}]
+    second, _ = train({**tree, "phases": still}, tmp_path / "second")
+    one, two = (SentenceEncoder.load(run.model) for run in (first, second))
+    np.testing.assert_allclose(one.encode(TEXTS), two.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(one.encode_response(TEXTS), two.encode_response(TEXTS), atol=1e-5)
+    wrong = {**tree, "encoder": {**DAN["encoder"], "width": 8}, "phases": still}
+    with pytest.raises(ConfigError, match=r"has encoder .*'width': 16.*they must be the same"):
+        train(wrong, tmp_path / "third")
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_labelled_file_must_stay_the_same(train, tmp_path, labelled):
+    train(KINDS["multitask"], tmp_path / "run", stop_at=5)
+    file = labelled / "groups.jsonl"
+    content = file.read_text()
+    try:
+        file.write_text(content + '{"sentences": ["one more", "once more"]}\n')
+        with pytest.raises(TrainingError, match=r"groups.jsonl is not the file that the run began"):
+            train(KINDS["multitask"], tmp_path / "run", resume=True)
+    finally:
+        file.write_text(content)
 
 
 def test_rows_that_never_learned_are_not_exported(train, tmp_path):
@@ -180,7 +244,7 @@ def test_the_log_of_a_resumed_run_says_each_thing_once(train, tmp_path):
     assert sorted(told) == sorted(
         [("train", step) for step in (5, 10, 15, 20)] + [("dev", 10), ("dev", 20)]
     )
-    assert {"loss", "accuracy", "scale", "pairs_per_second"} <= lines[0].keys()
+    assert {"loss", "accuracy", "scale responses", "pairs_per_second"} <= lines[0].keys()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(run / "events"))

@@ -12,7 +12,8 @@ from rejoinder.corpus.shards import open_pairs
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
 from rejoinder.text.vocabulary import learn_vocabulary
-from rejoinder.training.stream import PairStream, Position, drop_ids
+from rejoinder.training.batches import Position, drop_ids
+from rejoinder.training.stream import PairStream
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def epoch(stream, size=50):
 
 def test_an_epoch_holds_every_pair_once(stream_of):
     stream = stream_of()
-    seen = np.concatenate([batch.input_keys for batch in epoch(stream, 1)])
+    seen = np.concatenate([batch.left_keys for batch in epoch(stream, 1)])
     expected = np.concatenate(
         [
             stream.pairs.read(block).get_column("input").hash(seed=0).to_numpy().view(np.int64)
@@ -50,11 +51,11 @@ def test_an_epoch_holds_every_pair_once(stream_of):
 
 
 def test_epochs_and_seeds_differ(stream_of):
-    first = epoch(stream_of())[0].input_keys.tolist()
-    assert first == epoch(stream_of())[0].input_keys.tolist()
-    assert first != epoch(stream_of(seed=4))[0].input_keys.tolist()
+    first = epoch(stream_of())[0].left_keys.tolist()
+    assert first == epoch(stream_of())[0].left_keys.tolist()
+    assert first != epoch(stream_of(seed=4))[0].left_keys.tolist()
     batches = stream_of().batches(Position(1), lambda _number: 50)
-    assert first != next(batches).input_keys.tolist()
+    assert first != next(batches).left_keys.tolist()
 
 
 @settings(max_examples=10, deadline=None)
@@ -64,7 +65,7 @@ def test_a_stream_goes_on_from_any_position(stream_of, stop, dropout):
 
     def take(position, count):
         found = itertools.islice(stream.batches(position, lambda _number: 60), count)
-        return [(b.input_keys.tolist(), b.sentences.ids.tolist(), b.after) for b in found]
+        return [(b.left_keys.tolist(), b.sentences.ids.tolist(), b.after) for b in found]
 
     whole = take(Position(), stop + 3)
     assert take(whole[stop - 1][2], 3) == whole[stop:]
@@ -73,8 +74,8 @@ def test_a_stream_goes_on_from_any_position(stream_of, stop, dropout):
 def test_excluded_rows_do_not_come(stream_of):
     excluded = {0: np.arange(10), 3: np.array([7])}
     stream = stream_of(excluded=excluded)
-    left_out = sum(len(batch.input_keys) for batch in epoch(stream, 1))
-    assert left_out == sum(len(b.input_keys) for b in epoch(stream_of(), 1)) - 11
+    left_out = sum(len(batch.left_keys) for batch in epoch(stream, 1))
+    assert left_out == sum(len(b.left_keys) for b in epoch(stream_of(), 1)) - 11
 
 
 @given(st.floats(0, 0.9), st.integers(0, 99))

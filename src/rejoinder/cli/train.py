@@ -1,6 +1,7 @@
 """`rejoinder train`: a config and pairs to a run and its model."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from rejoinder.protocols import Encodes
     from rejoinder.training.loop import Evaluate
+    from rejoinder.training.preparation import Data
     from rejoinder.training.run import RunOptions, RunResult
     from rejoinder.training.settings import RunConfig
 
@@ -35,8 +37,11 @@ def register(app: typer.Typer) -> None:
 
 def train(
     config: Annotated[Path, typer.Option(help="TOML file of the run; see configs/.")],
-    pairs: Annotated[Path, typer.Option(help="Folder that `rejoinder extract` wrote.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; the model is OUT/model.")],
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="Folder that `rejoinder extract` wrote, for the task responses."),
+    ] = None,
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
     ] = None,
@@ -55,7 +60,10 @@ def train(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with the STS Benchmark: adds its dev figures to evaluations."),
+        typer.Option(
+            help="Folder of data sets: the files of [[tasks]] are below it, and with the STS "
+            "Benchmark in it evaluations have its dev figures."
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: Annotated[
@@ -68,49 +76,49 @@ def train(
     from rejoinder.errors import InputError
     from rejoinder.training.config import load_config
     from rejoinder.training.loop import Limits
-    from rejoinder.training.run import RunOptions
+    from rejoinder.training.run import RunOptions, open_data
 
     options = RunOptions(Limits(stop_at, minutes * 60 if minutes else None), device, threads)
     seeds = list(dict.fromkeys(seed or []))
     if resume and seeds:
         raise InputError("--resume goes on with the seed of the run; leave --seed out.")
     settings = tuple(overrides or ())
+    source = open_data(pairs, data)
     if len(seeds) > 1:
         refuse_occupied(out, overwrite=overwrite)
         results = {}
         for value in seeds:
             place = out / f"seed-{value}"
             chosen = load_config(config, (*settings, f"training.seed={value}"))
-            _begin(chosen, pairs, place, overwrite=overwrite)
-            results[value] = _go_on(place, pairs, options, data)
+            _begin(chosen, source, place, overwrite=overwrite)
+            results[value] = _go_on(place, source, options)
             _say(results[value])
         _say_spread(results, json_output=json_output)
         return
     if not resume:
         settings += tuple(f"training.seed={value}" for value in seeds)
-        _begin(load_config(config, settings), pairs, out, overwrite=overwrite)
+        _begin(load_config(config, settings), source, out, overwrite=overwrite)
         settings = ()
     elif not (out / "config.toml").is_file():
         raise InputError(f"{out} holds no run to go on with; leave --resume out to begin one.")
-    result = _go_on(out, pairs, options, data, settings)
+    result = _go_on(out, source, options, settings)
     _say(result)
     if json_output:
         typer.echo(json.dumps(asdict(result), default=str))
 
 
-def _begin(config: "RunConfig", pairs: Path, out: Path, *, overwrite: bool) -> None:
+def _begin(config: "RunConfig", data: "Data", out: Path, *, overwrite: bool) -> None:
     from rejoinder.cli.progress import StageProgress
     from rejoinder.training.run import begin
 
     with StageProgress("pairs") as preparing:
-        begin(config, pairs, out, overwrite=overwrite, progress=preparing.part_update)
+        begin(config, data, out, overwrite=overwrite, progress=preparing.part_update)
 
 
 def _go_on(
     out: Path,
-    pairs: Path,
+    data: "Data",
     options: "RunOptions",
-    data: Path | None,
     overrides: tuple[str, ...] = (),
 ) -> "RunResult":
     from rejoinder.cli.progress import TrainingProgress
@@ -121,29 +129,33 @@ def _go_on(
     with TrainingProgress(config.steps) as reporter:
         return go_on(
             out,
-            pairs,
+            data,
             options,
             overrides=overrides,
-            evaluate=_evaluation(config, pairs, data),
+            evaluate=_evaluation(config, data),
             reporter=reporter,
         )
 
 
-def _evaluation(config: "RunConfig", pairs: Path, data: Path | None) -> "Evaluate":
+def _evaluation(config: "RunConfig", data: "Data") -> "Evaluate":
     """P@N on dev and, where the benchmark is at hand, the STS Benchmark's dev split."""
     from rejoinder.cli.evaluation_inputs import response_pairs
     from rejoinder.datasets.sts import read_stsb
+    from rejoinder.errors import DataMissingError
     from rejoinder.evaluation.encoding import Embedder
     from rejoinder.evaluation.tasks.response import rank_responses
     from rejoinder.evaluation.tasks.similarity import score_stsb
 
-    dev = response_pairs(pairs, "dev")
-    benchmark = None if data is None else read_stsb(data, "dev")
+    dev = None if data.pairs is None else response_pairs(data.pairs.folder, "dev")
+    benchmark = None
+    if data.folder is not None:
+        with suppress(DataMissingError):  # its figures are an extra
+            benchmark = read_stsb(data.folder, "dev")
 
     def evaluate(encoder: "Encodes") -> "Mapping[str, float]":
         most = config.training.evaluate_pairs
         scores: dict[str, float] = {}
-        if len(dev) > 1:
+        if dev is not None and len(dev) > 1:
             scores |= rank_responses(Embedder(encoder), dev, max_inputs=most).scores
         if benchmark is not None:
             angular, _ = score_stsb(encoder, benchmark)

@@ -41,6 +41,8 @@ class ModelContents:
     tensors: Tensors
     sha256: str = ""
     """Of the weights file; empty before it is written."""
+    entailment: Mapping[str, Any] | None = None
+    """Of the classifier of pairs: `layers`, `activation`; none where it was not trained."""
     adaptation: Mapping[str, Any] | None = None
     """What adapted the model to other data after training, if anything did."""
 
@@ -77,6 +79,7 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "encoder": dict(model.encoder),
         "head": dict(model.head),
         "training": dict(model.training),
+        "entailment": None if model.entailment is None else dict(model.entailment),
         "adaptation": None if model.adaptation is None else dict(model.adaptation),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
@@ -112,6 +115,7 @@ def read_model(place: Path) -> ModelContents:
         encoder=config["encoder"],
         head=config["head"],
         training=config.get("training") or {},
+        entailment=config.get("entailment"),
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
         adaptation=config.get("adaptation"),
@@ -137,7 +141,7 @@ def _read_config(place: Path) -> dict[str, Any]:
     for key in ("text", "encoder", "head", "files"):
         if not isinstance(config.get(key), dict):
             raise ModelError(f"{path} has no table {key!r}; the folder is damaged.")
-    for key in ("training", "adaptation"):
+    for key in ("training", "entailment", "adaptation"):
         if not isinstance(config.get(key), dict | None):
             raise ModelError(f"{path}: {key} is no table; the folder is damaged.")
     if WEIGHTS not in config["files"]:

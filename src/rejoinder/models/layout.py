@@ -13,7 +13,7 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
     """Names and shapes of the tensors of a model; -1 where the config does not fix a size.
 
     Args:
-        config: the tables `text`, `encoder` and `head` of `config.json`.
+        config: the tables `text`, `encoder`, `head` and `entailment` of `config.json`.
         where: what messages call the model.
 
     Raises:
@@ -36,6 +36,11 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
         raise ModelError(
             f"{where}: head.layers {layers} end in {layers[-1]} units; embeddings have {dim}."
         )
+    if config.get("entailment"):
+        classifier = _Table(config, "entailment", where)
+        classifier.word("activation")
+        classifier.flag("residual")
+        shapes |= _layers("entailment", 4 * dim, classifier.sizes("layers"))
     return shapes | _layers("head", dim, layers) | {"scale": ()}
 
 

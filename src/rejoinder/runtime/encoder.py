@@ -68,6 +68,9 @@ class SentenceEncoder:
         self.model = model
         self._runtime = _runtime(model, threads)
         self._head = Layers("head", model.head, model.tensors)
+        self._entailment = None
+        if model.entailment is not None:
+            self._entailment = Layers("entailment", model.entailment, model.tensors)
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> "SentenceEncoder":
@@ -165,6 +168,32 @@ class SentenceEncoder:
         if measure == "cosine":
             return cosine
         return np.subtract(0.0, np.arccos(cosine), dtype=np.float32)  # not -0.0
+
+    def entail(self, premises: Sentences, hypotheses: Sentences) -> NDArray[np.float32]:
+        """Whether each hypothesis follows from its premise, by the classifier of the model.
+
+        Returns:
+            (N, 3) float32, probabilities of contradiction, neutral and entailment, in this order.
+
+        Raises:
+            ModelError: the model has no such classifier.
+            InputError: not as many premises as hypotheses, or something is no string.
+        """
+        if self._entailment is None:
+            raise ModelError(
+                f"{self.model.name} was not trained on inference; train it with a task "
+                "`entailment`, as configs/dan-multitask-modern.toml does."
+            )
+        left, right = (as_texts(side)[0] for side in (premises, hypotheses))
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
+        both = self._encode(pl.concat([left, right]), BATCH_SIZE, False, True, response=False)
+        u1, u2 = np.split(both * np.float32(self.dim**0.5), 2)
+        features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
+        scores = self._entailment(features)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
+        return probabilities
 
     def rank(self, input: str, responses: Sentences) -> list[Ranked]:  # noqa: A002
         """The responses by how well they answer `input` (u·v'), best first; ties by their place.

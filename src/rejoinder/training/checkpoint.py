@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ from torch import Tensor
 
 from rejoinder.atomic import new_folder
 from rejoinder.errors import TrainingError
+from rejoinder.training.batches import Position
 from rejoinder.training.config import to_tree
 from rejoinder.training.settings import RunConfig
-from rejoinder.training.stream import Position
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Progress:
 
     step: int
     """Optimiser steps done."""
-    position: Position
-    """Where the stream of pairs stands."""
+    positions: Mapping[str, Position]
+    """Where each stream stands that has been read from."""
     seconds: float
     """Time spent in steps, over all sessions of the run."""
     best_step: int
@@ -104,8 +105,8 @@ def load(place: Path, config: RunConfig) -> Checkpoint:
             f"checkpoint {place} belongs to another config; resume with the config.toml beside it, "
             "or start anew in another folder."
         )
-    position = Position(**state.pop("position"))
-    return Checkpoint(Progress(position=position, **state), weights, optimizer, average)
+    positions = {name: Position(**place) for name, place in state.pop("positions").items()}
+    return Checkpoint(Progress(positions=positions, **state), weights, optimizer, average)
 
 
 def _by_step(run: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """Configurations from TOML: every fault is found, and all are told, before the work begins."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -10,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from rejoinder.encoders.dan import DanConfig
 from rejoinder.encoders.transformer import TransformerConfig
 from rejoinder.errors import ConfigError, InputError, nearest
-from rejoinder.training.settings import RunConfig, contradictions
+from rejoinder.training.settings import RunConfig, TaskData, contradictions
 
 _KINDS: dict[str, type[DanConfig] | type[TransformerConfig]] = {
     "dan": DanConfig,
@@ -58,6 +59,8 @@ def to_tree(config: Any) -> Any:
         return {name: value for name, value in values.items() if value is not None}
     if isinstance(config, tuple):
         return [to_tree(item) for item in config]
+    if isinstance(config, Mapping):
+        return dict(config)
     return config
 
 
@@ -89,7 +92,14 @@ def _toml(value: Any) -> str:
         return f'"{escaped}"'
     if isinstance(value, list):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_key(name)} = {_toml(item)}" for name, item in value.items())
+        return f"{{{inner}}}"
     return repr(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
 
 
 def _apply(tree: dict[str, Any], override: str) -> None:
@@ -163,6 +173,8 @@ def _value(hint: Any, value: Any, path: str, faults: list[str]) -> Any:
             faults.append(f"encoder.kind {name!r}, {nearest(str(name), _KINDS)}")
             return None
         return _build(_KINDS[name], value, path, faults)
+    if hint is TaskData and isinstance(value, str):
+        value = {"path": value}
     if is_dataclass(hint) and isinstance(hint, type):
         return _build(hint, value, path, faults)
     if origin is Literal:
@@ -172,6 +184,8 @@ def _value(hint: Any, value: Any, path: str, faults: list[str]) -> Any:
     if origin in (Union, UnionType):
         inner = next(option for option in get_args(hint) if option is not type(None))
         return _value(inner, value, path, faults)
+    if origin is Mapping:
+        return _words(value, path, faults)
     if origin is tuple:
         return _sequence(get_args(hint), value, path, faults)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
@@ -179,6 +193,13 @@ def _value(hint: Any, value: Any, path: str, faults: list[str]) -> Any:
     if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
         faults.append(f"{path} must be of type {hint.__name__}, got {value!r}")
     return value
+
+
+def _words(value: Any, path: str, faults: list[str]) -> Any:
+    if not isinstance(value, Mapping) or not all(isinstance(item, str) for item in value.values()):
+        faults.append(f"{path} must be a table of strings, got {value!r}")
+        return {}
+    return dict(value)
 
 
 def _sequence(inner: tuple[Any, ...], value: Any, path: str, faults: list[str]) -> Any:

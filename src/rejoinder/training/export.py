@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rejoinder.encoders.dan import DanEncoder
 from rejoinder.models.folder import ModelContents, write_model
+from rejoinder.objectives.entailment import CLASSES
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config import to_tree
@@ -33,7 +34,12 @@ def export(place: Path, trainer: Trainer, training: dict[str, object]) -> None:
         for name, value in weights.items()
         if name.startswith("head.")
     }
-    tensors["scale"] = np.asarray(trainer.model.scale.detach().cpu().numpy())
+    tensors |= {
+        name.replace("entailment.dnn.layers.", "entailment."): _array(value)
+        for name, value in weights.items()
+        if name.startswith("entailment.")
+    }
+    tensors["scale"] = np.asarray(trainer.model.scale().detach().cpu().numpy())
     config = trainer.config
     write_model(
         place,
@@ -43,10 +49,20 @@ def export(place: Path, trainer: Trainer, training: dict[str, object]) -> None:
             encoder=to_tree(config.encoder),
             head={"kind": "dnn", **to_tree(config.head)},
             training=training,
+            entailment=_classifier(trainer),
             tensors=tensors,
         ),
         overwrite=True,
     )
+
+
+def _classifier(trainer: Trainer) -> dict[str, object] | None:
+    """The table `entailment` of the model's config."""
+    if trainer.model.entailment is None:
+        return None
+    config = trainer.config.entailment
+    layers = [config.hidden, CLASSES]
+    return {"layers": layers, "activation": config.activation, "residual": False}
 
 
 def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:

@@ -5,9 +5,11 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from queue import Queue
+from statistics import fmean
 from threading import Event, Thread
 from types import FrameType
 from typing import Protocol
@@ -20,16 +22,19 @@ from rejoinder.atomic import new_folder
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.training import checkpoint as checkpoints
+from rejoinder.training.batches import Position
 from rejoinder.training.checkpoint import Checkpoint, Progress
-from rejoinder.training.model import LiveEncoder, PreparedBatch, ResponseModel
+from rejoinder.training.mixture import Mixture
+from rejoinder.training.model import LiveEncoder, PreparedBatch, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
-from rejoinder.training.settings import RunConfig
-from rejoinder.training.stream import PairStream, Position
+from rejoinder.training.settings import RunConfig, TaskConfig
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores of a model in training; the first is the one that chooses the best."""
 
 _AHEAD = 8
+_Coming = tuple[str, Position, PreparedBatch]
+"""The name of a stream, where it stands after the batch, and the batch."""
 
 
 class Reporter(Protocol):
@@ -64,16 +69,16 @@ class Trainer:
 
     config: RunConfig
     run: Path
-    model: ResponseModel
+    model: TrainableModel
     features: TextFeatures
-    stream: PairStream
+    mixture: Mixture
     reporter: Reporter
     evaluate: Evaluate
 
     def __post_init__(self) -> None:
         dense = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizers = Optimizers(dense, self.model.encoder.tables(), self.config.optimizer)
-        self.progress = Progress(0, Position(), 0.0, -1, -math.inf, 0)
+        self.progress = Progress(0, {}, 0.0, -1, -math.inf, 0)
         self.average: dict[str, Tensor] = {}
         self.scores: dict[str, float] = {}
         self.out_of_time = False
@@ -109,10 +114,10 @@ class Trainer:
         with _interruptible() as interrupted, self._batches() as batches:
             while self.progress.step < last and not interrupted.is_set():
                 begun = time.perf_counter()
-                position, batch = next(batches)
+                stream, position, batch = next(batches)
                 self._step(batch, meter)
                 seconds = self.progress.seconds + time.perf_counter() - begun
-                self._advance(position, seconds)
+                self._advance({stream: position}, seconds)
                 if limits.seconds is not None and seconds >= limits.seconds:
                     self.out_of_time = True
                     break
@@ -138,15 +143,21 @@ class Trainer:
         result.loss.backward()  # type: ignore[no-untyped-call]
         phase, within = phase_at(self.config.phases, step)
         self.optimizers.step(phase, within)
-        metrics = meter.add(step + 1, loss, int(result.correct), batch.pairs)
+        metrics = meter.add(step + 1, batch.task.label, loss, int(result.correct), batch.rows)
         if metrics is not None:
-            self.reporter.step(step + 1, metrics | {"scale": float(self.model.scale.detach())})
+            self.reporter.step(step + 1, metrics | self._scales())
 
-    def _advance(self, position: Position, seconds: float) -> None:
+    def _scales(self) -> dict[str, float]:
+        return {
+            f"scale {name}": float(self.model.scale(name).detach())
+            for name in self.model.log_scales
+        }
+
+    def _advance(self, moved: Mapping[str, Position], seconds: float) -> None:
         training, old = self.config.training, self.progress
         step = old.step + 1
-        self.progress = Progress(
-            step, position, seconds, old.best_step, old.best_score, old.averaged
+        self.progress = replace(
+            old, step=step, positions={**old.positions, **moved}, seconds=seconds
         )
         if training.evaluate_every and step % training.evaluate_every == 0:
             self._evaluate()
@@ -168,9 +179,7 @@ class Trainer:
         if weights == "average" and old.step * 2 >= self.config.steps:
             averaged += 1
             self._fold_in(averaged)
-        self.progress = Progress(
-            old.step, old.position, old.seconds, best_step, best_score, averaged
-        )
+        self.progress = replace(old, best_step=best_step, best_score=best_score, averaged=averaged)
 
     def _fold_in(self, count: int) -> None:
         """Move the running mean of the weights towards the present ones."""
@@ -193,30 +202,31 @@ class Trainer:
         self.reporter.saved(self.progress.step, place)
 
     @contextmanager
-    def _batches(self) -> Iterator[Iterator[tuple[Position, PreparedBatch]]]:
+    def _batches(self) -> Iterator[Iterator[_Coming]]:
         """Batches on the device with the position after each, made ahead in another thread."""
-        queue: Queue[tuple[Position, PreparedBatch] | BaseException] = Queue(_AHEAD)
-        stop, start = Event(), self.progress.step
+        queue: Queue[_Coming | BaseException] = Queue(_AHEAD)
+        stop, start, places = Event(), self.progress.step, self.progress.positions
 
-        def size(number: int) -> int:
-            step = min(start + number, self.config.steps - 1)
-            return phase_at(self.config.phases, step)[0].batch_size
+        def size(step: int, task: TaskConfig) -> int:
+            if task.batch_size is not None:
+                return task.batch_size
+            return phase_at(self.config.phases, min(step, self.config.steps - 1))[0].batch_size
 
         def produce() -> None:
             try:
-                for batch in self.stream.batches(self.progress.position, size):
+                for mixed in self.mixture.batches(start, places, size):
                     if stop.is_set():
                         return
-                    queue.put((batch.after, self.model.prepare(batch)))
+                    queue.put((mixed.stream, mixed.batch.after, self.model.prepare(mixed)))
             except BaseException as error:
                 queue.put(error)
 
-        def consume() -> Iterator[tuple[Position, PreparedBatch]]:
+        def consume() -> Iterator[_Coming]:
             while True:
                 item = queue.get()
                 if isinstance(item, BaseException):
                     raise item
-                yield item[0], item[1].to(self.model.device)
+                yield item[0], item[1], item[2].to(self.model.device)
 
         producer = Thread(target=produce, name="batches", daemon=True)
         producer.start()
@@ -237,25 +247,29 @@ class _Meter:
         self.every = every
         self._clear()
 
-    def add(self, step: int, loss: float, correct: int, pairs: int) -> dict[str, float] | None:
-        """Count a step in; at the end of a stretch, its means."""
-        self.loss += loss
+    def add(
+        self, step: int, task: str, loss: float, correct: int, pairs: int
+    ) -> dict[str, float] | None:
+        """Count a step of a task in; at the end of a stretch, its means, also by task."""
+        self.losses.setdefault(task, []).append(loss)
         self.correct += correct
         self.pairs += pairs
-        self.steps += 1
         if step % self.every:
             return None
         seconds = time.perf_counter() - self.begun
         metrics = {
-            "loss": self.loss / self.steps,
+            "loss": fmean(chain(*self.losses.values())),
             "accuracy": self.correct / self.pairs,
             "pairs_per_second": self.pairs / seconds,
         }
+        if len(self.losses) > 1:
+            metrics |= {f"loss {name}": fmean(all_of) for name, all_of in self.losses.items()}
         self._clear()
         return metrics
 
     def _clear(self) -> None:
-        self.loss, self.correct, self.pairs, self.steps = 0.0, 0, 0, 0
+        self.losses: dict[str, list[float]] = {}
+        self.correct, self.pairs = 0, 0
         self.begun = time.perf_counter()
 
 

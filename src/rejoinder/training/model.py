@@ -1,4 +1,4 @@
-"""All that learns in a run, in one module: encoder, response head, scale."""
+"""All that learns in a run, in one module: encoder, heads, scales."""
 
 import math
 from collections.abc import Sequence
@@ -13,12 +13,15 @@ from rejoinder.encoders.dan import DanConfig, DanEncoder
 from rejoinder.encoders.heads import FeedForward, unit_rows
 from rejoinder.encoders.sparse import SparseTable
 from rejoinder.encoders.transformer import TransformerEncoder
-from rejoinder.objectives.response_selection import ResponseLoss, duplicates, response_selection
+from rejoinder.objectives.entailment import EntailmentHead, classification, entailment_ranking
+from rejoinder.objectives.in_batch import RankingLoss, duplicates
+from rejoinder.objectives.paraphrase import paraphrase
+from rejoinder.objectives.response_selection import response_selection
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged
-from rejoinder.training.settings import RunConfig
-from rejoinder.training.stream import PairBatch
+from rejoinder.training.mixture import MixedBatch
+from rejoinder.training.settings import RunConfig, TaskConfig
 
 _CHUNK = 4_096
 
@@ -43,22 +46,27 @@ class TrainableEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """B pairs as an encoder and the loss read them."""
+    """B rows as an encoder and a loss read them."""
 
+    task: TaskConfig
     sentences: Any
-    """What the encoder made of the 2B sentences, inputs first."""
-    pairs: int
+    """What the encoder made of the sentences: left sides, right sides, more candidates."""
+    rows: int
     same: Tensor | None
-    """(2, M) int64, see `objectives.response_selection.duplicates`."""
+    """(2, M) int64, see `objectives.in_batch.duplicates`."""
+    labels: Tensor | None
 
     def to(self, device: torch.device) -> "PreparedBatch":
         """The same batch on `device`."""
-        same = None if self.same is None else self.same.to(device, non_blocking=True)
-        return PreparedBatch(self.sentences.to(device), self.pairs, same)
+        same, labels = (
+            None if tensor is None else tensor.to(device, non_blocking=True)
+            for tensor in (self.same, self.labels)
+        )
+        return PreparedBatch(self.task, self.sentences.to(device), self.rows, same, labels)
 
 
-class ResponseModel(nn.Module):
-    """One encoder for both sides, a feed-forward head on the response side (figure 3)."""
+class TrainableModel(nn.Module):
+    """One encoder for all tasks; a head on the response side (figure 3), one for inference."""
 
     def __init__(self, rows: int, config: RunConfig, generator: torch.Generator) -> None:
         super().__init__()
@@ -77,55 +85,81 @@ class ResponseModel(nn.Module):
             residual=config.head.residual,
             generator=generator,
         )
-        self.log_scale = nn.Parameter(
-            torch.tensor(math.log(config.objective.scale)),
-            requires_grad=config.objective.learn_scale,
+        if "responses" not in config.objectives:
+            self.head.requires_grad_(False)
+        self.entailment = (
+            EntailmentHead(self.encoder.dim, config.entailment, generator)
+            if "entailment" in config.objectives
+            else None
+        )
+        start = math.log(config.objective.scale)
+        self.log_scales = nn.ParameterDict(
+            {
+                name: nn.Parameter(torch.tensor(start), requires_grad=config.objective.learn_scale)
+                for name in sorted({"responses"} | _ranking_tasks(config))
+            }
         )
 
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""
-        return self.log_scale.device
+        device: torch.device = self.log_scales["responses"].device
+        return device
 
-    @property
-    def scale(self) -> Tensor:
-        """() float32, what u·v' is multiplied by."""
-        return self.log_scale.exp().clamp(max=self.settings.max_scale)
+    def scale(self, task: str = "responses") -> Tensor:
+        """() float32, what dot products are multiplied by."""
+        scale: Tensor = self.log_scales[task].exp().clamp(max=self.settings.max_scale)
+        return scale
 
     def autocast(self) -> torch.autocast:
         """Matrix products in the precision of the run."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
 
-    def prepare(self, batch: PairBatch) -> PreparedBatch:
+    def prepare(self, mixed: MixedBatch) -> PreparedBatch:
         """All that can be done for a batch in another thread, without gradients."""
-        same = None
-        if self.settings.mask_duplicates:
-            same = torch.from_numpy(duplicates(batch.input_keys, batch.response_keys))
+        batch, same, labels = mixed.batch, None, None
+        if batch.labels is not None:
+            labels = torch.from_numpy(batch.labels)
+        elif self.settings.mask_duplicates:
+            same = torch.from_numpy(duplicates(batch.left_keys, batch.right_keys))
         sentences = self.encoder.prepare(batch.sentences)
-        return PreparedBatch(sentences, len(batch.input_keys), same)
+        return PreparedBatch(mixed.task, sentences, len(batch.left_keys), same, labels)
 
-    def loss(self, batch: PreparedBatch) -> ResponseLoss:
+    def loss(self, batch: PreparedBatch) -> RankingLoss:
         """The loss of a batch that was moved to the device."""
         with self.autocast():
-            embeddings = self.encoder(batch.sentences)  # (2B, D)
-            responses = self.respond(embeddings[batch.pairs :])
-            return response_selection(
-                embeddings[: batch.pairs],
-                responses,
-                self.scale,
-                same=batch.same,
-                symmetric=self.settings.symmetric,
-            )
+            embeddings = self.encoder(batch.sentences)
+            left, right = embeddings[: batch.rows], embeddings[batch.rows :]
+            return self._task_loss(left, right, batch)
+
+    def _task_loss(self, left: Tensor, right: Tensor, batch: PreparedBatch) -> RankingLoss:
+        same, symmetric = batch.same, self.settings.symmetric
+        match batch.task.objective:
+            case "responses":
+                responses, scale = self.respond(right), self.scale()
+                return response_selection(left, responses, scale, same=same, symmetric=symmetric)
+            case "entailment":
+                head = cast("EntailmentHead", self.entailment)
+                return classification(head(left, right), cast("Tensor", batch.labels))
+            case "entailment-ranking":
+                scale = self.scale(batch.task.label)
+                return entailment_ranking(left, right, scale, same=same, symmetric=symmetric)
+            case "paraphrase":
+                return paraphrase(left, right, self.scale(batch.task.label), same=same)
 
     def respond(self, embeddings: Tensor) -> Tensor:
         """(N, D) v' = F(v), unit rows; zero rows stay zero."""
         return unit_rows(self.head(embeddings), embeddings.detach().any(dim=1))
 
 
+def _ranking_tasks(config: RunConfig) -> set[str]:
+    return {task.label for task in config.mixture if task.objective != "entailment"}
+
+
 class LiveEncoder:
     """A model in training as something that encodes: what evaluation is handed."""
 
-    def __init__(self, model: ResponseModel, features: TextFeatures) -> None:
+    def __init__(self, model: TrainableModel, features: TextFeatures) -> None:
         self.model, self.features = model, features
 
     def encode(self, sentences: Sequence[str], /) -> Embeddings:

@@ -1,20 +1,33 @@
-"""The one pass over the train split before the first step: the words, and what must be left out."""
+"""What must be known before the first step: the words, the labelled files, what is left out."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.shards import Pairs
+from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
-from rejoinder.training.settings import RunConfig
+from rejoinder.training.labelled import Labelled, read_labelled
+from rejoinder.training.settings import RunConfig, TaskConfig
 
 Progress = Callable[[int, int], None]
 """Called with pairs done and pairs in all."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where a run reads from."""
+
+    pairs: Pairs | None = None
+    """What `responses` reads; none where no task is that."""
+    folder: Path | None = None
+    """What the paths of labelled files are below."""
 
 
 @dataclass(frozen=True)
@@ -23,30 +36,72 @@ class Prepared:
 
     features: TextFeatures
     excluded: dict[int, NDArray[np.int64]]
-    """Rows left out as leaks, by block number; blocks without any are absent."""
+    """Rows of the pairs left out as leaks, by block number; blocks without any are absent."""
     pairs: int
     """Pairs of the train split, those left out included."""
     leaks: int
     """Pairs left out."""
+    labelled: dict[str, dict[str, object]]
+    """Of each labelled file, by its path: SHA-256, rows, what was left out."""
 
 
-def prepare(pairs: Pairs, config: RunConfig, progress: Progress) -> Prepared:
-    """Learn the vocabulary and find the leaks, in one pass over the train split.
+def evaluation_hashes(config: RunConfig) -> EvaluationHashes | None:
+    """The sentences that may not be trained on; none where the config does not ask.
 
     Raises:
-        InputError: no word is frequent enough.
+        InputError: a set is unknown.
     """
-    hashes = (
-        EvaluationHashes.load(config.training.leak_sets) if config.training.exclude_leaks else None
-    )
+    training = config.training
+    return EvaluationHashes.load(training.leak_sets) if training.exclude_leaks else None
+
+
+def read_tasks(config: RunConfig, data: Data) -> list[tuple[TaskConfig, list[Labelled]]]:
+    """The labelled files of each task, without their leaks.
+
+    Raises:
+        InputError: no folder is named, or a file can't be used.
+    """
+    hashes = evaluation_hashes(config)
+    found = []
+    for task in config.mixture:
+        if task.data and data.folder is None:
+            raise InputError(
+                f"the task {task.objective} reads {task.data[0].path}; name the folder with --data."
+            )
+        folder = data.folder or Path()
+        found.append((task, [read_labelled(task, file, folder, hashes) for file in task.data]))
+    return found
+
+
+def prepare(
+    data: Data, config: RunConfig, progress: Progress, features: TextFeatures | None = None
+) -> Prepared:
+    """Learn the vocabulary and find the leaks, in one pass over the train split.
+
+    Args:
+        data: what is read.
+        config: of the run.
+        progress: told how far it is.
+        features: those of the model that training starts from; none: they are learned.
+
+    Raises:
+        InputError: no word is frequent enough, or data is missing.
+    """
+    if "responses" in config.objectives and data.pairs is None:
+        raise InputError("the task responses reads pairs; name their folder with --pairs.")
+    hashes = evaluation_hashes(config)
     excluded: dict[int, NDArray[np.int64]] = {}
-    blocks = pairs.blocks("train")
+    pairs = data.pairs if "responses" in config.objectives else None
+    blocks = pairs.blocks("train") if pairs is not None else []
     total = sum(block.rows for block in blocks)
+    labelled = [file for _, files in read_tasks(config, data) for file in files]
 
     def texts() -> Iterator[pl.Series]:
+        for file in labelled:
+            yield pl.Series(file.texts, dtype=pl.String)
         done = 0
-        for number, block in enumerate(blocks):
-            frame = pairs.read(block, ["input", "response"])
+        for number, block in enumerate(blocks if pairs is not None else []):
+            frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
             inputs, responses = frame.get_column("input"), frame.get_column("response")
             if hashes is not None:
                 leaked = np.flatnonzero(hashes.contains(inputs) | hashes.contains(responses))
@@ -56,8 +111,22 @@ def prepare(pairs: Pairs, config: RunConfig, progress: Progress) -> Prepared:
             done += block.rows
             progress(done, total)
 
-    features = _features(texts(), config)
-    return Prepared(features, excluded, total, sum(map(len, excluded.values())))
+    if features is None:
+        features = _features(texts(), config)
+    else:
+        for _ in texts():  # the leaks are still to be found
+            pass
+    facts = {file.name: _facts(file) for file in labelled}
+    return Prepared(features, excluded, total, sum(map(len, excluded.values())), facts)
+
+
+def _facts(file: Labelled) -> dict[str, object]:
+    return {
+        "sha256": file.sha256,
+        "rows": len(file.rows),
+        "leaks": file.leaks,
+        "unlabelled": file.dropped,
+    }
 
 
 def _features(texts: Iterator[pl.Series], config: RunConfig) -> TextFeatures:

@@ -12,17 +12,21 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from rejoinder.atomic import new_folder, write_text
-from rejoinder.corpus.shards import Pairs, open_pairs
+from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import load_features
 from rejoinder.training import checkpoint
+from rejoinder.training.batches import Stream
 from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
+from rejoinder.training.initial import open_initial, start_from
+from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Reporter, Trainer
 from rejoinder.training.machine import describe_machine, pick_device
-from rejoinder.training.model import ResponseModel
-from rejoinder.training.preparation import Prepared, Progress, prepare
+from rejoinder.training.mixture import Mixture, TaskStreams
+from rejoinder.training.model import TrainableModel
+from rejoinder.training.preparation import Data, Prepared, Progress, prepare, read_tasks
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.stream import PairStream
 from rejoinder.version import VERSION
@@ -57,23 +61,30 @@ class RunResult:
     """The model folder; none where the run was stopped to go on later."""
 
 
-def begin(
-    config: RunConfig, pairs_folder: Path, run: Path, *, overwrite: bool, progress: Progress
-) -> None:
+def open_data(pairs: Path | None, folder: Path | None) -> Data:
+    """What a run reads: a folder of pairs, and the one that labelled files are below.
+
+    Raises:
+        InputError: the pairs are not usable.
+    """
+    return Data(None if pairs is None else open_pairs(pairs), folder)
+
+
+def begin(config: RunConfig, data: Data, run: Path, *, overwrite: bool, progress: Progress) -> None:
     """Make the folder of a run: its config, its vocabulary, what it leaves out; no step yet.
 
     Raises:
-        RejoinderError: the pairs or the place of the run are not usable.
+        RejoinderError: the data or the place of the run are not usable.
     """
-    pairs = open_pairs(pairs_folder)
+    initial = open_initial(config)
     with new_folder(run, overwrite=overwrite) as folder:
-        prepared = prepare(pairs, config, progress)
-        _write_start(folder, config, pairs, prepared)
+        prepared = prepare(data, config, progress, None if initial is None else initial.features)
+        _write_start(folder, config, data, prepared)
 
 
 def go_on(
     run: Path,
-    pairs_folder: Path,
+    data: Data,
     options: RunOptions,
     *,
     overrides: Sequence[str] = (),
@@ -86,23 +97,18 @@ def go_on(
         TrainingError: the pairs are others than those it began with, or training fails.
     """
     config = load_config(run / "config.toml", overrides)
-    pairs = open_pairs(pairs_folder)
-    prepared = _read_start(run, pairs)
+    prepared = _read_start(run, data)
     device = pick_device(options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     generator = torch.Generator().manual_seed(config.training.seed)
-    model = ResponseModel(prepared.features.rows, config, generator).to(device)
-    stream = PairStream(
-        pairs,
-        prepared.features,
-        window_pairs=config.training.window_pairs,
-        seed=config.training.seed,
-        excluded=prepared.excluded,
-        word_dropout=config.objective.word_dropout,
-    )
-    trainer = Trainer(config, run, model, prepared.features, stream, reporter, evaluate)
-    if (saved := checkpoint.latest(run)) is not None:
+    model = TrainableModel(prepared.features.rows, config, generator)
+    saved = checkpoint.latest(run)
+    if saved is None and (initial := open_initial(config)) is not None:
+        start_from(model, initial)
+    mixture = _mixture(config, data, prepared)
+    trainer = Trainer(config, run, model.to(device), prepared.features, mixture, reporter, evaluate)
+    if saved is not None:
         trainer.resume(saved)
     with RunLog(run, trainer.progress.step, reporter) as log:
         trainer.reporter = log
@@ -110,7 +116,7 @@ def go_on(
     place = None
     if done or trainer.out_of_time:
         place = run / "model"
-        export(place, trainer, _training_facts(config, pairs, prepared, trainer))
+        export(place, trainer, _training_facts(config, data, prepared, trainer))
     return RunResult(
         done=done,
         steps=trainer.progress.step,
@@ -122,7 +128,39 @@ def go_on(
     )
 
 
-def _write_start(run: Path, config: RunConfig, pairs: Pairs, prepared: Prepared) -> None:
+def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
+    """The streams of all tasks.
+
+    Raises:
+        TrainingError: a labelled file is another than the one that the run began with.
+    """
+    seed, dropout = config.training.seed, config.objective.word_dropout
+    tasks = []
+    for task, files in read_tasks(config, data):
+        streams: list[Stream] = []
+        for file in files:
+            if prepared.labelled[file.name]["sha256"] != file.sha256:
+                raise TrainingError(
+                    f"{file.name} is not the file that the run began with; name the folder that "
+                    "holds that one with --data."
+                )
+            streams.append(LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout))
+        if task.objective == "responses" and data.pairs is not None:
+            streams = [
+                PairStream(
+                    data.pairs,
+                    prepared.features,
+                    window_pairs=config.training.window_pairs,
+                    seed=seed,
+                    excluded=prepared.excluded,
+                    word_dropout=dropout,
+                )
+            ]
+        tasks.append(TaskStreams(task, tuple(streams)))
+    return Mixture(tasks, seed)
+
+
+def _write_start(run: Path, config: RunConfig, data: Data, prepared: Prepared) -> None:
     """Everything that a resumed run reads, before the first step."""
     (run / "vocabulary").mkdir(parents=True, exist_ok=True)
     prepared.features.save(run / "vocabulary")
@@ -134,9 +172,10 @@ def _write_start(run: Path, config: RunConfig, pairs: Pairs, prepared: Prepared)
         "rejoinder_version": VERSION,
         "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe_machine(),
-        "pairs_folder": str(pairs.folder),
-        "pairs_sha256": pairs.sha256,
+        "pairs_folder": None if data.pairs is None else str(data.pairs.folder),
+        "pairs_sha256": None if data.pairs is None else data.pairs.sha256,
         "pairs": prepared.pairs,
+        "labelled": prepared.labelled,
         "leaks": prepared.leaks,
         "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
         "text": prepared.features.config(),
@@ -144,33 +183,36 @@ def _write_start(run: Path, config: RunConfig, pairs: Pairs, prepared: Prepared)
     write_text(run / "manifest.json", json.dumps(manifest, indent=1) + "\n")
 
 
-def _read_start(run: Path, pairs: Pairs) -> Prepared:
+def _read_start(run: Path, data: Data) -> Prepared:
     """What `_write_start` wrote."""
     try:
         manifest: dict[str, Any] = json.loads((run / "manifest.json").read_text("utf-8"))
         excluded = load_file(run / "excluded.safetensors")
     except (OSError, ValueError, SafetensorError) as error:
         raise TrainingError(f"{run} is not a run that can go on: {error}.") from None
-    if manifest["pairs_sha256"] != pairs.sha256:
+    if manifest["pairs_sha256"] != (None if data.pairs is None else data.pairs.sha256):
+        given = "no folder of pairs" if data.pairs is None else data.pairs.folder
         raise TrainingError(
-            f"{pairs.folder} is not the data that {run} began with; name that folder with --pairs."
+            f"{given} is not the data that {run} began with; name that folder with --pairs."
         )
     features = load_features(run / "vocabulary", manifest["text"])
     rows = {int(number): value for number, value in excluded.items()}
-    return Prepared(features, rows, manifest["pairs"], manifest["leaks"])
+    return Prepared(features, rows, manifest["pairs"], manifest["leaks"], manifest["labelled"])
 
 
 def _training_facts(
-    config: RunConfig, pairs: Pairs, prepared: Prepared, trainer: Trainer
+    config: RunConfig, data: Data, prepared: Prepared, trainer: Trainer
 ) -> dict[str, object]:
     """What a model remembers of how it came to be; no times, so that its bytes repeat."""
+    labelled = prepared.labelled.values()
     return {
         "pairs": prepared.pairs - prepared.leaks,
-        "leaks_dropped": prepared.leaks,
+        "labelled": prepared.labelled,
+        "leaks_dropped": prepared.leaks + sum(int(str(file["leaks"])) for file in labelled),
         "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
         "steps": trainer.progress.step,
         "seed": config.training.seed,
-        "data": pairs.sources,
-        "pairs_sha256": pairs.sha256,
+        "data": {} if data.pairs is None else data.pairs.sources,
+        "pairs_sha256": None if data.pairs is None else data.pairs.sha256,
         "config": to_tree(config),
     }

@@ -1,10 +1,14 @@
 """What a run is: frozen dataclasses, one a table of its TOML file."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isclose
 from typing import Literal
 
 from rejoinder.encoders.dan import DanConfig
 from rejoinder.encoders.transformer import TransformerConfig
+from rejoinder.objectives.entailment import EntailmentConfig
 
 
 @dataclass(frozen=True)
@@ -33,18 +37,58 @@ class HeadConfig:
 
 @dataclass(frozen=True)
 class ObjectiveConfig:
-    """Response selection over the batch."""
+    """Ranking over the batch."""
 
     scale: float = 1.0
-    """What u·v' is multiplied by before the softmax, at the start."""
+    """What a dot product is multiplied by before the softmax, at the start."""
     learn_scale: bool = False
     max_scale: float = 100.0
     mask_duplicates: bool = False
     """Leave out of the softmax what is known to answer the same input."""
     symmetric: bool = False
-    """Also pick the right input for each response."""
+    """Also pick the right input for each response, the right premise for each hypothesis."""
     word_dropout: float = 0.0
     """Share of ids left out of a sentence, at random, in training."""
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """A file of labelled sentences."""
+
+    path: str
+    """Below the folder that `--data` names."""
+    premise: str = "sentence1"
+    """Field of the premise; a list of premises is read as one text."""
+    hypothesis: str = "sentence2"
+    label: str = "gold_label"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The file's labels as entailment, neutral or contradiction; "" leaves their rows out."""
+    share: float = 1.0
+    """Of its rows that are used, drawn at random: less than all of them shows what they bring."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """One of several tasks of a run."""
+
+    objective: Literal["responses", "entailment", "entailment-ranking", "paraphrase"]
+    share: float
+    """Of the steps; the shares of a run's tasks add up to 1."""
+    name: str = ""
+    """Tells apart tasks of one objective, each with its own scale; empty: the objective's."""
+    data: tuple[TaskData, ...] = ()
+    """None for `responses`, which reads the pairs."""
+    batch_size: int | None = None
+    """None: the phase's."""
+    power: float = 1.0
+    """A file of n rows gets a part of the share that goes with n to this power."""
+    hard_negatives: bool = True
+    """In `entailment-ranking`, contradictions of a premise are candidates too."""
+
+    @property
+    def label(self) -> str:
+        """What the task is called."""
+        return self.name or self.objective
 
 
 @dataclass(frozen=True)
@@ -94,6 +138,8 @@ class TrainingConfig:
     exclude_leaks: bool = False
     """Drop pairs with a sentence of the evaluation sets named by `leak_sets`."""
     leak_sets: tuple[str, ...] = ("stsb-dev", "stsb-test")
+    init_from: str = ""
+    """A model folder whose words, encoder and response head training starts from."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +161,23 @@ class RunConfig:
     encoder: DanConfig | TransformerConfig = field(default_factory=DanConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    entailment: EntailmentConfig = field(default_factory=EntailmentConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     export: ExportConfig = field(default_factory=ExportConfig)
+    tasks: tuple[TaskConfig, ...] = ()
+    """None: response selection alone."""
     phases: tuple[Phase, ...] = ()
+
+    @property
+    def mixture(self) -> tuple[TaskConfig, ...]:
+        """The tasks; response selection alone where none is named."""
+        return self.tasks or (TaskConfig("responses", 1.0),)
+
+    @property
+    def objectives(self) -> frozenset[str]:
+        """What the tasks learn."""
+        return frozenset(task.objective for task in self.mixture)
 
     @property
     def steps(self) -> int:
@@ -152,6 +211,36 @@ def contradictions(config: RunConfig) -> list[str]:
         faults.append("objective.word_dropout must be in [0, 1)")
     if config.objective.scale <= 0 or config.objective.scale > config.objective.max_scale:
         faults.append("objective.scale must be above 0 and at most objective.max_scale")
+    faults += _task_faults(config.mixture)
+    if config.entailment.hidden < 1:
+        faults.append("entailment.hidden must be at least 1")
     if config.export.weights != "last" and not config.training.evaluate_every:
         faults.append(f"export.weights {config.export.weights!r} needs training.evaluate_every")
+    return faults
+
+
+def _task_faults(tasks: tuple[TaskConfig, ...]) -> list[str]:
+    faults = []
+    total = sum(task.share for task in tasks)
+    if any(task.share <= 0 for task in tasks) or not isclose(total, 1.0, abs_tol=1e-6):
+        said = " + ".join(f"{task.share:g}" for task in tasks)
+        faults.append(f"the shares of [[tasks]] are {said} = {total:g}; each > 0, together 1")
+    seen: set[str] = set()
+    for number, task in enumerate(tasks):
+        place = f"tasks.{number} ({task.label})"
+        if task.label in seen:
+            faults.append(f"{place} is there twice; give it a name of its own")
+        seen.add(task.label)
+        if task.name and (task.objective == "responses" or not re.fullmatch(r"[\w-]+", task.name)):
+            faults.append(f"{place}: a name is letters, digits, - and _; responses has none")
+        if bool(task.data) == (task.objective == "responses"):
+            needed = "reads the pairs, not data" if task.data else "needs [[tasks.data]]"
+            faults.append(f"{place} {needed}")
+        if task.batch_size is not None and task.batch_size < 2:
+            faults.append(f"{place}: batch_size must be >= 2")
+        faults += [
+            f"{place}: the share of {file.path} must be above 0 and at most 1"
+            for file in task.data
+            if not 0 < file.share <= 1
+        ]
     return faults

@@ -8,7 +8,6 @@ position is three numbers and a run can go on from any of them as if it had neve
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -18,39 +17,10 @@ from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged, concatenate
+from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
 
 Excluded = Mapping[int, NDArray[np.int64]]
 """Rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a stream stands: the next pair is `offset` of `window` of `epoch`."""
-
-    epoch: int = 0
-    window: int = 0
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PairBatch:
-    """B pairs as ids: sentences 0 to B-1 are the inputs, B to 2B-1 their responses."""
-
-    sentences: Ragged
-    input_keys: NDArray[np.int64]
-    """(B,) int64, equal where two inputs are one text."""
-    response_keys: NDArray[np.int64]
-    """(B,) int64, equal where two responses are one text."""
-    after: Position
-    """Where the stream stands once this batch is used."""
-
-
-class BatchSize(Protocol):
-    """The batch size of the n-th batch from the start of this stream (phases change it)."""
-
-    def __call__(self, number: int, /) -> int:
-        """Pairs of that batch."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +55,14 @@ class PairStream:
         self.pairs, self.features, self.seed = pairs, features, seed
         self.excluded = excluded or {}
         self.word_dropout = word_dropout
+        self.name = "responses"
         self.blocks = pairs.blocks("train")
         if not self.blocks:
             raise TrainingError(f"{pairs.folder} holds no pairs of the train split.")
-        rows = sum(block.rows for block in self.blocks)
-        self.windows = max(1, min(len(self.blocks), -(-rows // window_pairs)))
+        self.rows = sum(block.rows for block in self.blocks)
+        self.windows = max(1, min(len(self.blocks), -(-self.rows // window_pairs)))
 
-    def batches(self, start: Position, size: BatchSize) -> Iterator[PairBatch]:
+    def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
         """Batches without end from `start`; the rest of a window too small for one is left out.
 
         The window after the present one is read meanwhile, in a thread of its own.
@@ -123,12 +94,12 @@ class PairStream:
 
     def _batch(
         self, window: _Window, chosen: NDArray[np.int64], place: Position, after: Position
-    ) -> PairBatch:
+    ) -> Batch:
         sentences = concatenate(window.inputs.take(chosen), window.responses.take(chosen))
         if self.word_dropout:
             generator = self._generator(place.epoch, place.window, 1 + place.offset)
             sentences = drop_ids(sentences, self.word_dropout, generator)
-        return PairBatch(sentences, window.input_keys[chosen], window.response_keys[chosen], after)
+        return Batch(sentences, window.input_keys[chosen], window.response_keys[chosen], after)
 
     def _after_window(self, place: Position) -> Position:
         if place.window + 1 < self.windows:
@@ -147,7 +118,7 @@ class PairStream:
         frame = pl.concat(frames)
         inputs, responses = frame.get_column("input"), frame.get_column("response")
         return _Window(
-            self.features(inputs), self.features(responses), _keys(inputs), _keys(responses)
+            self.features(inputs), self.features(responses), text_keys(inputs), text_keys(responses)
         )
 
     def _frame(self, number: int) -> pl.DataFrame:
@@ -161,13 +132,6 @@ class PairStream:
         return frame.filter(pl.Series(keep))
 
 
-def drop_ids(batch: Ragged, share: float, generator: np.random.Generator) -> Ragged:
-    """`batch` without a random `share` of its ids; a sentence may lose all of them."""
-    keep = generator.random(len(batch.ids), dtype=np.float32) >= share
-    ends = np.zeros(len(keep) + 1, np.int64)
-    np.cumsum(keep, out=ends[1:])
-    return Ragged(batch.ids[keep], ends[batch.offsets])
-
-
-def _keys(texts: pl.Series) -> NDArray[np.int64]:
+def text_keys(texts: pl.Series) -> NDArray[np.int64]:
+    """(N,) int64, equal where two texts are."""
     return texts.hash(seed=0).to_numpy().view(np.int64)

@@ -15,7 +15,12 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's: apart for the colour-blind, and in grey."""
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
+def new_figure(width: float, height: float) -> tuple[Any, Any]:
+    """A figure of inches, and its axes.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -27,7 +32,8 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _svg(figure: Any) -> str:
+def svg_of(figure: Any) -> str:
+    """The figure as SVG; the same figure gives the same bytes."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
@@ -36,7 +42,7 @@ def _svg(figure: Any) -> str:
 def bars(runs: Sequence[Sequence[Result]]) -> str:
     """The main score of every task, a bar an encoder, with 95 % intervals; scores from 0 to 1."""
     keys = list(dict.fromkeys((one.task, one.split) for run in runs for one in run))
-    figure, axes = _figure(8, 1.2 + 0.22 * len(keys) * (len(runs) + 0.5))
+    figure, axes = new_figure(8, 1.2 + 0.22 * len(keys) * (len(runs) + 0.5))
     for place, (name, run) in enumerate(zip(names(runs), runs, strict=True)):
         found = {(one.task, one.split): one for one in run}
         rows = [row for row, key in enumerate(keys) if key in found]
@@ -57,12 +63,12 @@ def bars(runs: Sequence[Sequence[Result]]) -> str:
     axes.set_ylim(len(keys) - 0.5, -0.5)
     axes.set_xlabel("main score, 0 to 1 (accuracy and MAP as shares), with 95 % intervals")
     figure.legend(loc="outside upper right", ncols=3)
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def predicted_against_gold(title: str, predictions: Array, gold: Array) -> str:
     """A point an item, and the line of the least squared error."""
-    figure, axes = _figure(4.5, 4)
+    figure, axes = new_figure(4.5, 4)
     axes.scatter(gold, predictions, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
     slope, start = np.polyfit(gold, predictions, 1)
     ends = np.array([gold.min(), gold.max()])
@@ -70,4 +76,4 @@ def predicted_against_gold(title: str, predictions: Array, gold: Array) -> str:
     axes.set_xlabel("gold, 0 (unrelated) to 5 (the same)")
     axes.set_ylabel("predicted")
     axes.set_title(title, fontsize=9)
-    return _svg(figure)
+    return svg_of(figure)

@@ -22,6 +22,7 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    note: str = ""
 
     def markdown(self) -> str:
         """A table of Markdown, under its title."""
@@ -29,7 +30,8 @@ class Table:
         lines.append("|---|" + "--:|" * (len(self.columns) - 1))
         lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
                   for row in self.rows]  # fmt: skip
-        return f"### {self.title}\n\n" + "\n".join(lines) + "\n"
+        note = f"\n{self.note}\n" if self.note else ""
+        return f"### {self.title}\n\n" + "\n".join(lines) + f"\n{note}"
 
     def latex(self) -> str:
         """A tabular environment."""
@@ -55,7 +57,8 @@ class Table:
         )
         title = html.escape(self.title)
         table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-        return f"<h2>{title}</h2>\n{table}\n"
+        note = f"<p>{html.escape(self.note)}</p>\n" if self.note else ""
+        return f"<h2>{title}</h2>\n{table}\n{note}"
 
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:

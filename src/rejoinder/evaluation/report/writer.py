@@ -10,7 +10,7 @@ from rejoinder.evaluation.report.plots import bars, predicted_against_gold
 from rejoinder.evaluation.report.tables import beside_published, names, overview
 from rejoinder.evaluation.results import Result, read_items, read_results
 
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.2rem .6rem;
 border-bottom:1px solid #ccc;text-align:right}td:first-child,th:first-child{text-align:left}
 svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5rem}"""
@@ -62,6 +62,6 @@ def _page(runs: Sequence[Sequence[Result]], tables: Sequence[str], plots: Sequen
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'><title>rejoinder: results</title>"
-        f"<style>{_STYLE}</style></head><body><h1>Results</h1><ul>{facts}</ul>"
+        f"<style>{STYLE}</style></head><body><h1>Results</h1><ul>{facts}</ul>"
         f"{''.join(tables)}{figures}</body></html>\n"
     )

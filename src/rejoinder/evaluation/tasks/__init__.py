@@ -6,6 +6,7 @@ from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.tasks import (
     classification,
     cqa,
+    inference,
     regression,
     response,
     retrieval,
@@ -18,6 +19,7 @@ FAMILIES: tuple[Family, ...] = (
     *similarity.FAMILIES,
     *regression.FAMILIES,
     *classification.FAMILIES,
+    *inference.FAMILIES,
     *cqa.FAMILIES,
     *retrieval.FAMILIES,
 )
@@ -44,6 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         for name in family.ids
         if not name.startswith(("stsb", "response", "cqa"))
     },
+    "snli": ("snli/head", "snli/senteval"),
 }
 """What a person asks for, and the task ids that it stands for."""
 IDS = tuple(name for family in FAMILIES for name in family.ids)

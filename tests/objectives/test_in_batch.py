@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.objectives import response_selection as module
-from rejoinder.objectives.response_selection import duplicates, response_selection
+from rejoinder.objectives import in_batch as module
+from rejoinder.objectives.in_batch import duplicates, in_batch_softmax
 
 
 def rows(count: int, seed: int) -> torch.Tensor:
@@ -47,7 +47,7 @@ def dense(inputs, responses, scale, same, *, symmetric):
 
 def test_loss_is_the_mean_cross_entropy_of_the_diagonal():
     inputs, responses = rows(6, 0), rows(6, 1)
-    result = response_selection(inputs, responses, torch.tensor(3.0))
+    result = in_batch_softmax(inputs, responses, torch.tensor(3.0))
     assert result.loss.item() == pytest.approx(slow(inputs, responses, 3.0), abs=1e-5)
     scores = inputs @ responses.T
     assert result.correct.item() == sum(int(scores[i].argmax()) == i for i in range(6))
@@ -60,9 +60,9 @@ def test_masked_duplicates_are_no_negatives():
     places = list(zip(*same.tolist(), strict=True))
     assert places == [(0, 2), (1, 3), (2, 0), (3, 1)]
     three = torch.tensor(3.0)
-    masked = response_selection(inputs, responses, three, same=torch.from_numpy(same)).loss.item()
+    masked = in_batch_softmax(inputs, responses, three, same=torch.from_numpy(same)).loss.item()
     assert masked == pytest.approx(slow(inputs, responses, 3.0, places), abs=1e-5)
-    assert masked < response_selection(inputs, responses, three).loss.item()
+    assert masked < in_batch_softmax(inputs, responses, three).loss.item()
 
 
 @settings(max_examples=40, deadline=None)
@@ -82,7 +82,7 @@ def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip):
         value.requires_grad_()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_STRIP_SCORES", strip)
-        loss = response_selection(*ours, same=same, symmetric=symmetric).loss
+        loss = in_batch_softmax(*ours, same=same, symmetric=symmetric).loss
     expected = dense(*theirs, same, symmetric=symmetric)
     torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
     (3 * loss).backward()
@@ -105,15 +105,15 @@ def test_duplicates_are_those_of_the_definition(keys):
 
 def test_a_perfect_batch_costs_nothing():
     eye = torch.eye(4)
-    result = response_selection(eye, eye, torch.tensor(100.0))
+    result = in_batch_softmax(eye, eye, torch.tensor(100.0))
     assert result.loss.item() == pytest.approx(0.0, abs=1e-6)
     assert result.correct.item() == 4
 
 
 def test_bfloat16_is_near():
     inputs, responses, scale = rows(50, 0), rows(50, 1), torch.tensor(10.0)
-    exact = response_selection(inputs, responses, scale).loss
+    exact = in_batch_softmax(inputs, responses, scale).loss
     with torch.autocast("cpu", torch.bfloat16):
-        near = response_selection(inputs, responses, scale).loss
+        near = in_batch_softmax(inputs, responses, scale).loss
     assert near.dtype == torch.float32
     assert near.item() == pytest.approx(exact.item(), rel=0.01)

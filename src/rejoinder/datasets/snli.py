@@ -1,0 +1,27 @@
+"""SNLI's dev and test wherever they lie: as SentEval lays them out, or as published."""
+
+from pathlib import Path
+
+from rejoinder.datasets.inference import InferencePairs, read_inference
+from rejoinder.errors import DataMissingError
+
+_FOLDERS = ("snli_1.0", "nli", "raw/snli_1.0", "")
+_SUFFIXES = (".jsonl", ".jsonl.zst", ".txt", ".txt.zst")
+
+
+def read_snli_split(data: Path, split: str) -> InferencePairs:
+    """A split of SNLI 1.0 from its published file below a folder of data sets.
+
+    Raises:
+        DataMissingError: it is not there.
+        InputError: it is of another form.
+    """
+    names = [f"snli_1.0_{split}{suffix}" for suffix in _SUFFIXES]
+    for folder in _FOLDERS:
+        for name in names:
+            if (data / folder / name).is_file():
+                return read_inference(data / folder / name)
+    looked = ", ".join(str(data / folder / names[0]) for folder in _FOLDERS)
+    raise DataMissingError(
+        f"SNLI's {split} split is not there; looked for {looked}. `rejoinder data list` says more."
+    )

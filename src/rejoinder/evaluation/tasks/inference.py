@@ -1,0 +1,75 @@
+"""Natural language inference by the encoder's own classifier, on SNLI's official dev and test."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.datasets.inference import InferencePairs
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.datasets.snli import read_snli_split
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.protocols import Entails
+
+
+def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    encoder, task = embedder.encoder, ids[0]
+    if not isinstance(encoder, Entails):
+        raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
+    folder = context.folder(task)
+    results = []
+    for split in context.splits:
+        pairs = read_snli_split(folder, split)
+        predicted = _predicted(encoder, pairs, task)
+        results.append(_result(task, split, pairs, predicted, context.seed))
+    return results
+
+
+def _predicted(encoder: Entails, pairs: InferencePairs, task: str) -> NDArray[np.int64]:
+    shares = np.asarray(encoder.entail(pairs.premises, pairs.hypotheses))
+    if shares.shape != (len(pairs.labels), len(NLI_CLASSES)) or not np.isfinite(shares).all():
+        raise InputError(
+            f"{task}: entail returned an array of shape {shares.shape} for {len(pairs.labels)} "
+            "pairs, or one that is not finite; (N, 3) probabilities are needed."
+        )
+    classes: NDArray[np.int64] = shares.argmax(axis=1)
+    return classes
+
+
+def _result(
+    task: str, split: str, pairs: InferencePairs, predicted: NDArray[np.int64], seed: int
+) -> Result:
+    """Accuracy, and as groups the rows of the confusion matrix: gold class, shares of answers."""
+    right = (predicted == pairs.labels).astype(np.float64)
+    low, high = mean_interval(right, seed)
+    groups = {}
+    for place, name in enumerate(NLI_CLASSES):
+        answers = predicted[pairs.labels == place]
+        counts = np.bincount(answers, minlength=len(NLI_CLASSES)).tolist()
+        said = {f"said {other}": float(n) for other, n in zip(NLI_CLASSES, counts, strict=True)}
+        groups[f"is {name}"] = Group(len(answers), said)
+    texts = [f"{a} | {b}" for a, b in zip(pairs.premises, pairs.hypotheses, strict=True)]
+    return Result(
+        task=task,
+        split=split,
+        n=len(pairs.labels),
+        main="accuracy",
+        scores={"accuracy": 100 * float(right.mean())},
+        intervals={"accuracy": (100 * low, 100 * high)},
+        groups=groups,
+        seed=seed,
+        data={"name": "snli", "sha256": pairs.sha256, "unlabelled": pairs.dropped},
+        items=Items(
+            [f"{split}:{row}" for row in range(len(right))],
+            predicted.astype(np.float64),
+            pairs.labels.astype(np.float64),
+            texts,
+        ),
+    )
+
+
+FAMILIES = (Family(("snli/head",), _run),)

@@ -1,0 +1,138 @@
+"""How much work a reproduction is: data, steps, points of a curve, and the configs of its runs.
+
+The paper's sizes and tasks, and its mixture of 95 to 5; its optimiser and its 40 million steps are
+weeks of work here, so that the recipe of a step is that of `configs/dan-modern.toml`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rejoinder.errors import InputError, nearest
+
+ALL_CONVERSATIONS = ("conversations/*.jsonl.zst",)
+NLI = ("nli/snli_1.0_train.jsonl", "nli/snli_1.0_train_subset18k.jsonl.zst")
+"""SNLI's train split below the folder of data: the official file, or the part that is there."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a reproduction may take."""
+
+    name: str
+    dumps: tuple[str, ...]
+    """Below the folder of data."""
+    steps: int
+    """Of the response model."""
+    more_steps: int
+    """Of the multitask model, which starts from it."""
+    curve_steps: int
+    """Of each point of figure 8."""
+    curve: tuple[float, ...]
+    """Shares of the NLI data."""
+    batch_size: int
+    min_count: int = 5
+    minutes: float | None = None
+    """Bound on the training of the response model; the multitask model may take half of it, a
+    point of figure 8 an eighth."""
+
+
+_CURVE = tuple(place / 10 for place in range(1, 10))
+BUDGETS = {
+    budget.name: budget
+    for budget in (
+        Budget("smoke", ("conversations/reddit_other.jsonl.zst",), 12, 8, 4, (0.1, 0.9), 256, 2),
+        Budget("quick", ALL_CONVERSATIONS, 250, 120, 20, (0.1, 0.3, 0.5, 0.9), 4_096, 5, 2.5),
+        Budget("standard", ALL_CONVERSATIONS, 1_000, 600, 200, _CURVE, 4_096, 5, 40.0),
+        Budget("full", ALL_CONVERSATIONS, 20_000, 10_000, 2_000, _CURVE, 4_096),
+    )
+}
+
+
+def budget_of(name: str) -> Budget:
+    """The budget of that name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in BUDGETS:
+        raise InputError(f"--budget {name!r}: {nearest(name, BUDGETS)}.")
+    return BUDGETS[name]
+
+
+_ENCODERS: dict[str, dict[str, Any]] = {
+    "dan": {
+        "text": {"kind": "words", "max_words": 200_000},
+        "encoder": {"kind": "dan", "width": 512, "layers": []},
+        "head": {"layers": [512, 512], "residual": True},
+    },
+    "transformer": {
+        "text": {"kind": "subwords", "max_words": 16_000, "max_tokens": 64},
+        "encoder": {"kind": "transformer", "dim": 512, "dropout": 0.1},
+        "head": {"layers": [512, 512], "residual": True},
+    },
+}
+ENCODERS = tuple(_ENCODERS)
+
+
+def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
+    """The tree of the config of the response model: "Reddit" in the paper.
+
+    Raises:
+        InputError: no such encoder.
+    """
+    if encoder not in _ENCODERS:
+        raise InputError(f"--encoder {encoder!r}: {nearest(encoder, ENCODERS)}.")
+    tree = {name: dict(table) for name, table in _ENCODERS[encoder].items()}
+    tree["text"]["min_count"] = budget.min_count
+    small = encoder == "transformer"
+    return {
+        "name": f"{encoder}-responses",
+        **tree,
+        "objective": {"scale": 20.0, "learn_scale": True, "mask_duplicates": True},
+        "optimizer": {"dense": "adam", "table": "adagrad"},
+        "training": {
+            "seed": seed,
+            "precision": "bf16",
+            "exclude_leaks": True,
+            "log_every": 20,
+            "checkpoint_every": 100,
+        },
+        "phases": [
+            {
+                "steps": budget.steps,
+                "batch_size": min(budget.batch_size, 512) if small else budget.batch_size,
+                "learning_rate": 0.0003 if small else 0.003,
+                "table_learning_rate": 0.2,
+                "warmup_steps": budget.steps // 10,
+                "decay": "linear",
+            }
+        ],
+    }
+
+
+def multitask_config(
+    tree: Mapping[str, Any], budget: Budget, model: str, nli: str, share: float = 1.0
+) -> dict[str, Any]:
+    """The same encoder, started from `model`, with 5 % of the steps on NLI: "Reddit+SNLI".
+
+    Args:
+        tree: the config of the response model.
+        budget: how many steps.
+        model: the folder of the response model.
+        nli: the file of SNLI's train split, below the folder of data.
+        share: of its rows.
+    """
+    curve = share < 1
+    steps = budget.curve_steps if curve else budget.more_steps
+    [phase] = tree["phases"]
+    return {
+        **tree,
+        "name": tree["name"].replace("responses", "multitask"),
+        "training": {**tree["training"], "init_from": model},
+        "tasks": [
+            {"objective": "responses", "share": 0.95},
+            {"objective": "entailment", "share": 0.05, "data": [{"path": nli, "share": share}]},
+        ],
+        "phases": [{**phase, "steps": steps, "warmup_steps": steps // 10}],
+    }

@@ -1,0 +1,166 @@
+"""The paper's tables with our figures beside the published ones, as rows."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rejoinder.evaluation.report.tables import Table
+from rejoinder.evaluation.results import Result
+from rejoinder.reproduce.work import MODELS, Reproduced
+
+_GENRES = ("main-captions", "main-forums", "main-news")
+
+
+def published() -> Mapping[str, Any]:
+    """The paper's figures, by table."""
+    return tomllib.loads((files("rejoinder") / "data" / "paper.toml").read_text("utf-8"))
+
+
+def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table]:
+    """Tables 1 to 6, and what the work took.
+
+    Args:
+        work: what was measured.
+        encoder: its kind, as `dan`.
+        items: of table 5: columns prediction, gold, text of the best model on STS-B test.
+    """
+    ours = f"ours, {encoder}"
+    paper = published()
+    return [
+        _table1(work, paper, ours),
+        _table2(work, paper, ours),
+        _table3(work, paper, ours),
+        _table4(work, paper, ours),
+        _table5(paper, items, ours),
+        _table6(work, paper, ours),
+        _costs(work),
+    ]
+
+
+def _find(results: Sequence[Result], task: str, split: str) -> Result | None:
+    return next((one for one in results if (one.task, one.split) == (task, split)), None)
+
+
+def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+    rows = [(name, *_each(values, 1)) for name, values in paper["table1"].items()]
+    for name in ("Reddit", "Reddit+SNLI"):
+        if result := _find(work.results[name], "response/p@n", "test"):
+            found = [100 * value for key, value in result.scores.items() if key.startswith("P@")]
+            rows.append((f"{name} ({ours})", *_each(found, 1)))
+    return Table(
+        "Table 1: the true response among 99 others, test, %",
+        ("model", "P@1", "P@3", "P@10"),
+        tuple(rows),
+        "The paper's test set is another: its own 2.4 billion comments.",
+    )
+
+
+def _table2(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+    rows: list[tuple[str, ...]] = [
+        (name, f"{value:.1f}") for name, value in paper["table2"].items()
+    ]
+    result = _find(work.results["Reddit+SNLI"], "snli/head", "test")
+    found = "missing" if result is None else f"{result.scores['accuracy']:.1f}"
+    rows.append((f"Reddit+SNLI ({ours})", found))
+    return Table("Table 2: accuracy on SNLI, test, %", ("model", "accuracy"), tuple(rows))
+
+
+def _table3(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+    rows = [(name, *_each(values, 3)) for name, values in paper["table3"].items()]
+    for name in reversed(MODELS):
+        found = [_stsb(work.results[name], split)[0] for split in ("dev", "test")]
+        rows.append((f"{name} ({ours})", *_each(found, 3)))
+    title = "Table 3: Pearson's r on the STS Benchmark"
+    return Table(title, ("model", "dev", "test"), tuple(rows))
+
+
+def _table4(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+    names = ("all", "captions", "forums", "news")
+    columns = tuple(f"{split} {name}" for split in ("dev", "test") for name in names)
+    rows = []
+    for name in MODELS:
+        rows.append((name, *_each(paper["table4"][name], 3)))
+        found = [*_stsb(work.results[name], "dev"), *_stsb(work.results[name], "test")]
+        rows.append((f"{name} ({ours})", *_each(found, 3)))
+    return Table("Table 4: the same by category", ("model", *columns), tuple(rows))
+
+
+def _stsb(results: Sequence[Result], split: str) -> list[float]:
+    """Pearson's r on all, captions, forums, news."""
+    result = _find(results, "stsb/angular", split)
+    if result is None:
+        return [float("nan")] * 4
+    parts = [result.groups[genre].scores["pearson"] for genre in _GENRES]
+    return [result.scores["pearson"], *parts]
+
+
+def _table5(paper: Mapping[str, Any], items: pl.DataFrame, ours: str) -> Table:
+    rows = [
+        (f"{row['kind']} (paper)", f"{row['score']:.2f}", f"{row['gold']:.1f}", row["text"])
+        for row in paper["table5"]
+    ]
+    for kind, prediction, gold, text in best_and_worst(items):
+        rows.append((f"{kind} ({ours})", f"{prediction:.2f}", f"{gold:.1f}", text))
+    note = (
+        "Ours are the pairs whose score is nearest to the line of least squares through scores and "
+        "labels, one of label 4 or more and one of 1 or less, and the two furthest from it."
+    )
+    title = "Table 5: pairs of STS-B test, by Reddit+SNLI"
+    return Table(title, ("", "score", "label", "sentences"), tuple(rows), note)
+
+
+def best_and_worst(items: pl.DataFrame) -> Iterator[tuple[str, float, float, str]]:
+    """Two good and two bad pairs: kind, score, label, text."""
+    scores, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
+    slope, start = np.polyfit(gold, scores, 1)
+    error = np.abs(scores - start - slope * gold)
+    order = np.argsort(error, kind="stable")
+    high = next((row for row in order if gold[row] >= 4), order[0])
+    low = next((row for row in order if gold[row] <= 1), order[0])
+    texts = items["text"].to_list()
+    for kind, row in (("good", high), ("good", low), ("bad", order[-1]), ("bad", order[-2])):
+        yield kind, float(scores[row]), float(gold[row]), texts[row]
+
+
+def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+    rows: list[tuple[str, ...]] = [
+        (name, f"{value:.2f}", "") for name, value in paper["table6"].items()
+    ]
+    for name in ("Reddit", "Reddit+SNLI"):
+        found = [_find(work.results[name], f"cqa-b/{year}", "test") for year in (2017, 2016)]
+        said = ["missing" if one is None else f"{one.scores['map']:.2f}" for one in found]
+        rows.append((f"{name} ({ours})", *said))
+    note = ""
+    if missing := [name for name in work.missing if name.startswith("cqa-b")]:
+        note = f"Missing, because its data is not there: {', '.join(missing)}."
+    title = "Table 6: MAP on community question answering, subtask B, test"
+    return Table(title, ("model", "2017", "2016"), tuple(rows), note)
+
+
+def _costs(work: Reproduced) -> Table:
+    machine = work.facts["machine"]
+    rows = tuple(
+        (
+            name,
+            f"{facts.get('steps', ''):,}" if "steps" in facts else "",
+            f"{facts['batch size']:,}" if "batch size" in facts else "",
+            f"{facts['seconds'] / 60:.1f}",
+        )
+        for name, facts in work.facts["stages"].items()
+    )
+    device = machine["accelerator"] or "no accelerator"
+    return Table(
+        "What it took",
+        ("stage", "steps", "batch", "minutes"),
+        rows,
+        f"{work.facts['pairs']:,} training pairs (the paper: 600 million). {machine['processor']}, "
+        f"{machine['cores']} cores, {device}; torch {machine['torch']}.",
+    )
+
+
+def _each(values: Sequence[float], digits: int) -> list[str]:
+    return ["missing" if np.isnan(value) else f"{value:.{digits}f}" for value in values]

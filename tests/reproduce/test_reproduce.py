@@ -1,0 +1,90 @@
+"""The smoke budget from beginning to end, on real data; and what is broken off goes on."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from rejoinder.cli.main import app
+from rejoinder.errors import InputError
+from rejoinder.reproduce.budgets import BUDGETS, budget_of, multitask_config, response_config
+from rejoinder.training.config import parse_config
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def report(shared_data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduction") / "report"
+    result = run("--data", shared_data, "--out", out, "--budget", "smoke")
+    assert result.exit_code == 0, result.output
+    return out
+
+
+@pytest.mark.shared_data
+def test_every_table_and_figure_is_there(report):
+    tables = (report / "tables.md").read_text("utf-8")
+    for number in range(1, 7):
+        assert f"### Table {number}:" in tables
+    for row in (
+        "| Transformer | 65.7 | 78.7 | 89.8 |",
+        "| Reddit+SNLI | 0.814 | 0.885 | 0.756 | 0.646 | 0.782 | 0.891 | 0.764 | 0.585 |",
+        "| Reddit+SNLI tuned (ours, dan) | 0.",
+        "| Reddit+SNLI (ours, dan) | missing |",
+        "cqa-b/2017 of Reddit",
+    ):
+        assert row in tables
+    assert "nan" not in tables
+    page = (report / "index.html").read_text("utf-8")
+    assert page.count("<svg") == 2
+    for name in ("figure7", "figure8"):
+        assert "<svg" in (report / f"{name}.svg").read_text("utf-8")
+    tree = json.loads((report / "results.json").read_text("utf-8"))
+    assert list(tree["results"]) == ["Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned"]
+    assert list(tree["figure8"]) == ["0.1", "0.9"]
+    stages = tree["facts"]["stages"]
+    assert stages["responses"]["steps"] == BUDGETS["smoke"].steps
+    plain, tuned = (
+        next(one for one in tree["results"][name] if one["task"] == "stsb/angular")["scores"]
+        for name in ("Reddit", "Reddit tuned")
+    )
+    assert tuned["pearson"] > plain["pearson"]
+
+
+@pytest.mark.shared_data
+def test_it_goes_on_where_it_stopped(report, shared_data):
+    before = (report / "tables.md").read_bytes()
+    models = report / "work/runs/multitask-90/model/config.json"
+    kept = models.stat().st_mtime_ns
+    (report / "work/results/Reddit.json").unlink()
+    (report / "index.html").unlink()
+    result = run("--data", shared_data, "--out", report, "--budget", "smoke")
+    assert result.exit_code == 0, result.output
+    assert models.stat().st_mtime_ns == kept
+    assert (report / "index.html").is_file()
+    after = (report / "tables.md").read_bytes()
+    assert after.split(b"### What it took")[0] == before.split(b"### What it took")[0]
+    other = run("--data", shared_data, "--out", report, "--budget", "quick")
+    assert isinstance(other.exception, InputError)
+    assert "holds a reproduction with other options" in str(other.exception)
+
+
+@pytest.mark.parametrize("encoder", ["dan", "transformer"])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_every_config_can_be_read(encoder, budget):
+    tree = response_config(encoder, budget_of(budget), 1)
+    assert parse_config(tree, "responses").steps == BUDGETS[budget].steps
+    both = parse_config(multitask_config(tree, budget_of(budget), "m", "nli.jsonl"), "both")
+    assert [task.share for task in both.mixture] == [0.95, 0.05]
+    assert both.training.init_from == "m"
+    part = parse_config(multitask_config(tree, budget_of(budget), "m", "n", 0.3), "part")
+    assert part.mixture[1].data[0].share == 0.3
+
+
+def test_what_is_not_known_is_named():
+    with pytest.raises(InputError, match=r"--budget 'quik', did you mean 'quick'"):
+        budget_of("quik")
+    with pytest.raises(InputError, match="--encoder 'lstm'"):
+        response_config("lstm", BUDGETS["smoke"], 1)
