@@ -1,8 +1,11 @@
 """Finding the files of data sets and cutting them into lines, exactly as they were meant."""
 
+import bz2
+import gzip
 import hashlib
-import io
-from collections.abc import Sequence
+import lzma
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rejoinder.errors import DataMissingError, InputError, MissingExtraError
@@ -39,18 +42,25 @@ def find_folder(data: Path, places: Sequence[str], name: str, what: str) -> Path
 def read_bytes(path: Path) -> bytes:
     """The content of a file, or of the same file compressed as `.zst`.
 
+    A name that ends in `.zst`, `.gz`, `.bz2` or `.xz` says that the file is compressed.
+
     Raises:
-        InputError: it is not there or can't be read.
+        InputError: it is not there, can't be read or is damaged.
     """
     present = _present(path)
     if present is None:
         raise DataMissingError(f"{path} is not there, and no {path.name}.zst either.")
     try:
-        if present.suffix != ".zst":
-            return present.read_bytes()
-        return _decompressed(present)
+        content = present.read_bytes()
     except OSError as error:
         raise InputError(f"{present} can't be read: {error}.") from None
+    unpack = _UNPACK.get(present.suffix)
+    if unpack is None:
+        return content
+    try:
+        return unpack(content)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{present} is damaged or cut: {error}.") from None
 
 
 def text_lines(content: bytes, path: Path, encoding: str = "utf-8") -> list[str]:
@@ -128,14 +138,28 @@ def _present(path: Path) -> Path | None:
     return packed if packed.is_file() else None
 
 
-def _decompressed(path: Path) -> bytes:
+def _unpack_zstd(content: bytes) -> bytes:
     try:
         import zstandard
     except ImportError:
         raise MissingExtraError("zstandard", "extract") from None
-    reader = zstandard.ZstdDecompressor(max_window_size=2**31)
+    parts = []
     try:
-        with reader.stream_reader(io.BytesIO(path.read_bytes()), read_across_frames=True) as file:
-            return file.read()
+        while content:
+            # a stream_reader would take a cut frame for the end of the file
+            reader = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
+            parts.append(reader.decompress(content))
+            if not reader.eof:
+                raise ValueError("it ends within compressed data")
+            content = reader.unused_data
     except zstandard.ZstdError as error:
-        raise InputError(f"{path} is damaged or cut: {error}.") from None
+        raise ValueError(str(error)) from None
+    return b"".join(parts)
+
+
+_UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    ".zst": _unpack_zstd,
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+}

@@ -1,0 +1,96 @@
+"""Groups of sentences that say one thing: captions of an image, paraphrases, simplifications."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.datasets.files import read_bytes, sha256_of
+from rejoinder.datasets.rows import Kind, first_object, json_rows, line_of
+from rejoinder.errors import InputError
+
+_GROUP = "sentences"
+_PAIR = ("sentence1", "sentence2")
+_LABELS = {"1": True, "true": True, "0": False, "false": False}
+
+
+@dataclass(frozen=True)
+class SentenceGroups:
+    """Groups of at least two sentences, in the order of the file."""
+
+    sentences: list[str]
+    """All groups, one after the other."""
+    offsets: NDArray[np.int64]
+    """(G + 1,) int64: group g is `sentences[offsets[g]:offsets[g + 1]]`."""
+    negatives: list[tuple[str, str]]
+    """Pairs that the file says do not mean the same: label 0."""
+    dropped: int
+    """Groups with fewer than two sentences, and pairs with a blank one."""
+    path: Path
+    sha256: str
+    """Of the file, decompressed."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def group(self, place: int) -> list[str]:
+        """The sentences of a group."""
+        return self.sentences[self.offsets[place] : self.offsets[place + 1]]
+
+
+def read_groups(path: Path) -> SentenceGroups:
+    """The groups of a file of JSON lines; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
+
+    A line has `sentences`, a list; or `sentence1` and `sentence2`, a group of two, in a file all
+    of whose lines may have a `label`: 1, or 0 for a pair that is no group. Blank sentences are
+    none; a sentence that a group has twice stays twice.
+
+    Raises:
+        InputError: the file can't be read, a field is missing or of another kind, a label is
+            unknown, or no group is left.
+    """
+    content = read_bytes(path)
+    fields = first_object(content, path)
+    if _GROUP in fields:
+        groups = json_rows(content, path, {_GROUP: "texts"})[_GROUP]
+        negatives: list[tuple[str, str]] = []
+    elif set(_PAIR) <= fields.keys():
+        groups, negatives = _labelled(content, path)
+    else:
+        raise InputError(
+            f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; 'sentences', "
+            "or 'sentence1' and 'sentence2', are needed."
+        )
+    stripped = groups.list.eval(pl.element().str.strip_chars())
+    filled = stripped.list.eval(pl.element().filter(pl.element() != ""))
+    kept = filled.filter(filled.list.len() > 1)
+    whole = [(first, second) for first, second in negatives if first and second]
+    if not len(kept):
+        raise InputError(
+            f"{path} has no group of two or more sentences in {len(groups) + len(negatives)} rows."
+        )
+    offsets = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept.list.len().to_numpy(), out=offsets[1:])
+    dropped = len(groups) - len(kept) + len(negatives) - len(whole)
+    sentences = kept.explode().to_list()
+    return SentenceGroups(sentences, offsets, whole, dropped, path, sha256_of(content))
+
+
+def _labelled(content: bytes, path: Path) -> tuple[pl.Series, list[tuple[str, str]]]:
+    """Pairs that are groups, as lists of two, and those that are none."""
+    kinds: dict[str, Kind] = {"sentence1": "text", "sentence2": "text", "label": "label"}
+    frame = json_rows(content, path, kinds, optional="label")
+    labels = frame["label"].fill_null("1")
+    unknown = (~labels.is_in(list(_LABELS))).arg_true()
+    if len(unknown):
+        row = int(unknown.item(0))
+        raise InputError(
+            f"{path} line {line_of(content, row)}: label is {labels.item(row)[:30]!r}; 1 (they "
+            "mean the same) or 0 is needed. Files with classes of inference are read as such."
+        )
+    alike = labels.replace_strict(_LABELS, return_dtype=pl.Boolean)
+    pairs = frame.select(pl.col(_PAIR).str.strip_chars())
+    groups = pairs.filter(alike).select(pl.concat_list(_PAIR)).to_series()
+    return groups, pairs.filter(~alike).rows()

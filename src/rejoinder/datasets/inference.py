@@ -1,0 +1,153 @@
+"""Natural language inference for training: SNLI and MultiNLI as published, JSON lines like them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.datasets.files import read_bytes, sha256_of
+from rejoinder.datasets.rows import (
+    Kind,
+    first_object,
+    is_json_lines,
+    json_rows,
+    line_of,
+    table_rows,
+)
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.errors import ConfigError, InputError
+
+NO_GOLD = "-"
+"""The label of SNLI and MultiNLI where the annotators did not agree."""
+
+_LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, NO_GOLD: ""})
+
+
+@dataclass(frozen=True)
+class InferenceColumns:
+    """Which fields of a row are what.
+
+    Raises:
+        ConfigError: a label is mapped to something that is no class.
+    """
+
+    premise: str = "sentence1"
+    """A string, or a list of strings: the premises of one row (MPE, Lai et al. 2017)."""
+    hypothesis: str = "sentence2"
+    label: str = "gold_label"
+    labels: Mapping[str, str] = field(default_factory=lambda: _LABELS)
+    """The file's labels to classes of `NLI_CLASSES`; "" leaves the rows of that label out."""
+    between: str = " "
+    """What several premises of one row are joined by."""
+
+    def __post_init__(self) -> None:
+        for label, name in self.labels.items():
+            if name and name not in NLI_CLASSES:
+                raise ConfigError(
+                    f"the label {label!r} is mapped to {name!r}; it must be one of "
+                    f"{', '.join(NLI_CLASSES)}, or empty to leave its rows out."
+                )
+
+
+@dataclass(frozen=True)
+class InferencePairs:
+    """Premises and hypotheses with a class each, in the order of the file."""
+
+    premises: list[str]
+    hypotheses: list[str]
+    labels: NDArray[np.int64]
+    """(N,) int64, places in `NLI_CLASSES`."""
+    dropped: int
+    """Rows left out for their label: nobody agreed on one (`-`), or the columns map it to ""."""
+    empty: int
+    """Rows left out because a sentence is blank."""
+    path: Path
+    sha256: str
+    """Of the file, decompressed."""
+
+    def __len__(self) -> int:
+        return len(self.premises)
+
+
+def read_inference(path: Path, columns: InferenceColumns | None = None) -> InferencePairs:
+    """The pairs of a file: JSON lines, or the table with a header that is published beside them.
+
+    `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
+
+    Args:
+        path: such as `snli_1.0_train.jsonl`, `multinli_1.0_train.txt`.
+        columns: fields and labels; none: those of SNLI (Bowman et al. 2015).
+
+    Raises:
+        InputError: the file can't be read, a field is missing, a label is unknown, or no row is
+            left.
+    """
+    columns = columns or InferenceColumns()
+    content = read_bytes(path)
+    names = (columns.premise, columns.hypothesis, columns.label)
+    if is_json_lines(content) or not content.strip():
+        several = isinstance(first_object(content, path).get(columns.premise), list)
+        kinds: dict[str, Kind] = {
+            columns.premise: "texts" if several else "text",
+            columns.hypothesis: "text",
+            columns.label: "label",
+        }
+        frame = json_rows(content, path, kinds)
+        if several:
+            frame = frame.with_columns(pl.col(columns.premise).list.join(columns.between))
+    else:
+        frame = table_rows(content, path, names)
+    frame = pl.DataFrame(
+        dict(zip(("premise", "hypothesis", "label"), frame.select(names), strict=True))
+    )
+    _check_labels(frame, content, path, columns)
+    return _pairs(frame, path, columns, sha256_of(content))
+
+
+def _check_labels(
+    frame: pl.DataFrame, content: bytes, path: Path, columns: InferenceColumns
+) -> None:
+    unknown = (~frame["label"].is_in(list(columns.labels))).arg_true()
+    if not len(unknown):
+        return
+    row = int(unknown.item(0))
+    line = line_of(content, row if is_json_lines(content) else row + 1)
+    raise InputError(
+        f"{path} line {line}: {columns.label} is {frame['label'].item(row)[:30]!r}; known: "
+        f"{', '.join(map(repr, columns.labels))}. Map it to a class, or to nothing to leave such "
+        "rows out."
+    )
+
+
+def _pairs(
+    frame: pl.DataFrame, path: Path, columns: InferenceColumns, sha256: str
+) -> InferencePairs:
+    rows = len(frame)
+    classes = frame["label"].replace_strict(
+        list(columns.labels),
+        [NLI_CLASSES.index(name) if name else -1 for name in columns.labels.values()],
+        return_dtype=pl.Int64,
+    )
+    frame = frame.with_columns(
+        pl.col("premise", "hypothesis").str.strip_chars(), classes.alias("label")
+    ).filter(pl.col("label") >= 0)
+    labelled = len(frame)
+    frame = frame.filter((pl.col("premise") != "") & (pl.col("hypothesis") != ""))
+    if frame.is_empty():
+        raise InputError(
+            f"{path} has no pair to learn from: of {rows} rows {rows - labelled} are left out for "
+            f"their label and {labelled} have a blank sentence."
+        )
+    return InferencePairs(
+        frame["premise"].to_list(),
+        frame["hypothesis"].to_list(),
+        frame["label"].to_numpy().astype(np.int64),
+        rows - labelled,
+        labelled - len(frame),
+        path,
+        sha256,
+    )
