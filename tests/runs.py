@@ -73,23 +73,27 @@ def write_labelled(folder: Path) -> Path:
         for act, other in acts:
             for place in ("outside", "at home"):
                 premise = f"{subject} {act} {place}."
-                nli += [
-                    {"gold_label": "entailment", "sentence1": premise, "sentence2": f"{subject} {act}."},
-                    {"gold_label": "contradiction", "sentence1": premise, "sentence2": f"{subject} {other}."},
-                    {"gold_label": "neutral", "sentence1": premise, "sentence2": f"{subject} is sad."},
-                    {"gold_label": "-", "sentence1": premise, "sentence2": "Nobody agreed."},
-                ]  # fmt: skip
+                for label, hypothesis in (
+                    ("entailment", f"{subject} {act}."),
+                    ("contradiction", f"{subject} {other}."),
+                    ("neutral", f"{subject} is sad."),
+                    ("-", "Nobody agreed."),
+                ):
+                    nli.append({"gold_label": label, "sentence1": premise, "sentence2": hypothesis})
     groups = [
         {"sentences": [f"{subject} {act} {place}" for place in ("now", "today", "again")]}
         for subject in subjects
         for act, _ in acts
     ]
+    people = ["he", "she", "it", "the man", "the dog", "your aunt", "Tom", "Ann"]
     pairs = [
-        {"sentence1": f"How old is {who}?", "sentence2": f"What is the age of {who}?", "label": n % 3 > 0}
-        for n, who in enumerate(["he", "she", "it", "the man", "the dog", "your aunt", "Tom", "Ann"])
-    ]  # fmt: skip
-    for row in pairs:
-        row["label"] = int(bool(row["label"]))
+        {
+            "sentence1": f"How old is {who}?",
+            "sentence2": f"What is the age of {who}?",
+            "label": int(number % 3 > 0),
+        }
+        for number, who in enumerate(people)
+    ]
     for name, rows in (("nli", nli), ("groups", groups), ("duplicates", pairs)):
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(text, "utf-8")

@@ -155,7 +155,8 @@ def read_labelled(
 def _read_inference(
     task: TaskConfig, file: TaskData, path: Path, hashes: EvaluationHashes | None
 ) -> Labelled:
-    columns = InferenceColumns(file.premise, file.hypothesis, file.label, dict(file.labels))
+    labels = {**InferenceColumns().labels, **file.labels}
+    columns = InferenceColumns(file.premise, file.hypothesis, file.label, labels)
     pairs = read_inference(path, columns)
     texts, (premises, hypotheses) = _places(pairs.premises, pairs.hypotheses)
     leaked = _leaked(texts, hashes)
@@ -170,26 +171,28 @@ def _read_inference(
         yes = labels == _ENTAILMENT
         starts = np.concatenate([[0], np.cumsum(counts)])
         rows = EntailedRows(premises[yes], hypotheses[yes], hypotheses[against][order], starts)
-    return Labelled(file.path, texts, rows, pairs.sha256, int(bad.sum()), pairs.dropped)
+    dropped = pairs.dropped + pairs.empty
+    return Labelled(file.path, texts, rows, pairs.sha256, int(bad.sum()), dropped)
 
 
 def _read_groups(
     _task: TaskConfig, file: TaskData, path: Path, hashes: EvaluationHashes | None
 ) -> Labelled:
     groups = read_groups(path)
-    texts, (members,) = _places([text for group in groups.groups for text in group])
-    owner = np.repeat(np.arange(len(groups.groups)), [len(group) for group in groups.groups])
-    # a group loses the sentence that leaks; a pair of it and another must not come back as one
+    texts, (members,) = _places(groups.sentences)
+    owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
+    # a group loses the sentence that leaks, and one that it has twice
     fine = ~_leaked(texts, hashes)[members]
     first = np.unique(owner * len(texts) + members, return_index=True)[1]
     kept = np.intersect1d(first, np.flatnonzero(fine))
-    counts = np.bincount(owner[kept], minlength=len(groups.groups))
+    counts = np.bincount(owner[kept], minlength=len(groups))
     usable = _sample(np.flatnonzero(counts > 1), file)
     kept = kept[np.isin(owner[kept], usable)]
     starts = np.concatenate([[0], np.cumsum(counts[usable])])
     leaks = len(np.unique(owner[~fine]))
     rows = GroupedRows(starts, members[kept])
-    return Labelled(file.path, texts, rows, groups.sha256, leaks, len(groups.negatives))
+    dropped = len(groups.negatives) + groups.dropped
+    return Labelled(file.path, texts, rows, groups.sha256, leaks, dropped)
 
 
 def _places(*columns: Sequence[str]) -> tuple[list[str], list[Places]]:
