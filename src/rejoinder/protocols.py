@@ -49,6 +49,15 @@ class ScoresPairs(Protocol):
 
 
 @runtime_checkable
+class TellsFittedPairs(Protocol):
+    """An encoder that knows which graded pairs of sentences it was fitted on."""
+
+    def fitted_pairs(self) -> NDArray[np.uint64]:
+        """(M,) uint64, each once: `datasets.sts.pair_keys` of those pairs; none: not fitted."""
+        ...
+
+
+@runtime_checkable
 class Describes(Protocol):
     """An encoder that says who it is: its identity goes into every result."""
 
