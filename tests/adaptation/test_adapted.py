@@ -116,6 +116,7 @@ def test_an_adapted_model_is_an_adapted_encoder(adaptation):
     np.testing.assert_array_equal(ours.fitted_pairs(), wrapped.fitted_pairs())
     assert len(SentenceEncoder(model).fitted_pairs()) == 0
     assert ours.describe()["adaptation"] == wrapped.describe()["adaptation"]
+    assert repr(ours) == "SentenceEncoder('tiny', dan, 5 dimensions, adapted on stsb train)"
     lengths = np.linalg.norm(ours.encode(TEXTS, normalize=False), axis=1)
     assert np.abs(lengths[:-1] - 1).max() > 0.1
     single = ours.encode("hello you")

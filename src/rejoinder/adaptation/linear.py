@@ -60,11 +60,16 @@ class Adaptation:
         """Plain JSON values: the facts, `dim`, and the SHA-256 of the matrix."""
         return {**self.facts, "dim": self.dim, "sha256": self.sha256}
 
+    @property
+    def source(self) -> str:
+        """What it was fitted on, for people: `stsb train`."""
+        data = self.facts.get("data") or {}
+        said = " ".join(str(data[key]) for key in ("name", "split") if key in data)
+        return said or "unnamed data"
+
     def summary(self) -> str:
         """What a person wants to know, in one line."""
-        data = self.facts.get("data") or {}
-        name = " ".join(str(data[key]) for key in ("name", "split") if key in data)
-        said = f"on {name or 'unnamed data'}, {self.facts.get('pairs', 0):,} pairs"
+        said = f"on {self.source}, {self.facts.get('pairs', 0):,} pairs"
         before, after = (self.facts.get(f"dev_pearson_{when}") for when in ("before", "after"))
         if before is None or after is None:
             return said

@@ -88,7 +88,8 @@ class SentenceEncoder:
 
     def __repr__(self) -> str:
         kind = self.model.encoder["kind"]
-        return f"SentenceEncoder({self.model.name!r}, {kind}, {self.dim} dimensions)"
+        adapted = f", adapted on {self._adaptation.source}" if self._adaptation else ""
+        return f"SentenceEncoder({self.model.name!r}, {kind}, {self.dim} dimensions{adapted})"
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
