@@ -52,8 +52,22 @@ class ScoresPairs(Protocol):
 class Entails(Protocol):
     """An encoder with a classifier of its own for natural language inference."""
 
+    @property
+    def entails(self) -> bool:
+        """Whether this one has it."""
+        ...
+
     def entail(self, premises: Sequence[str], hypotheses: Sequence[str], /) -> NDArray[np.floating]:
         """(N, 3) probabilities of contradiction, neutral and entailment, in this order."""
+        ...
+
+
+@runtime_checkable
+class TellsFittedPairs(Protocol):
+    """An encoder that knows which graded pairs of sentences it was fitted on."""
+
+    def fitted_pairs(self) -> NDArray[np.uint64]:
+        """(M,) uint64, each once: `datasets.sts.pair_keys` of those pairs; none: not fitted."""
         ...
 
 

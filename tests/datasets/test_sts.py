@@ -3,7 +3,7 @@
 import pytest
 
 from rejoinder.datasets import sts
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.sts import pair_keys, read_stsb
 from rejoinder.errors import InputError
 
 ROW = 'main-forum\tdeft\t2014\t0001\t4.200\tA "quoted" man.\tSecond\x85 one'
@@ -50,6 +50,18 @@ def test_absence_names_the_places(tmp_path):
         read_stsb(tmp_path, "tset")
 
 
+def test_keys_of_pairs_know_no_order_case_or_punctuation():
+    first = ["A man's dog.", "no", "\ufb01ne", "", "ab", "straße"]
+    second = ["It's 5!", "yes", "x", "", "c", "y"]
+    again = ["it 's 5 !", "YES", "fine", " ", "a", "STRASSE"]
+    other = ["a man 's DOG", "'no'", "x.", "", "bc", "y"]
+    same = pair_keys(first, second) == pair_keys(again, other)
+    assert same.tolist() == [True, True, True, True, False, True]
+    assert len(set(pair_keys(first, second).tolist())) == 6
+    assert pair_keys(["a"], ["b"]).tolist() == [0x5F9761D5F2E96DA7]  # b2sum -l 64
+    assert pair_keys([], []).shape == (0,)
+
+
 @pytest.mark.shared_data
 @pytest.mark.parametrize(("split", "rows"), [("train", 5_749), ("dev", 1_500), ("test", 1_379)])
 def test_both_forms_are_read_and_named(shared_data, split, rows):
@@ -58,4 +70,6 @@ def test_both_forms_are_read_and_named(shared_data, split, rows):
     assert (official.form, other.form) == ("official", "senteval")
     assert len(official) == len(other) == rows
     assert official.gold.tolist() == other.gold.tolist()
+    same = pair_keys(official.first, official.second) == pair_keys(other.first, other.second)
+    assert same.mean() > 0.97
     assert set(official.genres) == {"main-captions", "main-forums", "main-news"}

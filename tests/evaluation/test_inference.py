@@ -23,6 +23,8 @@ ROWS = [
 class Judge:
     """Says neutral where the hypothesis has an "is", else entailment."""
 
+    entails = True
+
     def encode(self, sentences):
         return np.ones((len(sentences), 2), np.float32)
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from rejoinder.datasets.sts import pair_keys, read_stsb
 from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
@@ -167,6 +168,56 @@ def test_beyond_the_cache_each_text_is_still_encoded_once(monkeypatch):
     assert encoder.asked == 4
     np.testing.assert_array_equal(found[1], kept[0])
     np.testing.assert_array_equal(found, Bag().encode(["d", "a b", "e", "d"]))
+
+
+class Fitted(Bag):
+    def __init__(self, first, second) -> None:
+        super().__init__()
+        self._keys = pair_keys(first, second)
+
+    def fitted_pairs(self):
+        return self._keys
+
+
+def test_pairs_that_the_encoder_was_fitted_on_are_counted(tmp_path):
+    root = tmp_path / "downstream/STS/STS12-en-test"
+    root.mkdir(parents=True)
+    for subset in SUBSETS[12]:
+        rows = [f"{subset} w{n} w{n + 1}\tw{n} w{n % 3}" for n in range(9)]
+        (root / f"STS.input.{subset}.txt").write_text("\n".join(rows) + "\n")
+        (root / f"STS.gs.{subset}.txt").write_text("\n".join(str(n % 5) for n in range(9)) + "\n")
+    first = ["W3, w0!", "msrpar w4 w5", "w5 w2", "elsewhere"]
+    second = ["MSRvid w3 W4.", "w4 w1", "msrpar w5", "nowhere"]
+
+    def note(encoder):
+        [result] = only_results(evaluate(encoder, ["sts12"], Context(tmp_path)))
+        return [one for one in result.notes if "adapted on" in one]
+
+    [said] = note(Fitted(first, second))
+    assert said.startswith("2 of 45 pairs are among those that the encoder was adapted on")
+    assert note(Fitted(first[3:], second[3:]))[0].startswith("0 of 45 pairs")
+    assert note(Bag()) == note(Fitted([], [])) == []
+
+
+@pytest.mark.shared_data
+def test_the_yearly_sets_share_pairs_with_the_training_pairs_of_the_benchmark(shared_data):
+    train = read_stsb(shared_data, "train")
+    encoder = Fitted(train.first, train.second)
+    context = Context(shared_data, splits=["dev", "test"])
+    tasks = ["sts12", "sts13", "sts14", "sts15", "sts17", "stsb/angular"]
+    shared = {}
+    for result in only_results(evaluate(encoder, tasks, context)):
+        [said] = [note for note in result.notes if "adapted on" in note]
+        shared[f"{result.task} {result.split}"] = int(said.split(" of ")[0].replace(",", ""))
+    assert shared == {
+        "sts12/cosine test": 1_003,
+        "sts13/cosine test": 597,
+        "sts14/cosine test": 1_861,
+        "sts15/cosine test": 1_102,
+        "sts17/cosine test": 0,
+        "stsb/angular dev": 8,
+        "stsb/angular test": 12,
+    }
 
 
 def test_embeddings_are_kept_on_disk_by_identity(tmp_path):

@@ -3,11 +3,13 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import read_model, write_model
 from tiny_models import WORDS, dan_model, transformer_model
@@ -101,11 +103,53 @@ def test_the_same_model_gives_the_same_bytes(written, tmp_path):
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
 
-def test_an_adaptation_is_kept(tmp_path):
-    from dataclasses import replace
+def adaptation_of(dim):
+    matrix = np.eye(dim, dtype=np.float32) + np.float32(0.01)
+    facts = {"kind": "linear", "pairs": 7, "data": {"name": "stsb", "split": "train"}}
+    return Adaptation(matrix, facts, np.array([3, 9], np.uint64))
 
-    write_model(tmp_path / "model", replace(dan_model(), adaptation={"kind": "linear"}))
-    assert read_model(tmp_path / "model").describe()["adaptation"] == {"kind": "linear"}
+
+def test_an_adaptation_is_kept(written, tmp_path):
+    place = tmp_path / "adapted"
+    write_model(place, replace(read_model(written), adaptation=adaptation_of(5)))
+    again = read_model(place)
+    assert again.describe()["adaptation"] == adaptation_of(5).describe()
+    np.testing.assert_array_equal(again.adaptation.matrix, adaptation_of(5).matrix)
+    config = json.loads((place / "config.json").read_text("utf-8"))
+    content = (place / "adaptation.safetensors").read_bytes()
+    facts = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    assert config["files"]["adaptation.safetensors"] == facts
+    assert config["adaptation"]["pairs"] == 7
+    assert "| adapted on | stsb train, 7 pairs |" in (place / "MODEL_CARD.md").read_text("utf-8")
+    for name in ("weights.safetensors", "vocabulary.txt"):
+        assert (place / name).read_bytes() == (written / name).read_bytes()
+
+
+def test_an_adaptation_for_another_width_is_named_and_nothing_written(tmp_path):
+    with pytest.raises(ModelError, match="fitted for 4 dimensions; the model has 5"):
+        write_model(tmp_path / "model", replace(dan_model(), adaptation=adaptation_of(4)))
+    assert list(tmp_path.iterdir()) == []
+    write_model(tmp_path / "model", replace(dan_model(), adaptation=adaptation_of(5)))
+    adaptation_of(4).write(tmp_path / "model" / "adaptation.safetensors")
+    sign(tmp_path / "model", "adaptation.safetensors")
+    with pytest.raises(ModelError, match="fitted for 4 dimensions"):
+        read_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda place: (place / "adaptation.safetensors").unlink(), "missing"),
+        (lambda place: (place / "adaptation.safetensors").write_bytes(b"x"), "cut or changed"),
+        (lambda place: edit_config(place, lambda c: c.update(adaptation=None)), "not there"),
+        (lambda place: edit_config(place, lambda c: c["files"].popitem()), "not there together"),
+    ],
+)
+def test_a_damaged_adaptation_is_named(tmp_path, damage, said):
+    write_model(tmp_path / "model", replace(dan_model(), adaptation=adaptation_of(5)))
+    damage(tmp_path / "model")
+    with pytest.raises(ModelError, match=said):
+        read_model(tmp_path / "model")
 
 
 def test_an_occupied_place_is_refused_and_left_alone(model):

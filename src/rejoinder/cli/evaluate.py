@@ -23,6 +23,9 @@ rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data --mode compa
 
 rejoinder evaluate --repeat results.json
 
+rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation adapted/ --tasks stsb,sts
+--data ../shared/data
+
 rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --worst 20
 """
 _SHOWN_GROUPS = 10
@@ -79,6 +82,10 @@ def evaluate(
         bool, typer.Option(help="Exit 0 although data of some tasks is missing.")
     ] = False,
     worst: Annotated[int, typer.Option(min=0, help="Show so many items with large errors.")] = 0,
+    adaptation: Annotated[
+        Path | None,
+        typer.Option(help="What `rejoinder adapt` wrote for an encoder that is no model folder."),
+    ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Keep embeddings there, for later runs of the encoder.")
     ] = None,
@@ -101,6 +108,7 @@ def evaluate(
     else:
         asked = {
             "encoder": model,
+            "adaptation": None if adaptation is None else str(adaptation),
             "tasks": tasks,
             "data": None if data is None else str(data),
             "pairs": None if pairs is None else str(pairs),
@@ -147,7 +155,8 @@ def _run(
         classifiers=ClassifierSettings(**asked["classifiers"]),
         text=asked["text"],
     )
-    encoder = open_encoder(asked["encoder"])
+    adaptation = asked.get("adaptation")
+    encoder = open_encoder(asked["encoder"], None if adaptation is None else Path(adaptation))
     results: list[Result] = []
     if out is not None and out.exists() and not overwrite:
         results = read_results(out)

@@ -24,12 +24,22 @@ def response_pairs(folder: Path, split: str) -> "ResponsePairs":
     )
 
 
-def open_encoder(name: str) -> "Encodes":
+def open_encoder(name: str, adaptation: Path | None = None) -> "Encodes":
     """The encoder that a name on the command line means.
 
+    Args:
+        name: a folder, or a kind and a name.
+        adaptation: a file of `rejoinder adapt`, or its folder, to put behind the encoder.
+
     Raises:
-        RejoinderError: there is none of that name.
+        RejoinderError: there is none of that name, or the adaptation does not fit it.
     """
+    if adaptation is not None:
+        from rejoinder.adaptation.adapted import Adapted
+        from rejoinder.adaptation.linear import read_adaptation
+
+        fitted = read_adaptation(adaptation)
+        return Adapted(open_encoder(name), fitted)
     kind, colon, rest = name.partition(":")
     if colon and kind == "baseline":
         from rejoinder.evaluation.baselines import open_baseline

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli import (
+    adapt,
     compare,
     data,
     encode,
@@ -28,7 +29,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (extract, train, data, evaluate, compare, report, reproduce, encode, use):
+for _command in (
+    extract,
+    train,
+    adapt,
+    data,
+    evaluate,
+    compare,
+    report,
+    reproduce,
+    encode,
+    use,
+):
     _command.register(app)
 
 

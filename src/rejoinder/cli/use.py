@@ -149,6 +149,8 @@ def info(model: Model, as_json: AsJson = False, as_tsv: AsTsv = False) -> None:
         typer.echo(json.dumps({**facts, "training": training}, ensure_ascii=False))
         return
     said = {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
+    if contents.adaptation is not None:
+        said["adaptation"] = contents.adaptation.summary()
     rows = [(name, _plain(value)) for name, value in (facts | said).items()]
     print_rows(("", "value"), rows, form)
 

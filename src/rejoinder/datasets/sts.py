@@ -1,6 +1,8 @@
 """The STS Benchmark (Cer et al. 2017): graded pairs of sentences, by genre."""
 
 import hashlib
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +116,29 @@ def _read(path: Path, split: str) -> GradedPairs:
 def is_tokenised(sentences: list[str]) -> bool:
     """Whether all is lower case: the form that SentEval's download script leaves behind."""
     return all(sentence == sentence.lower() for sentence in sentences)
+
+
+def pair_keys(first: Sequence[str], second: Sequence[str]) -> NDArray[np.uint64]:
+    """(N,) uint64, one key for all spellings of a pair of sentences, in either order.
+
+    Of each sentence the letters and digits count, NFKC and case folded: so a set and its tokenised
+    form, where quotes and spaces differ, have the same keys. The first 8 bytes of a BLAKE2b hash.
+
+    >>> one, other = pair_keys(["It's red.", "No!"], ["no", "it 's RED"]).tolist()
+    >>> one == other
+    True
+    """
+    keys = np.empty(len(first), np.uint64)
+    for row, pair in enumerate(zip(first, second, strict=True)):
+        joined = "\n".join(sorted(map(_letters, pair))).encode("utf-8", "replace")
+        digest = hashlib.blake2b(joined, digest_size=8).digest()
+        keys[row] = int.from_bytes(digest, "little")
+    return keys
+
+
+def _letters(sentence: str) -> str:
+    folded = unicodedata.normalize("NFKC", sentence).casefold()
+    return "".join(filter(str.isalnum, folded))
 
 
 def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPairs:

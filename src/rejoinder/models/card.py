@@ -21,7 +21,7 @@ encoder.similarity(["How old are you?"], ["What is your age?"])
 | text | {text} |
 | training pairs | {pairs} |
 | steps, seed | {steps}, {seed} |
-| left out as evaluation sentences | {leaks} ({sets}) |
+| left out as evaluation sentences | {leaks} ({sets}) |{adapted}
 
 Pairs by source: {data}.
 
@@ -48,7 +48,17 @@ def model_card(config: Mapping[str, Any]) -> str:
         leaks=training.get("leaks_dropped", 0),
         sets=", ".join(training.get("leak_sets") or []) or "not looked for",
         data=said + more,
+        adapted=_adapted(config.get("adaptation")),
     )
+
+
+def _adapted(facts: Mapping[str, Any] | None) -> str:
+    """A row on the graded pairs that the model was adapted on, where it was."""
+    if facts is None:
+        return ""
+    data = facts.get("data") or {}
+    name = " ".join(str(data[key]) for key in ("name", "split") if key in data) or "unnamed data"
+    return f"\n| adapted on | {name}, {facts.get('pairs', 0):,} pairs |"
 
 
 def _sizes(table: Mapping[str, Any]) -> str:

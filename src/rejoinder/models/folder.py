@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from rejoinder.adaptation.linear import FILE as ADAPTATION
+from rejoinder.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.atomic import new_folder, write_text
 from rejoinder.errors import ModelError
 from rejoinder.models.card import model_card
@@ -43,7 +45,7 @@ class ModelContents:
     """Of the weights file; empty before it is written."""
     entailment: Mapping[str, Any] | None = None
     """Of the classifier of pairs: `layers`, `activation`; none where it was not trained."""
-    adaptation: Mapping[str, Any] | None = None
+    adaptation: Adaptation | None = None
     """What adapted the model to other data after training, if anything did."""
 
     @property
@@ -60,7 +62,7 @@ class ModelContents:
             "sha256": self.sha256,
             "max_tokens": self.features.config().get("max_tokens"),
             "training": dict(self.training),
-            "adaptation": None if self.adaptation is None else dict(self.adaptation),
+            "adaptation": None if self.adaptation is None else self.adaptation.describe(),
         }
 
 
@@ -80,13 +82,17 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "head": dict(model.head),
         "training": dict(model.training),
         "entailment": None if model.entailment is None else dict(model.entailment),
-        "adaptation": None if model.adaptation is None else dict(model.adaptation),
+        "adaptation": None if model.adaptation is None else model.adaptation.describe(),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     _check_tensors(tensors, config, str(place))
+    _check_adaptation(model.adaptation, model.encoder, str(place))
     with new_folder(place, overwrite=overwrite) as folder:
         save_file(tensors, folder / WEIGHTS)
         names = [WEIGHTS, *model.features.save(folder)]
+        if model.adaptation is not None:
+            model.adaptation.write(folder / ADAPTATION)
+            names.append(ADAPTATION)
         config["files"] = {
             name: {"sha256": _sha256(folder / name), "bytes": (folder / name).stat().st_size}
             for name in names
@@ -109,6 +115,10 @@ def read_model(place: Path) -> ModelContents:
     except (SafetensorError, OSError, KeyError, TypeError) as error:  # a type that NumPy lacks
         raise ModelError(f"{place / WEIGHTS} can't be read: {error}.") from None
     _check_tensors(tensors, config, str(place / WEIGHTS))
+    adaptation = None
+    if config.get("adaptation") is not None:
+        adaptation = read_adaptation(place / ADAPTATION)
+        _check_adaptation(adaptation, config["encoder"], str(place / ADAPTATION))
     return ModelContents(
         name=str(config.get("name", place.name)),
         features=load_features(place, config["text"]),
@@ -118,7 +128,7 @@ def read_model(place: Path) -> ModelContents:
         entailment=config.get("entailment"),
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
-        adaptation=config.get("adaptation"),
+        adaptation=adaptation,
     )
 
 
@@ -146,6 +156,11 @@ def _read_config(place: Path) -> dict[str, Any]:
             raise ModelError(f"{path}: {key} is no table; the folder is damaged.")
     if WEIGHTS not in config["files"]:
         raise ModelError(f"{path} lists no {WEIGHTS}; the folder is damaged.")
+    if (config.get("adaptation") is None) != (ADAPTATION not in config["files"]):
+        raise ModelError(
+            f"{path}: the table adaptation and the file {ADAPTATION} are not there together; the "
+            "folder is damaged."
+        )
     return config  # type: ignore[no-any-return]
 
 
@@ -187,6 +202,16 @@ def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> N
             raise ModelError(f"{where}: {name} holds values that are not finite.")
     if "bigram_rows" in tensors:
         _check_bigrams(tensors, config["text"]["words"], where)
+
+
+def _check_adaptation(
+    adaptation: Adaptation | None, encoder: Mapping[str, Any], where: str
+) -> None:
+    if adaptation is not None and adaptation.dim != embedding_width(encoder):
+        raise ModelError(
+            f"{where}: the adaptation was fitted for {adaptation.dim} dimensions; the model has "
+            f"{embedding_width(encoder)}. Fit one for this model: `rejoinder adapt`."
+        )
 
 
 def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:

@@ -47,7 +47,8 @@ class SentenceEncoder:
 
     A sentence without any known word has the zero vector: its similarity with anything is 0
     (`count_unknown` says how many there are). Neither the order nor the batch size changes a
-    result (DAN: 1e-6, Transformer: 1e-5).
+    result (DAN: 1e-6, Transformer: 1e-5). A model that is adapted (`describe()["adaptation"]`)
+    encodes W u; responses rank as they did before.
     """
 
     def __init__(self, model: ModelContents, *, threads: int | None = None) -> None:
@@ -71,6 +72,7 @@ class SentenceEncoder:
         self._entailment = None
         if model.entailment is not None:
             self._entailment = Layers("entailment", model.entailment, model.tensors)
+        self._adaptation = model.adaptation
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> "SentenceEncoder":
@@ -89,11 +91,18 @@ class SentenceEncoder:
 
     def __repr__(self) -> str:
         kind = self.model.encoder["kind"]
-        return f"SentenceEncoder({self.model.name!r}, {kind}, {self.dim} dimensions)"
+        adapted = f", adapted on {self._adaptation.source}" if self._adaptation else ""
+        return f"SentenceEncoder({self.model.name!r}, {kind}, {self.dim} dimensions{adapted})"
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
         return self.model.describe()
+
+    def fitted_pairs(self) -> NDArray[np.uint64]:
+        """(M,) uint64 keys of the graded pairs that it was adapted on; none: it is not adapted."""
+        if self._adaptation is None:
+            return np.empty(0, np.uint64)
+        return self._adaptation.fitted_pairs
 
     def encode(
         self,
@@ -133,10 +142,13 @@ class SentenceEncoder:
     ) -> Embeddings:
         """Embeddings v' of responses, to be compared with `encode` of messages.
 
-        Arguments, result and errors are those of `encode`.
+        Arguments, result and errors are those of `encode`; the rows of an adapted model are not of
+        length 1 (`Adaptation.apply_responses`), so that they rank as they did before.
         """
         texts, single = as_texts(sentences)
         out = self._encode(texts, batch_size, show_progress_bar, normalize, response=True)
+        if self._adaptation is not None:
+            out = self._adaptation.apply_responses(out)
         return out[0] if single else out
 
     def count_unknown(self, sentences: Sentences) -> int:
@@ -169,6 +181,11 @@ class SentenceEncoder:
             return cosine
         return np.subtract(0.0, np.arccos(cosine), dtype=np.float32)  # not -0.0
 
+    @property
+    def entails(self) -> bool:
+        """Whether the model has a classifier for `entail`."""
+        return self._entailment is not None
+
     def entail(self, premises: Sentences, hypotheses: Sentences) -> NDArray[np.float32]:
         """Whether each hypothesis follows from its premise, by the classifier of the model.
 
@@ -187,7 +204,8 @@ class SentenceEncoder:
         left, right = (as_texts(side)[0] for side in (premises, hypotheses))
         if len(left) != len(right):
             raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
-        both = self._encode(pl.concat([left, right]), BATCH_SIZE, False, True, response=False)
+        texts = pl.concat([left, right])
+        both = self._encode(texts, BATCH_SIZE, False, True, response=False, adapted=False)
         u1, u2 = np.split(both * np.float32(self.dim**0.5), 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
         scores = self._entailment(features)
@@ -204,8 +222,10 @@ class SentenceEncoder:
         if not isinstance(input, str):
             raise InputError(f"input must be one string; got a {type(input).__name__}.")
         texts, _ = as_texts(responses)
+        # an adaptation cancels out of u·v' but for rounding: so it is left out
         vectors = self._encode(texts, BATCH_SIZE, False, True, response=True)[first_places(texts)]
-        scores = dots(vectors, self.encode(input))
+        asked = self._encode(as_texts(input)[0], 1, False, True, response=False, adapted=False)
+        scores = dots(vectors, asked[0])
         order = np.argsort(-scores, kind="stable")
         return [Ranked(int(row), float(scores[row]), texts[int(row)]) for row in order]
 
@@ -244,8 +264,17 @@ class SentenceEncoder:
         return self._encode(as_texts(given)[0], BATCH_SIZE, False, True, response=False)
 
     def _encode(
-        self, texts: pl.Series, batch_size: int, show: bool, normalize: bool, *, response: bool
+        self,
+        texts: pl.Series,
+        batch_size: int,
+        show: bool,
+        normalize: bool,
+        *,
+        response: bool,
+        adapted: bool = True,
     ) -> Embeddings:
+        """Rows of either side; those of responses are never adapted here."""
+        adaptation = self._adaptation if adapted and not response else None
         if batch_size < 1:
             raise InputError(f"batch_size must be 1 or more; got {batch_size}.")
         out = np.empty((len(texts), self.dim), np.float32)
@@ -257,6 +286,8 @@ class SentenceEncoder:
                 rows = self._runtime(batch)
                 if response:
                     rows = self._head(unit_rows(rows, present)) * present[:, None]
+                if adaptation is not None:
+                    rows = adaptation.project(rows)
                 rows = unit_rows(rows, present) if normalize else _finite(rows)
             out[part] = rows
 

@@ -155,8 +155,8 @@ def read_labelled(
 def _read_inference(
     task: TaskConfig, file: TaskData, path: Path, hashes: EvaluationHashes | None
 ) -> Labelled:
-    labels = {**InferenceColumns().labels, **file.labels}
-    columns = InferenceColumns(file.premise, file.hypothesis, file.label, labels)
+    known = {**InferenceColumns().labels, **file.labels}
+    columns = InferenceColumns(file.premise, file.hypothesis, file.label, known)
     pairs = read_inference(path, columns)
     texts, (premises, hypotheses) = _places(pairs.premises, pairs.hypotheses)
     leaked = _leaked(texts, hashes)

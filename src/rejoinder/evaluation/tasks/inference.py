@@ -18,7 +18,7 @@ from rejoinder.protocols import Entails
 
 def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
     encoder, task = embedder.encoder, ids[0]
-    if not isinstance(encoder, Entails):
+    if not isinstance(encoder, Entails) or not encoder.entails:
         raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
     folder = context.folder(task)
     results = []

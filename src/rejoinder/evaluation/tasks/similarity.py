@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.sts import GradedPairs, read_stsb, without_repeats
+from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb, without_repeats
 from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
@@ -21,7 +21,7 @@ from rejoinder.evaluation.metrics import (
 )
 from rejoinder.evaluation.results import Group, Items, Result
 from rejoinder.evaluation.tasks.base import Context, Family
-from rejoinder.protocols import Encodes
+from rejoinder.protocols import Encodes, TellsFittedPairs
 
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
 
@@ -48,8 +48,25 @@ def _graded(
 ) -> list[Result]:
     """A result a task, named by what it is scored on and the measure; the measures share work."""
     where = f"{tasks[0]} on {pairs.split}"
-    similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
+    similarity, notes = _similarity(embedder, pairs, where)
     return [_measured(similarity, notes, pairs, task, seed) for task in tasks]
+
+
+def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Array, list[str]]:
+    """The similarity of each pair, and notes: on how many of them the encoder was fitted."""
+    similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
+    return similarity, [*_shared(embedder.encoder, pairs), *notes]
+
+
+def _shared(encoder: Encodes, pairs: GradedPairs) -> list[str]:
+    fitted = encoder.fitted_pairs() if isinstance(encoder, TellsFittedPairs) else ()
+    if not len(fitted):
+        return []
+    shared = int(np.isin(pair_keys(pairs.first, pairs.second), fitted).sum())
+    return [
+        f"{shared:,} of {len(pairs):,} pairs are among those that the encoder was adapted on "
+        "(either order, letters and digits alone)"
+    ]
 
 
 def _measured(
@@ -81,7 +98,7 @@ def _measured(
 
 def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Result:
     """Three scores over subsets, none of which is another: mean, weighted mean, and all in one."""
-    similarity, notes = embedder.similarity(pairs.first, pairs.second, task)
+    similarity, notes = _similarity(embedder, pairs, task)
     groups = _groups(similarity, pairs)
     sizes = np.array([group.n for group in groups.values()], np.float64)
     scores = {}
@@ -171,7 +188,7 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     """All tracks; "primary" is ambiguous in the paper, so both means are given, and named."""
     pairs = read_sts_2017(context.folder("sts17"))
     embedder.prepare("sts17", [*pairs.first, *pairs.second])
-    similarity, notes = embedder.similarity(pairs.first, pairs.second, "sts17")
+    similarity, notes = _similarity(embedder, pairs, "sts17")
     groups = _groups(similarity, pairs)
     pearson = {name: group.scores["pearson"] for name, group in groups.items()}
     chosen = np.array(pairs.genres) == "track5"

@@ -1,0 +1,181 @@
+"""`Adaptation`: the map, what it was fitted on, and its file, `adaptation.safetensors`."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from rejoinder.atomic import write_bytes
+from rejoinder.errors import ModelError
+from rejoinder.protocols import Embeddings
+
+FILE = "adaptation.safetensors"
+FORMAT = 1
+_FACTS = "adaptation"
+_FLATTEST = 1e-6
+"""Least singular value of W over its largest: beyond it, float32 can't take the map back."""
+
+
+def _no_pairs() -> NDArray[np.uint64]:
+    return np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """u* = W u (Yang et al. 2018, §4.4.1)."""
+
+    matrix: NDArray[np.float32]
+    """W, (D, D) float32, finite and invertible."""
+    facts: Mapping[str, Any]
+    """Plain JSON values: what it was fitted on, how, and the correlations before and after."""
+    fitted_pairs: NDArray[np.uint64] = field(default_factory=_no_pairs)
+    """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that it was fitted on."""
+
+    def __post_init__(self) -> None:
+        shape = self.matrix.shape
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ModelError(f"an adaptation of shape {shape}; a square matrix is needed.")
+        if not np.isfinite(self.matrix).all():
+            raise ModelError("the adaptation holds values that are not finite.")
+
+    @property
+    def dim(self) -> int:
+        """Width of the embeddings that it was fitted for."""
+        return len(self.matrix)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the matrix."""
+        return hashlib.sha256(np.ascontiguousarray(self.matrix, "<f4").tobytes()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values: the facts, `dim`, and the SHA-256 of the matrix."""
+        return {**self.facts, "dim": self.dim, "sha256": self.sha256}
+
+    @property
+    def source(self) -> str:
+        """What it was fitted on, for people: `stsb train`."""
+        data = self.facts.get("data") or {}
+        said = " ".join(str(data[key]) for key in ("name", "split") if key in data)
+        return said or "unnamed data"
+
+    def summary(self) -> str:
+        """What a person wants to know, in one line."""
+        said = f"on {self.source}, {self.facts.get('pairs', 0):,} pairs"
+        before, after = (self.facts.get(f"dev_pearson_{when}") for when in ("before", "after"))
+        if before is None or after is None:
+            return said
+        return f"{said}; Pearson on dev {before:.4f} before, {after:.4f} after"
+
+    def project(self, rows: Embeddings) -> Embeddings:
+        """W u of (N, D) float32 rows of any length, not normalised; zero rows stay zero.
+
+        Raises:
+            ModelError: the rows are of another width.
+        """
+        self._check_width(rows)
+        return np.asarray(rows @ self.matrix.T)
+
+    def apply(self, embeddings: Embeddings) -> Embeddings:
+        """(N, D) float32 rows of length 1: W u of embeddings of any length; zero rows stay zero.
+
+        A row that is not finite stays so, for whoever checks what the encoder returned.
+
+        Raises:
+            ModelError: the embeddings are of another width.
+        """
+        rows = np.asarray(embeddings, np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = self.project(rows).astype(np.float64)
+            lengths = np.linalg.norm(wide, axis=1)
+            return (wide / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
+
+    def apply_responses(self, embeddings: Embeddings) -> Embeddings:
+        """(N, D) float32 rows W⁻ᵀ v' of the response side, not of length 1.
+
+        An input becomes W u / |W u|, so its dot product with W⁻ᵀ v' is u·v' / |W u|: responses
+        rank as they did before the adaptation, which knows nothing of responses.
+
+        Raises:
+            ModelError: the embeddings are of another width, or W can't be inverted.
+        """
+        self._check_width(embeddings)
+        with np.errstate(over="ignore", invalid="ignore"):
+            # in float64, so that equal rows stay equal wherever in a batch they are
+            back: Embeddings = (embeddings.astype(np.float64) @ self._inverse).astype(np.float32)
+        return back
+
+    @cached_property
+    def _inverse(self) -> NDArray[np.float64]:
+        """W⁻¹: rows v' times it are W⁻ᵀ v'."""
+        matrix = self.matrix.astype(np.float64)
+        values = np.linalg.svd(matrix, compute_uv=False)
+        if values[-1] <= _FLATTEST * values[0]:
+            raise ModelError(
+                "the adaptation can't be inverted, so responses can't be ranked with it; fit it "
+                "with smaller steps or a larger penalty."
+            )
+        return np.asarray(np.linalg.inv(matrix), np.float64)
+
+    def _check_width(self, rows: Embeddings) -> None:
+        if rows.ndim != 2 or rows.shape[1] != self.dim:
+            raise ModelError(
+                f"the adaptation was fitted for {self.dim} dimensions; the encoder's embeddings "
+                f"have {rows.shape[-1] if rows.ndim else 0}. Fit one for this encoder: "
+                "`rejoinder adapt`."
+            )
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all; the same adaptation gives the same bytes."""
+        said = {"format_version": FORMAT, "sha256": self.sha256, "facts": dict(self.facts)}
+        tensors: dict[str, NDArray[Any]] = {
+            "matrix": np.ascontiguousarray(self.matrix, np.float32),
+            "fitted_pairs": np.ascontiguousarray(self.fitted_pairs, np.uint64),
+        }
+        metadata = {_FACTS: json.dumps(said, ensure_ascii=False, sort_keys=True)}
+        write_bytes(path, save(tensors, metadata))
+
+
+def read_adaptation(place: Path) -> Adaptation:
+    """The adaptation in a file, or in a folder that holds `adaptation.safetensors`.
+
+    Raises:
+        ModelError: there is none, or it is damaged or of another format version.
+    """
+    path = place / FILE if place.is_dir() else place
+    if not path.is_file():
+        raise ModelError(
+            f"{path} is not there: no adaptation. `rejoinder adapt` writes a folder that holds one."
+        )
+    try:
+        with safe_open(path, "numpy") as file:
+            said = json.loads((file.metadata() or {})[_FACTS])
+            matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
+            version, sha256, facts = said["format_version"], said["sha256"], said["facts"]
+    except (OSError, KeyError, ValueError, TypeError, SafetensorError) as error:
+        raise ModelError(f"{path} is no adaptation, or damaged: {error}; copy it again.") from None
+    if version != FORMAT:
+        raise ModelError(
+            f"{path} is of format version {version!r}; this version reads {FORMAT}. Fit it anew."
+        )
+    types = (matrix.dtype, pairs.dtype, pairs.ndim, isinstance(facts, dict))
+    if types != (np.float32, np.uint64, 1, True):
+        raise ModelError(
+            f"{path} is damaged: matrix of {matrix.dtype}, fitted_pairs of {pairs.dtype} in shape "
+            f"{pairs.shape}; copy it again."
+        )
+    try:
+        adaptation = Adaptation(matrix, facts, pairs)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    if adaptation.sha256 != sha256:
+        raise ModelError(f"{path} is not what was written (SHA-256 of the matrix); copy it again.")
+    return adaptation

@@ -1,0 +1,186 @@
+"""`rejoinder adapt`, and what the other commands make of what it writes, on made-up pairs."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rejoinder.adaptation.fitting import FitSettings
+from rejoinder.adaptation.linear import Adaptation, read_adaptation
+from rejoinder.cli.main import app
+from rejoinder.datasets import sts
+from rejoinder.errors import RejoinderError
+from rejoinder.models.folder import write_model
+from rejoinder.runtime.encoder import SentenceEncoder
+from tiny_models import WORDS, dan_model
+
+MODULE = """
+import numpy as np
+
+
+def bag(sentences):
+    rows = np.zeros((len(sentences), 7), np.float32)
+    for row, text in enumerate(sentences):
+        for word in text.split():
+            rows[row, len(word) % 7] += 1
+    return rows
+"""
+SIZES = {"train": 200, "dev": 80, "test": 40}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A working folder with a benchmark of its own, a model, and a module with an encoder."""
+    draw = np.random.default_rng(0)
+    for split, size in SIZES.items():
+        monkeypatch.setitem(sts.ROWS, split, size)
+        rows = []
+        for n in range(size):
+            words = draw.permutation(WORDS[:40])
+            second = [*words[: n % 6], *draw.permutation(WORDS[:40])[: 6 - n % 6]]
+            rows.append(
+                f"main-news\tf\t2014\t{n}\t{n % 6}\t{' '.join(words[:6])}\t{' '.join(second)}"
+            )
+        (tmp_path / "sts").mkdir(exist_ok=True)
+        (tmp_path / f"sts/sts-{split}.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    write_model(tmp_path / "model", dan_model())
+    (tmp_path / "made_up_encoder.py").write_text(MODULE, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result
+
+
+def refused(*words):
+    """The message of the error that a command ends with."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert isinstance(result.exception, RejoinderError), result.output
+    assert "\n" not in str(result.exception)
+    return str(result.exception)
+
+
+def adapt(encoder="model", out="adapted", *more):
+    return call("adapt", encoder, "--sts", "sts", "--out", out, *more)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_model_becomes_an_adapted_model(place):
+    told = json.loads(adapt("model", "adapted", "--json", "--learning-rate", "0.003").stdout)
+    facts = told["adaptation"]
+    assert facts["dev_pearson_after"] > facts["dev_pearson_before"]
+    assert (facts["pairs"], facts["dev_pairs"], facts["data"]["name"]) == (200, 80, "stsb")
+    assert names(place / "adapted") == sorted([*names(place / "model"), "adaptation.safetensors"])
+    plain, adapted = SentenceEncoder.load("model"), SentenceEncoder.load("adapted")
+    assert adapted.describe()["adaptation"] == facts
+    assert plain.describe()["adaptation"] is None
+    assert np.abs(adapted.encode(WORDS) - plain.encode(WORDS)).max() > 1e-3
+    assert adapted.rank("hello you", WORDS) == plain.rank("hello you", WORDS)
+    said = call("info", "adapted", "--tsv").stdout
+    assert "adaptation\ton stsb train, 200 pairs; Pearson on dev 0." in said
+    assert json.loads(call("info", "adapted", "--json").stdout)["adaptation"] == facts
+
+
+def test_evaluation_gives_what_adapt_says_and_counts_shared_pairs(place):
+    facts = json.loads(adapt("model", "adapted", "--json").stdout)["adaptation"]
+    (place / "sts/sts-test.csv").write_bytes(
+        b"\n".join((place / "sts/sts-train.csv").read_bytes().upper().split(b"\n")[:40])
+    )
+    dev, test = json.loads(
+        call("evaluate", "adapted", "--tasks", "stsb/angular", "--data", "sts", "--json").stdout
+    )
+    assert any(note.startswith("40 of 40 pairs are among") for note in test["notes"])
+    assert test["encoder"]["adaptation"]["sha256"] == facts["sha256"]
+    assert dev["scores"]["pearson"] == pytest.approx(facts["dev_pearson_after"], abs=1e-6)
+    table = call("evaluate", "adapted", "--tasks", "stsb/angular", "--data", "sts").stdout
+    assert "40 of 40 pairs are among those that the encoder was adapted on" in table
+
+
+def test_any_encoder_is_adapted_and_evaluated(place):
+    name = "py:made_up_encoder:bag"
+    told = adapt(name, "bag")
+    assert "Pearson before" in told.stdout
+    assert names(place / "bag") == ["adaptation.safetensors"]
+    words = ("evaluate", name, "--tasks", "stsb/cosine", "--data", "sts", "--out", "r.json")
+    call(*words, "--adaptation", "bag")
+    results = json.loads((place / "r.json").read_text())
+    assert results["results"][0]["encoder"]["adaptation"]["data"]["name"] == "stsb"
+    assert results["run"]["adaptation"] == "bag"
+    assert "another encoder" in refused(*words)
+    call(*words, "--adaptation", "bag/adaptation.safetensors")
+    assert " 0 differ" in call("evaluate", "--repeat", "r.json").stdout
+
+
+def test_nothing_is_lost_or_half_written(place):
+    before = names(place)
+    (place / "full").mkdir()
+    (place / "full/mine").write_text("x")
+    assert "--overwrite" in refused("adapt", "model", "--sts", "sts", "--out", "full")
+    assert names(place / "full") == ["mine"]
+    adapt("model", "full", "--overwrite")
+    assert "mine" not in names(place / "full")
+    row = (place / "sts/sts-dev.csv").read_text("utf-8")
+    (place / "sts/sts-dev.csv").write_text(row.replace("\t5\t5\t", "\t5\t5.5\t"), "utf-8")
+    said = refused("adapt", "model", "--sts", "sts", "--out", "new")
+    assert "sts-dev.csv line 6: score '5.5'" in said
+    assert names(place) == sorted([*before, "full"])
+
+
+def test_the_model_itself_may_be_replaced(place):
+    adapt("model", "model", "--overwrite")
+    assert SentenceEncoder.load("model").describe()["adaptation"]["pairs"] == 200
+    said = refused("adapt", "model", "--sts", "sts", "--out", "again")
+    assert "tiny is adapted already" in said
+
+
+def test_bad_input_is_one_line(place):
+    Adaptation(np.eye(9, dtype=np.float32), {}).write(place / "nine.safetensors")
+    task = ("--tasks", "stsb/cosine", "--data", "sts")
+    said = refused("evaluate", "model", *task, "--adaptation", "nine.safetensors")
+    assert "fitted for 9 dimensions; the encoder's embeddings have 5" in said
+    said = refused("evaluate", "py:made_up_encoder:bag", *task, "--adaptation", "nine.safetensors")
+    assert "fitted for 9 dimensions; the encoder's embeddings have 7" in said
+    assert "no adaptation" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
+    assert "is not there" in refused("adapt", "model", "--sts", "model", "--out", "new")
+    assert "is no model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")
+    words = ("adapt", "model", "--sts", "sts", "--out", "new", "--penalty", "-1")
+    assert "penalty must be 0 or more" in refused(*words)
+    assert not (place / "new").exists()
+
+
+def test_the_options_are_those_of_the_library(place):
+    adapt("model", "adapted")
+    settings = read_adaptation(place / "adapted").facts["settings"]
+    assert settings == vars(FitSettings())
+    adapt("model", "other", "--seed", "3", "--penalty", "0.5", "--learning-rate", "0.01")
+    settings = read_adaptation(place / "other").facts["settings"]
+    assert (settings["seed"], settings["penalty"], settings["learning_rate"]) == (3, 0.5, 0.01)
+
+
+def test_help_shows_examples():
+    text = call("adapt", "--help").stdout
+    assert text.count("rejoinder adapt ") >= 2
+
+
+def test_using_an_adapted_model_loads_nothing_heavy(place):
+    adapt("model", "adapted")
+    script = (
+        "import sys\n"
+        "from rejoinder import SentenceEncoder\n"
+        "SentenceEncoder.load('adapted').encode(['hello'])\n"
+        "print(sorted({'torch', 'duckdb', 'sklearn', 'scipy.optimize'} & set(sys.modules)))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert (run.stdout, run.stderr) == ("[]\n", "")
