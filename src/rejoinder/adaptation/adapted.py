@@ -13,6 +13,7 @@ from rejoinder.protocols import (
     Embeddings,
     Encodes,
     EncodesResponses,
+    Entails,
     Prepares,
     ScoresPairs,
 )
