@@ -167,7 +167,8 @@ class Trainer:
     def _evaluate(self) -> None:
         scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
         self.scores = scores
-        self.reporter.evaluation(self.progress.step, scores)
+        if scores:
+            self.reporter.evaluation(self.progress.step, scores)
         old = self.progress
         score = next(iter(scores.values()), -math.inf)
         weights = self.config.export.weights
