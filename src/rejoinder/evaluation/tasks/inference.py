@@ -1,6 +1,6 @@
 """Natural language inference by the encoder's own classifier, on SNLI's official dev and test."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,18 +40,27 @@ def _predicted(encoder: Entails, pairs: InferencePairs, task: str) -> NDArray[np
     return classes
 
 
+def _confusions(
+    gold: NDArray[np.int64], predicted: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int, float]]:
+    """Gold class, answer, how often, and its share of the gold class, 0 to 1."""
+    for place in range(len(NLI_CLASSES)):
+        answers = predicted[gold == place]
+        counts = np.bincount(answers, minlength=len(NLI_CLASSES)).tolist()
+        for said, count in enumerate(counts):
+            yield place, said, count, count / max(len(answers), 1)
+
+
 def _result(
     task: str, split: str, pairs: InferencePairs, predicted: NDArray[np.int64], seed: int
 ) -> Result:
-    """Accuracy, and as groups the rows of the confusion matrix: gold class, shares of answers."""
+    """Accuracy, and as groups the cells of the confusion matrix."""
     right = (predicted == pairs.labels).astype(np.float64)
     low, high = mean_interval(right, seed)
-    groups = {}
-    for place, name in enumerate(NLI_CLASSES):
-        answers = predicted[pairs.labels == place]
-        counts = np.bincount(answers, minlength=len(NLI_CLASSES)).tolist()
-        said = {f"said {other}": float(n) for other, n in zip(NLI_CLASSES, counts, strict=True)}
-        groups[f"is {name}"] = Group(len(answers), said)
+    groups = {
+        f"is {NLI_CLASSES[gold]}, said {NLI_CLASSES[said]}": Group(count, {"share": share})
+        for gold, said, count, share in _confusions(pairs.labels, predicted)
+    }
     texts = [f"{a} | {b}" for a, b in zip(pairs.premises, pairs.hypotheses, strict=True)]
     return Result(
         task=task,
