@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli import compare, data, encode, evaluate, extract, report, train, use
+from rejoinder.cli import compare, data, encode, evaluate, extract, leaks, report, train, use
 from rejoinder.errors import RejoinderError
 from rejoinder.version import VERSION
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (extract, train, data, evaluate, compare, report, encode, use):
+for _command in (extract, train, data, leaks, evaluate, compare, report, encode, use):
     _command.register(app)
 
 
