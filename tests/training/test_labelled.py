@@ -182,3 +182,17 @@ def test_the_batch_size_is_that_of_the_step(folder):
     found = itertools.islice(mixture.batches(7, {}, lambda step, _task: step), 12)
     for step, mixed in enumerate(found, 7):
         assert len(mixed.batch.left_keys) == min(step, rows.get(mixed.stream, 5))
+
+
+@pytest.mark.shared_data
+def test_snli_s_dev_and_test_are_never_trained_on(shared_data):
+    task = TaskConfig("entailment", 1.0)
+    for split in ("dev", "test"):
+        file = TaskData(f"nli/snli_1.0_{split}.jsonl.zst")
+        with pytest.raises(InputError, match="leaves 0 rows for entailment"):
+            read_labelled(task, file, shared_data, None)
+    train = read_labelled(
+        task, TaskData("nli/snli_1.0_train_subset18k.jsonl.zst"), shared_data, None
+    )
+    assert len(train.rows) + train.leaks + train.dropped == 17_997
+    assert train.leaks < 10

@@ -240,10 +240,12 @@ def show(results: "Sequence[Result]") -> None:
     rows = [row for result in results for row in _rows(result, len(results) <= _DETAILED)]
     title = f"{results[0].encoder.get('name', '')}" if results else ""
     print_table(title, ("task", "split", "part", "n", "score", "value", "95 % interval"), rows)
-    for note in dict.fromkeys(
-        f"{result.task} on {result.split}: {note}" for result in results for note in result.notes
-    ):
-        typer.echo(f"  {note}")
+    said: dict[str, list[str]] = {}
+    for result in results:
+        for note in result.notes:
+            said.setdefault(note, []).append(f"{result.task} on {result.split}")
+    for note, where in said.items():
+        typer.echo(f"  {', '.join(dict.fromkeys(where))}: {note}")
     training = results[0].encoder.get("training") if results else None
     if isinstance(training, dict) and training.get("pairs"):
         typer.echo(f"  trained on {training['pairs']:,} pairs, seed {training.get('seed')}")

@@ -69,6 +69,10 @@ def train(
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads; default: all cores.")
     ] = None,
+    exclude_leaks: Annotated[
+        bool | None,
+        typer.Option(help="Drop pairs with evaluation sentences; default: as the config says."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -84,6 +88,12 @@ def train(
         raise InputError("--resume goes on with the seed of the run; leave --seed out.")
     settings = tuple(overrides or ())
     source = open_data(pairs, data)
+    if exclude_leaks is not None:
+        if resume:
+            raise InputError(
+                "--resume goes on with the pairs of the run; leave out what to exclude."
+            )
+        settings += (f"training.exclude_leaks={str(exclude_leaks).lower()}",)
     if len(seeds) > 1:
         refuse_occupied(out, overwrite=overwrite)
         results = {}

@@ -63,10 +63,13 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"{present} is damaged or cut: {error}.") from None
 
 
-def text_lines(content: bytes, path: Path, encoding: str = "utf-8") -> list[str]:
+def text_lines(
+    content: bytes, path: Path, encoding: str = "utf-8", *, first_line: int = 1
+) -> list[str]:
     r"""The lines of a file: ended by \n alone, a \r before it and a BOM at the start cut.
 
-    Byte 0x85, form feeds and the like are text: `str.splitlines` would cut there.
+    Byte 0x85, form feeds and the like are text: `str.splitlines` would cut there. `first_line` is
+    the number of the first line, for messages: not 1 for a later piece of a file.
 
     Raises:
         InputError: the bytes are not of the encoding; the message names the line.
@@ -75,7 +78,7 @@ def text_lines(content: bytes, path: Path, encoding: str = "utf-8") -> list[str]
     rows = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if rows and not rows[-1]:
         rows.pop()
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, first_line):
         try:
             lines.append(row.removesuffix(b"\r").decode(encoding))
         except UnicodeDecodeError as error:

@@ -38,7 +38,12 @@ def is_json_lines(content: bytes) -> bool:
 
 
 def json_rows(
-    content: bytes, path: Path, kinds: Mapping[str, Kind], optional: str | None = None
+    content: bytes,
+    path: Path,
+    kinds: Mapping[str, Kind],
+    optional: str | None = None,
+    *,
+    first_line: int = 1,
 ) -> pl.DataFrame:
     """The fields named by `kinds` of every line; blank lines and other fields are left out.
 
@@ -47,6 +52,7 @@ def json_rows(
         path: where they are from, for messages.
         kinds: what each field has to be.
         optional: a field that all lines may lack; its column is null then.
+        first_line: number of the first line, for messages: not 1 for a later piece of a file.
 
     Returns:
         (N rows,) String columns; List(String) for `texts`.
@@ -61,7 +67,7 @@ def json_rows(
         frame = None
     if frame is not None and _is_sound(frame, kinds, optional):
         return frame
-    return _line_by_line(content, path, kinds, optional)
+    return _line_by_line(content, path, kinds, optional, first_line)
 
 
 def table_rows(content: bytes, path: Path, columns: tuple[str, ...]) -> pl.DataFrame:
@@ -137,11 +143,15 @@ def _is_sound(frame: pl.DataFrame, kinds: Mapping[str, Kind], optional: str | No
 
 
 def _line_by_line(
-    content: bytes, path: Path, kinds: Mapping[str, Kind], optional: str | None
+    content: bytes,
+    path: Path,
+    kinds: Mapping[str, Kind],
+    optional: str | None,
+    first_line: int,
 ) -> pl.DataFrame:
     rows: dict[str, list[Any]] = {name: [] for name in kinds}
     present: bool | None = None
-    for number, line in _numbered(content):
+    for number, line in _numbered(content, first_line):
         fields = _object(line, path, number)
         for name, kind in kinds.items():
             value = fields.get(name)
@@ -155,8 +165,8 @@ def _line_by_line(
     return pl.DataFrame(rows, schema=schema)
 
 
-def _numbered(content: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(io.BytesIO(content.removeprefix(_BOM)), 1):
+def _numbered(content: bytes, first_line: int = 1) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(io.BytesIO(content.removeprefix(_BOM)), first_line):
         if line.strip():
             yield number, line
 

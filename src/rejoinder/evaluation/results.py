@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 
 from rejoinder.atomic import new_file, write_text
 from rejoinder.errors import InputError
+from rejoinder.evaluation.leak_notes import leak_note
 from rejoinder.version import VERSION
 
 FORMAT = 2
@@ -93,9 +94,11 @@ class Result:
 
 
 def stamp(result: Result, encoder: Mapping[str, Any], seconds: float) -> Result:
-    """The result with who was scored, when, with what and on what machine."""
+    """The result with who was scored, when, with what and on what machine, and what leaked."""
+    note = leak_note(result.task, result.split, encoder)
     return replace(
         result,
+        notes=result.notes if note is None else (*result.notes, note),
         encoder=encoder,
         seconds=round(seconds, 3),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -1,0 +1,97 @@
+"""`rejoinder leaks`, and `train --exclude-leaks`."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rejoinder.cli.leaks import spread
+from rejoinder.cli.main import app
+from rejoinder.errors import InputError
+
+CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.toml"))
+LEAKING = "A man is playing a guitar."
+"""A sentence of the STS Benchmark."""
+
+
+def invoke(*words, status=0):
+    result = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def files(tmp_path) -> list[Path]:
+    leaking, clean = tmp_path / "leaking.txt", tmp_path / "clean.txt"
+    leaking.write_text(f"{LEAKING.upper()}\nnobody said this one\n")
+    clean.write_text("nobody said this one\n")
+    return [leaking, clean]
+
+
+def test_values_are_spread_over_their_options():
+    words = ["--train", "a", "b", "c", "--show", "5", "--eval", "x", "y", "--eval", "z", "--json"]
+    assert " ".join(spread(words)) == (
+        "--train a --train b --train c --show 5 --eval x --eval y --eval z --json"
+    )
+
+
+def test_a_table_of_what_occurs_a_line_for_what_does_not(files):
+    told = invoke("leaks", "--train", *files, "--eval", "stsb", "snli-test", "--show", 1)
+    assert "leaking.txt" in told
+    assert "stsb-dev" in told
+    assert f"leaking.txt, stsb-train: {LEAKING.upper()}" in told
+    assert "clean.txt: no sentence of stsb-dev, stsb-test, stsb-train, snli-test" in told
+
+
+def test_json_has_every_source_and_set(files):
+    found = json.loads(invoke("leaks", "--train", *files, "--json"))
+    assert len(found) == 2 * 10
+    cells = {(Path(one["train"]).name, one["evaluation"]): one for one in found}
+    one = cells["leaking.txt", "stsb-train"]
+    assert (one["sentences"], one["of_sentences"], one["rows"], one["train_rows"]) == (
+        1,
+        10_510,
+        1,
+        2,
+    )
+    assert not any(one["sentences"] for (name, _), one in cells.items() if name == "clean.txt")
+
+
+def test_a_folder_of_pairs(small_pairs):
+    [found] = json.loads(invoke("leaks", "--train", small_pairs, "--eval", "stsb-dev", "--json"))
+    manifest = json.loads((small_pairs / "manifest.json").read_text())
+    assert found["train_rows"] == manifest["splits"]["train"]
+
+
+def test_misuse(files, tmp_path):
+    with pytest.raises(InputError, match="neither a file nor a shipped set: did you mean 'sts12'"):
+        invoke("leaks", "--train", *files, "--eval", "sts-12")
+    with pytest.raises(InputError, match=r"nothing\.jsonl can't be read"):
+        invoke("leaks", "--train", tmp_path / "nothing.jsonl")
+    invoke("leaks", "--eval", "stsb", status=2)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_shipped_recipe_excludes_leaks(path):
+    assert tomllib.loads(path.read_text())["training"]["exclude_leaks"] is True
+
+
+@pytest.mark.parametrize(("flag", "sets"), [("--exclude-leaks", 2), ("--no-exclude-leaks", 0)])
+def test_training_is_told_whether_to_exclude(small_pairs, tmp_path, flag, sets):
+    config = tmp_path / "c.toml"
+    config.write_text(
+        'name = "tiny"\n[text]\nmin_count = 2\n[encoder]\nkind = "dan"\nwidth = 8\nlayers = []\n'
+        f"[head]\nlayers = [8]\n[training]\nexclude_leaks = {str(not sets).lower()}\n"
+        "[[phases]]\nsteps = 2\nbatch_size = 8\n"
+    )
+    run = tmp_path / "run"
+    common = ("train", "--config", config, "--pairs", small_pairs, "--out", run)
+    invoke(*common, flag)
+    assert len(json.loads((run / "manifest.json").read_text())["leak_sets"]) == sets
+    training = json.loads((run / "model" / "config.json").read_text())["training"]
+    assert len(training["leak_sets"]) == sets
+    assert training["leaks_dropped"] == 0
+    with pytest.raises(InputError, match="goes on with the pairs of the run"):
+        invoke(*common, flag, "--resume")
