@@ -34,14 +34,13 @@ def dense(inputs, responses, scale, same, *, symmetric):
     """The same with PyTorch's operations, which differentiate themselves."""
     scores = inputs @ responses.T * scale
     if same is not None:
-        scores = scores.masked_fill(
-            torch.zeros(len(scores), len(scores)).index_put_(tuple(same), torch.ones(())).bool(),
-            float("-inf"),
-        )
-    target = torch.arange(len(scores))
+        masked = torch.zeros(scores.shape).index_put_(tuple(same), torch.ones(())).bool()
+        scores = scores.masked_fill(masked, float("-inf"))
+    size = len(scores)
+    target = torch.arange(size)
     loss = torch.nn.functional.cross_entropy(scores, target)
     if symmetric:
-        loss = (loss + torch.nn.functional.cross_entropy(scores.T, target)) / 2
+        loss = (loss + torch.nn.functional.cross_entropy(scores[:, :size].T, target)) / 2
     return loss
 
 
@@ -72,11 +71,12 @@ def test_masked_duplicates_are_no_negatives():
     symmetric=st.booleans(),
     masked=st.booleans(),
     strip=st.sampled_from([1, 7, 20, 1 << 20]),
+    more=st.integers(0, 5),
 )
-def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip):
+def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip, more):
     keys = np.random.default_rng(seed).integers(0, 6, (2, size))
     same = torch.from_numpy(duplicates(keys[0], keys[1])) if masked else None
-    ours = [rows(size, seed), rows(size, seed + 1), torch.tensor(2.5)]
+    ours = [rows(size, seed), rows(size + more, seed + 1), torch.tensor(2.5)]
     theirs = [value.clone() for value in ours]
     for value in (*ours, *theirs):
         value.requires_grad_()

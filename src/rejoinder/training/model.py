@@ -133,19 +133,19 @@ class TrainableModel(nn.Module):
             return self._task_loss(left, right, batch)
 
     def _task_loss(self, left: Tensor, right: Tensor, batch: PreparedBatch) -> RankingLoss:
-        same, symmetric = batch.same, self.settings.symmetric
-        match batch.task.objective:
+        same, task = batch.same, batch.task
+        match task.objective:
             case "responses":
-                responses, scale = self.respond(right), self.scale()
-                return response_selection(left, responses, scale, same=same, symmetric=symmetric)
+                responses, both = self.respond(right), self.settings.symmetric
+                return response_selection(left, responses, self.scale(), same=same, symmetric=both)
             case "entailment":
                 head = cast("EntailmentHead", self.entailment)
                 return classification(head(left, right), cast("Tensor", batch.labels))
             case "entailment-ranking":
-                scale = self.scale(batch.task.label)
-                return entailment_ranking(left, right, scale, same=same, symmetric=symmetric)
+                scale, both = self.scale(task.label), task.symmetric
+                return entailment_ranking(left, right, scale, same=same, symmetric=both)
             case "paraphrase":
-                return paraphrase(left, right, self.scale(batch.task.label), same=same)
+                return paraphrase(left, right, self.scale(task.label), same=same)
 
     def respond(self, embeddings: Tensor) -> Tensor:
         """(N, D) v' = F(v), unit rows; zero rows stay zero."""

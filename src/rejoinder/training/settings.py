@@ -46,7 +46,7 @@ class ObjectiveConfig:
     mask_duplicates: bool = False
     """Leave out of the softmax what is known to answer the same input."""
     symmetric: bool = False
-    """Also pick the right input for each response, the right premise for each hypothesis."""
+    """Also pick the right input for each response."""
     word_dropout: float = 0.0
     """Share of ids left out of a sentence, at random, in training."""
 
@@ -84,6 +84,8 @@ class TaskConfig:
     """A file of n rows gets a part of the share that goes with n to this power."""
     hard_negatives: bool = True
     """In `entailment-ranking`, contradictions of a premise are candidates too."""
+    symmetric: bool = True
+    """In `entailment-ranking`, also pick the right premise for each entailed hypothesis."""
 
     @property
     def label(self) -> str:
