@@ -36,7 +36,12 @@ TRANSFORMER: dict[str, Any] = {
     "objective": {"scale": 5.0},
     "optimizer": {"dense": "sgd"},
 }
-KINDS = {"dan": DAN, "transformer": TRANSFORMER}
+BILSTM: dict[str, Any] = {
+    **DAN,
+    "text": {"min_count": 2},
+    "encoder": {"kind": "bilstm", "width": 16, "hidden": 10, "dim": 12, "max_tokens": 24},
+}
+KINDS = {"dan": DAN, "transformer": TRANSFORMER, "bilstm": BILSTM}
 
 
 class Listener:

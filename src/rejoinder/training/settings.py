@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rejoinder.encoders.bilstm import BilstmConfig
 from rejoinder.encoders.dan import DanConfig
 from rejoinder.encoders.transformer import TransformerConfig
 
@@ -112,7 +113,7 @@ class RunConfig:
 
     name: str = "rejoinder"
     text: TextConfig = field(default_factory=TextConfig)
-    encoder: DanConfig | TransformerConfig = field(default_factory=DanConfig)
+    encoder: DanConfig | TransformerConfig | BilstmConfig = field(default_factory=DanConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
@@ -146,7 +147,12 @@ def contradictions(config: RunConfig) -> list[str]:
     if (config.text.kind == "subwords") != (config.encoder.kind == "transformer"):
         faults.append(
             f"encoder.kind {config.encoder.kind!r} does not read text.kind {config.text.kind!r}: "
-            "a dan reads words, a transformer subwords"
+            "a dan and a bilstm read words, a transformer subwords"
+        )
+    if config.encoder.kind == "bilstm" and config.text.bigram_buckets:
+        faults.append(
+            f"text.bigram_buckets is {config.text.bigram_buckets}; a bilstm reads words in their "
+            "order and no bigrams: set it to 0"
         )
     if not 0 <= config.objective.word_dropout < 1:
         faults.append("objective.word_dropout must be in [0, 1)")
