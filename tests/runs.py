@@ -37,6 +37,11 @@ TRANSFORMER: dict[str, Any] = {
     "objective": {"scale": 5.0},
     "optimizer": {"dense": "sgd"},
 }
+BILSTM: dict[str, Any] = {
+    **DAN,
+    "text": {"min_count": 2},
+    "encoder": {"kind": "bilstm", "width": 16, "hidden": 10, "dim": 12, "max_tokens": 24},
+}
 MULTITASK: dict[str, Any] = {
     **DAN,
     "objective": {**DAN["objective"], "symmetric": True},
@@ -61,7 +66,12 @@ MULTITASK: dict[str, Any] = {
         },
     ],
 }
-KINDS = {"dan": DAN, "transformer": TRANSFORMER, "multitask": MULTITASK}
+KINDS = {
+    "dan": DAN,
+    "transformer": TRANSFORMER,
+    "bilstm": BILSTM,
+    "multitask": MULTITASK,
+}
 
 
 def write_labelled(folder: Path) -> Path:

@@ -101,3 +101,31 @@ def transformer_model(*, seed=0):
         training={},
         tensors=tensors,
     )
+
+
+def bilstm_model(*, dim=5, dtype=np.float32, seed=0):
+    """A BiLSTM drawn by its own module; with `dim` 0 its pooled states are the embedding."""
+    import torch
+
+    from rejoinder.encoders.bilstm import BilstmConfig, BilstmEncoder
+
+    config = BilstmConfig(width=6, hidden=4, dim=dim, max_tokens=40)
+    encoder = BilstmEncoder(len(WORDS), config, torch.Generator().manual_seed(seed))
+    state = {name: value.numpy() for name, value in encoder.state_dict().items()}
+    tensors = {
+        f"bilstm.{name}": value for name, value in state.items() if not name.startswith("table.")
+    }
+    tensors["embedding"] = (3 * state["table.weight"]).astype(dtype)
+    tensors["scale"] = np.array(20.0, np.float32)
+    draw = np.random.default_rng(seed)
+    for number, (inside, outside) in enumerate(pairwise((config.dim, 4, config.dim))):
+        tensors[f"head.{number}.weight"] = draw.standard_normal((outside, inside), np.float32)
+        tensors[f"head.{number}.bias"] = draw.standard_normal(outside, np.float32)
+    return ModelContents(
+        name="tiny-bilstm",
+        features=WordFeatures(Vocabulary(tuple(WORDS))),
+        encoder={"kind": "bilstm", "width": 6, "hidden": 4, "dim": config.dim, "max_tokens": 40},
+        head={"kind": "dnn", "layers": [4, config.dim], "activation": "tanh", "residual": False},
+        training={},
+        tensors=tensors,
+    )

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import read_model, write_model
-from tiny_models import WORDS, dan_model, transformer_model
+from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
 TEXTS = ["How old are you?", "", "my cat is twenty"]
 
@@ -77,11 +77,23 @@ def test_what_is_written_is_read_back(tmp_path, options):
     assert again.features(TEXTS).ids.tolist() == model.features(TEXTS).ids.tolist()
 
 
-def test_a_transformer_is_read_back(tmp_path):
-    model = transformer_model()
+@pytest.mark.parametrize(
+    ("tiny", "options"),
+    [
+        (transformer_model, {}),
+        (bilstm_model, {}),
+        (bilstm_model, {"dim": 0, "dtype": np.float16}),
+    ],
+)
+def test_what_runs_through_torch_is_read_back(tmp_path, tiny, options):
+    model = tiny(**options)
     write_model(tmp_path / "model", model)
     again = read_model(tmp_path / "model")
+    assert (again.encoder, again.dim) == (model.encoder, model.dim)
     assert again.tensors.keys() == model.tensors.keys()
+    for name, tensor in model.tensors.items():
+        assert again.tensors[name].dtype == tensor.dtype
+        np.testing.assert_array_equal(again.tensors[name], tensor)
     assert again.features(TEXTS).ids.tolist() == model.features(TEXTS).ids.tolist()
 
 
@@ -241,6 +253,33 @@ def test_a_config_that_does_not_fit(model, path, value, said):
     edit_config(model, change)
     with pytest.raises(ModelError, match=said):
         read_model(model)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (
+            ("encoder", "hidden"),
+            5,
+            r"bilstm\.forwards\.weight_ih_l0 has shape \(16, 6\); the config",
+        ),
+        (("encoder", "dim"), 8, r"\['bilstm.projection.bias', .*\] are not known"),
+        (("encoder", "max_tokens"), 0, r"encoder\.max_tokens is 0; a number of at least 1"),
+        (("text", "bigram_buckets"), 9, r"text\.bigram_buckets must be 0; a bilstm reads words"),
+    ],
+)
+def test_a_config_that_does_not_fit_a_bilstm(tmp_path, path, value, said):
+    model = bilstm_model()
+    write_model(tmp_path / "model", model)
+    head = {"head": {**model.head, "layers": [4, 8]}} if path[1] == "dim" else {}
+
+    def change(config):
+        config[path[0]][path[1]] = value
+        config.update(head)
+
+    edit_config(tmp_path / "model", change)
+    with pytest.raises(ModelError, match=said):
+        read_model(tmp_path / "model")
 
 
 @pytest.mark.parametrize("table", ["encoder", "head", "text"])

@@ -15,7 +15,7 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.search import nearest_rows
-from tiny_models import WORDS, dan_model, transformer_model
+from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
 AWKWARD = [
     "",
@@ -41,9 +41,9 @@ def encoder():
     return SentenceEncoder(dan_model())
 
 
-@pytest.fixture(scope="module")
-def transformer():
-    return SentenceEncoder(transformer_model())
+@pytest.fixture(scope="module", params=[transformer_model, bilstm_model])
+def through_torch(request):
+    return SentenceEncoder(request.param())
 
 
 def slow_dan(model, text):
@@ -131,26 +131,26 @@ def test_rows_as_the_last_layer_gives_them(encoder):
         np.testing.assert_allclose(raw / np.maximum(lengths, 1e-9), encode(given_texts), atol=1e-6)
 
 
-def test_a_transformer_can_leave_lengths_too(transformer):
+def test_what_runs_through_torch_can_leave_lengths_too(through_torch):
     given_texts = ["How old are you?", "", "cat"]
-    raw = transformer.encode(given_texts, normalize=False)
+    raw = through_torch.encode(given_texts, normalize=False)
     lengths = np.linalg.norm(raw, axis=1, keepdims=True)
-    unit = transformer.encode(given_texts)
+    unit = through_torch.encode(given_texts)
     np.testing.assert_allclose(raw / np.maximum(lengths, 1e-9), unit, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1, 0, 1], atol=1e-6)
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=6), st.integers(1, 7), st.randoms())
-def test_neither_changes_a_result_of_a_transformer(transformer, given_texts, size, random):
-    whole = transformer.encode(given_texts)
+def test_neither_changes_a_result_through_torch(through_torch, given_texts, size, random):
+    whole = through_torch.encode(given_texts)
     places = random.sample(range(len(given_texts)), len(given_texts))
-    mixed = transformer.encode([given_texts[place] for place in places], batch_size=size)
+    mixed = through_torch.encode([given_texts[place] for place in places], batch_size=size)
     np.testing.assert_allclose(mixed, whole[places], atol=1e-5)
-    alone = transformer.encode_response(given_texts[0])
-    np.testing.assert_allclose(alone, transformer.encode_response(given_texts)[0], atol=1e-5)
+    alone = through_torch.encode_response(given_texts[0])
+    np.testing.assert_allclose(alone, through_torch.encode_response(given_texts)[0], atol=1e-5)
     known = whole.any(axis=1)
-    assert transformer.count_unknown(given_texts) == (~known).sum()
+    assert through_torch.count_unknown(given_texts) == (~known).sum()
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), known, atol=1e-6)
 
 
@@ -328,10 +328,19 @@ def test_importing_loads_nothing_heavy_and_a_dan_runs_without_torch(tmp_path):
     assert (run.returncode, run.stdout, run.stderr) == (0, "(1, 5)\n", "")
 
 
-def test_a_transformer_without_torch_says_what_to_install(monkeypatch):
+def test_how_much_of_a_text_is_read_is_told(through_torch, encoder):
+    assert through_torch.describe()["max_tokens"] == 40
+    assert encoder.describe()["max_tokens"] is None
+    long, longer = "hello " * 40, "hello " * 41
+    one, other = through_torch.encode([long, longer])
+    np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize("tiny", [transformer_model, bilstm_model])
+def test_what_needs_torch_says_what_to_install_without_it(monkeypatch, tiny):
     from rejoinder.errors import MissingExtraError
 
-    model = transformer_model()
+    model = tiny()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"rejoinder\[train\]"):
         SentenceEncoder(model)

@@ -91,6 +91,23 @@ def test_all_faults_are_told_together():
         ({"phases": PHASES, "head": {"layers": [3]}}, "head.layers ends in 3"),
         ({"phases": PHASES, "text": {"kind": "subwords"}}, "does not read text.kind 'subwords'"),
         ({"phases": PHASES, "text": {"kind": "letters"}}, "allowed: 'words', 'subwords'"),
+        (
+            {
+                "phases": PHASES,
+                "encoder": {"kind": "bilstm", "dim": 500},
+                "text": {"bigram_buckets": 9},
+            },
+            "text.bigram_buckets is 9; a bilstm reads words in their order",
+        ),
+        (
+            {
+                "phases": PHASES,
+                "encoder": {"kind": "bilstm", "dim": 500},
+                "text": {"kind": "subwords"},
+            },
+            "'bilstm' does not read text.kind 'subwords'",
+        ),
+        ({"phases": PHASES, "encoder": {"kind": "bilstm"}}, "500, the encoder in 4096"),
         ({"phases": PHASES, "encoder": {"kind": "dann"}}, "did you mean 'dan'"),
         ({"phases": PHASES, "encoder": {"combiner": "max"}}, "encoder.combiner 'max'"),
         ({"phases": PHASES, "export": {"weights": "best"}}, "needs training.evaluate_every"),

@@ -118,17 +118,20 @@ def test_a_task_may_stand_alone(train, tmp_path):
     assert (facts["rows"], facts["unlabelled"], facts["leaks"]) == (126, 42, 0)
 
 
-def test_training_starts_from_a_model(train, tmp_path):
-    first, _ = train({**DAN, "export": {"dtype": "float32"}}, tmp_path / "first")
-    tree = {**KINDS["multitask"], "export": {"dtype": "float32"}}
-    tree["training"] = {**DAN["training"], "init_from": str(first.model)}
+@pytest.mark.parametrize("kind", ["dan", "transformer", "bilstm"])
+def test_training_starts_from_a_model(train, tmp_path, kind):
+    plain = KINDS[kind]
+    first, _ = train({**plain, "export": {"dtype": "float32"}}, tmp_path / "first")
+    tree = {**plain, "tasks": KINDS["multitask"]["tasks"], "export": {"dtype": "float32"}}
+    tree["training"] = {**plain["training"], "init_from": str(first.model)}
     still = [{"steps": 1, "batch_size": 64, "learning_rate": 1e-9, "table_learning_rate": 1e-9}]
     second, _ = train({**tree, "phases": still}, tmp_path / "second")
     one, two = (SentenceEncoder.load(run.model) for run in (first, second))
     np.testing.assert_allclose(one.encode(TEXTS), two.encode(TEXTS), atol=1e-5)
     np.testing.assert_allclose(one.encode_response(TEXTS), two.encode_response(TEXTS), atol=1e-5)
-    wrong = {**tree, "encoder": {**DAN["encoder"], "width": 8}, "phases": still}
-    with pytest.raises(ConfigError, match=r"has encoder .*'width': 16.*they must be the same"):
+    size = {"transformer": "filter"}.get(kind, "width")
+    wrong = {**tree, "encoder": {**plain["encoder"], size: 8}, "phases": still}
+    with pytest.raises(ConfigError, match=rf"has encoder .*'{size}': .*they must be the same"):
         train(wrong, tmp_path / "third")
     assert not (tmp_path / "third").exists()
 

@@ -6,14 +6,12 @@ tricks at the paper's plain SGD; everything else is the encoder of Vaswani et al
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.heads import unit_rows
+from rejoinder.encoders.padding import PaddedBatch, PaddedGroup, encode_groups, pad_groups
 from rejoinder.encoders.sparse import SparseTable
 from rejoinder.errors import ConfigError
 from rejoinder.text.ragged import Ragged
@@ -48,40 +46,6 @@ class TransformerConfig:
             raise ConfigError(f"encoder.dropout {self.dropout} must be in [0, 1).")
 
 
-@dataclass(frozen=True, slots=True)
-class PaddedGroup:
-    """Sentences of about one length. G sentences, T positions (the longest of them)."""
-
-    sentences: Tensor
-    """(G,) int64, their places in the batch."""
-    ids: Tensor
-    """(G, T) int64, 0 where padded."""
-    present: Tensor
-    """(G, T) bool, false where padded."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaddedBatch:
-    """A batch of N sentences in groups of like lengths; empty sentences are in none."""
-
-    count: int
-    groups: tuple[PaddedGroup, ...]
-
-    def to(self, device: torch.device) -> "PaddedBatch":
-        """The same batch on `device`."""
-        return PaddedBatch(
-            self.count,
-            tuple(
-                PaddedGroup(
-                    group.sentences.to(device, non_blocking=True),
-                    group.ids.to(device, non_blocking=True),
-                    group.present.to(device, non_blocking=True),
-                )
-                for group in self.groups
-            ),
-        )
-
-
 class TransformerEncoder(nn.Module):
     """Sentences as subwords to unit vectors.
 
@@ -103,36 +67,13 @@ class TransformerEncoder(nn.Module):
         return []
 
     def prepare(self, batch: Ragged) -> PaddedBatch:
-        """Sort by length, cut into groups of bounded size, pad each; NumPy only."""
-        lengths = batch.lengths
-        order = np.argsort(lengths, kind="stable")
-        order = order[lengths[order] > 0]
-        cuts = _cuts(lengths[order])
-        groups = []
-        for begin, end in pairwise(cuts):
-            chosen = order[begin:end]
-            part = batch.take(chosen)
-            present = np.arange(part.lengths.max()) < part.lengths[:, None]
-            ids = np.zeros(present.shape, np.int64)
-            ids[present] = part.ids
-            groups.append(
-                PaddedGroup(
-                    torch.from_numpy(chosen), torch.from_numpy(ids), torch.from_numpy(present)
-                )
-            )
-        return PaddedBatch(len(batch), tuple(groups))
+        """Groups of like lengths; NumPy only."""
+        return pad_groups(batch, _GROUP_TOKENS)
 
     def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32, unit rows unless not wanted; zero rows for sentences without ids."""
         device = self.projection.weight.device
-        if not batch.groups:
-            return torch.zeros(batch.count, self.dim, device=device)
-        vectors = torch.cat([self._encode(group) for group in batch.groups])  # (filled, D)
-        order = torch.cat([group.sentences for group in batch.groups])
-        out = torch.zeros(batch.count, self.dim, dtype=torch.float32, device=device)
-        if normalize:
-            vectors = unit_rows(vectors, torch.ones_like(order))
-        return out.index_copy(0, order, vectors)
+        return encode_groups(batch, self._encode, self.dim, device, normalize=normalize)
 
     def _encode(self, group: PaddedGroup) -> Tensor:
         """(G, D), not yet of unit length."""
@@ -199,13 +140,3 @@ def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
     rates = torch.exp(-math.log(10_000.0) * steps)
     angles = torch.arange(positions, dtype=torch.float32, device=device)[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=1)
-
-
-def _cuts(lengths: np.ndarray) -> list[int]:
-    """Where to cut ascending `lengths` so that each group, padded to its longest, stays small."""
-    cuts, begin = [0], 0
-    for place, length in enumerate(lengths.tolist()):
-        if place > begin and (place - begin + 1) * length > _GROUP_TOKENS:
-            cuts.append(place)
-            begin = place
-    return [*cuts, len(lengths)] if len(lengths) else [0]

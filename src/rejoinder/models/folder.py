@@ -60,7 +60,7 @@ class ModelContents:
             "kind": self.encoder["kind"],
             "dim": self.dim,
             "sha256": self.sha256,
-            "max_tokens": self.features.config().get("max_tokens"),
+            "max_tokens": self.features.config().get("max_tokens", self.encoder.get("max_tokens")),
             "training": dict(self.training),
             "adaptation": None if self.adaptation is None else self.adaptation.describe(),
         }

@@ -25,8 +25,12 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
         shapes = _dan(encoder, _Table(config, "text", where))
     elif kind == "transformer":
         shapes = _transformer(encoder, _Table(config, "text", where))
+    elif kind == "bilstm":
+        shapes = _bilstm(encoder, _Table(config, "text", where), where)
     else:
-        raise ModelError(f"{where}: encoder.kind {kind!r} is unknown; known: 'dan', 'transformer'.")
+        raise ModelError(
+            f"{where}: encoder.kind {kind!r} is unknown; known: 'bilstm', 'dan', 'transformer'."
+        )
     dim = embedding_width(encoder.values)
     head = _Table(config, "head", where)
     layers = head.sizes("layers")
@@ -137,3 +141,20 @@ def _transformer(encoder: _Table, text: _Table) -> Shapes:
     shapes |= {"norm.weight": (hidden,), "norm.bias": (hidden,)}
     shapes |= {"projection.weight": (dim, hidden), "projection.bias": (dim,)}
     return {f"transformer.{name}": shape for name, shape in shapes.items()}
+
+
+def _bilstm(encoder: _Table, text: _Table, where: str) -> Shapes:
+    width, hidden, dim = (encoder.size(key) for key in ("width", "hidden", "dim"))
+    encoder.size("max_tokens")
+    if text.size("bigram_buckets", 0):
+        raise ModelError(f"{where}: text.bigram_buckets must be 0; a bilstm reads words alone.")
+    shapes: Shapes = {}
+    for direction in ("forwards", "backwards"):
+        shapes[f"{direction}.weight_ih_l0"] = (4 * hidden, width)
+        shapes[f"{direction}.weight_hh_l0"] = (4 * hidden, hidden)
+        shapes[f"{direction}.bias_ih_l0"] = (4 * hidden,)
+        shapes[f"{direction}.bias_hh_l0"] = (4 * hidden,)
+    if dim != 2 * hidden:
+        shapes |= {"projection.weight": (dim, 2 * hidden), "projection.bias": (dim,)}
+    named = {f"bilstm.{name}": shape for name, shape in shapes.items()}
+    return {"embedding": (text.size("words"), width)} | named

@@ -47,8 +47,8 @@ class SentenceEncoder:
 
     A sentence without any known word has the zero vector: its similarity with anything is 0
     (`count_unknown` says how many there are). Neither the order nor the batch size changes a
-    result (DAN: 1e-6, Transformer: 1e-5). A model that is adapted (`describe()["adaptation"]`)
-    encodes W u; responses rank as they did before.
+    result (DAN: 1e-6, Transformer and BiLSTM: 1e-5). A model that is adapted, as its
+    `describe()["adaptation"]` says, encodes W u; responses rank as they did before.
     """
 
     def __init__(self, model: ModelContents, *, threads: int | None = None) -> None:
@@ -57,7 +57,7 @@ class SentenceEncoder:
         Args:
             model: what `read_model` returns.
             threads: cores to compute on; by default all that the process may use. Torch, which
-                runs Transformers, has one such number for the whole process.
+                runs Transformers and BiLSTMs, has one such number for the whole process.
 
         Raises:
             InputError: `threads` is below 1.
@@ -317,4 +317,8 @@ def _runtime(model: ModelContents, threads: int | None) -> Runtime:
         from rejoinder.runtime.transformer import TransformerRuntime
 
         return TransformerRuntime(model, threads)
-    raise ModelError(f"encoder kind {kind!r} is unknown; known: 'dan', 'transformer'.")
+    if kind == "bilstm":
+        from rejoinder.runtime.bilstm import BilstmRuntime
+
+        return BilstmRuntime(model, threads)
+    raise ModelError(f"encoder kind {kind!r} is unknown; known: 'bilstm', 'dan', 'transformer'.")

@@ -46,6 +46,21 @@ class Ragged:
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         return Ragged(self.ids[np.repeat(self.offsets[rows], lengths) + within], offsets)
 
+    def first(self, count: int) -> "Ragged":
+        """The first `count` ids of each sentence.
+
+        >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 2, 3]))
+        >>> batch.first(1).ids.tolist()
+        [5, 2]
+        """
+        lengths = self.lengths
+        if not len(lengths) or lengths.max() <= count:
+            return self
+        within = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], lengths)
+        offsets = np.zeros(len(self.offsets), np.int64)
+        np.cumsum(np.minimum(lengths, count), out=offsets[1:])
+        return Ragged(self.ids[within < count], offsets)
+
 
 def concatenate(first: Ragged, second: Ragged) -> Ragged:
     """The sentences of `first`, then those of `second`."""

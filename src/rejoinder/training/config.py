@@ -8,12 +8,15 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from rejoinder.encoders.bilstm import BilstmConfig
 from rejoinder.encoders.dan import DanConfig
 from rejoinder.encoders.transformer import TransformerConfig
 from rejoinder.errors import ConfigError, InputError, nearest
-from rejoinder.training.settings import RunConfig, TaskData, contradictions
+from rejoinder.training.contradictions import contradictions
+from rejoinder.training.settings import RunConfig, TaskData
 
-_KINDS: dict[str, type[DanConfig] | type[TransformerConfig]] = {
+_KINDS: dict[str, type[DanConfig] | type[TransformerConfig] | type[BilstmConfig]] = {
+    "bilstm": BilstmConfig,
     "dan": DanConfig,
     "transformer": TransformerConfig,
 }

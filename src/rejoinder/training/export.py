@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
+from rejoinder.encoders.bilstm import BilstmEncoder
 from rejoinder.encoders.dan import DanEncoder
 from rejoinder.models.folder import ModelContents, write_model
 from rejoinder.objectives.entailment import CLASSES
@@ -27,6 +28,8 @@ def export(place: Path, trainer: Trainer, training: dict[str, object]) -> None:
     features: TextFeatures = trainer.features
     if isinstance(encoder, DanEncoder) and isinstance(features, WordFeatures):
         features, tensors = _dan(features, weights, encoder.table.seen.cpu().numpy(), half=half)
+    elif isinstance(encoder, BilstmEncoder) and isinstance(features, WordFeatures):
+        features, tensors = _bilstm(features, weights, encoder.table.seen.cpu().numpy(), half=half)
     else:
         tensors = _transformer(weights, half=half)
     tensors |= {
@@ -95,10 +98,7 @@ def _dan(
         tensors["bigram_rows"] = rows
         table = np.concatenate([table[:words], table[words + trained]])
     else:
-        kept = np.flatnonzero(seen)
-        known = features.vocabulary.words
-        features = WordFeatures(Vocabulary(tuple(known[index] for index in kept)))
-        table = table[kept]
+        features, table = _trained_words(features, table, seen)
     tensors["embedding"] = _halved(table, half=half)
     for name, value in weights.items():
         if name.startswith("encoder.dnn.layers."):
@@ -106,6 +106,28 @@ def _dan(
         elif name == "encoder.dnn.skip.weight":
             tensors["skip.weight"] = _array(value)
     return features, tensors
+
+
+def _bilstm(
+    features: WordFeatures, weights: dict[str, Tensor], seen: NDArray[np.bool_], *, half: bool
+) -> tuple[WordFeatures, Arrays]:
+    """The tensors of a BiLSTM; words that were never trained leave the vocabulary."""
+    table = weights["encoder.table.weight"].float().numpy()
+    features, table = _trained_words(features, table, seen)
+    tensors: Arrays = {"embedding": _halved(table, half=half)}
+    for name, value in weights.items():
+        if name.startswith("encoder.") and not name.startswith("encoder.table."):
+            tensors[name.replace("encoder.", "bilstm.", 1)] = _array(value)
+    return features, tensors
+
+
+def _trained_words(
+    features: WordFeatures, table: NDArray[np.float32], seen: NDArray[np.bool_]
+) -> tuple[WordFeatures, NDArray[np.float32]]:
+    """The words that were trained, and their rows."""
+    kept = np.flatnonzero(seen)
+    known = features.vocabulary.words
+    return WordFeatures(Vocabulary(tuple(known[index] for index in kept))), table[kept]
 
 
 def _transformer(weights: dict[str, Tensor], *, half: bool) -> Arrays:

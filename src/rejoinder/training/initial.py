@@ -56,8 +56,8 @@ def _weights(initial: ModelContents) -> dict[str, Tensor]:
         value = torch.from_numpy(np.ascontiguousarray(array))
         if name == "embedding":
             weights |= _table(initial, value.float())
-        elif name.startswith("transformer."):
-            weights[name.replace("transformer.", "encoder.", 1)] = value.float()
+        elif name.startswith(("transformer.", "bilstm.")):
+            weights["encoder." + name.partition(".")[2]] = value.float()
         elif name.startswith("dan."):
             weights[name.replace("dan.", "encoder.dnn.layers.", 1)] = value.float()
         elif name.startswith("head."):
@@ -70,7 +70,7 @@ def _weights(initial: ModelContents) -> dict[str, Tensor]:
 
 
 def _table(initial: ModelContents, rows: Tensor) -> dict[str, Tensor]:
-    """The table of a DAN: buckets that were never trained begin at zero."""
+    """The table of words: buckets that were never trained begin at zero."""
     places = initial.tensors.get("bigram_rows")
     if places is None:
         seen = torch.ones(len(rows), dtype=torch.bool)

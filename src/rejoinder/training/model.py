@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rejoinder.encoders.bilstm import BilstmConfig, BilstmEncoder
 from rejoinder.encoders.dan import DanConfig, DanEncoder
 from rejoinder.encoders.heads import FeedForward, unit_rows
 from rejoinder.encoders.sparse import SparseTable
@@ -72,12 +73,7 @@ class TrainableModel(nn.Module):
         super().__init__()
         self.settings = config.objective
         self.precision = config.training.precision
-        encoder = (
-            DanEncoder(rows, config.encoder, generator)
-            if isinstance(config.encoder, DanConfig)
-            else TransformerEncoder(rows, config.encoder, generator)
-        )
-        self.encoder = cast("TrainableEncoder", encoder)
+        self.encoder = cast("TrainableEncoder", _encoder(rows, config, generator))
         self.head = FeedForward(
             self.encoder.dim,
             config.head.layers,
@@ -150,6 +146,15 @@ class TrainableModel(nn.Module):
     def respond(self, embeddings: Tensor) -> Tensor:
         """(N, D) v' = F(v), unit rows; zero rows stay zero."""
         return unit_rows(self.head(embeddings), embeddings.detach().any(dim=1))
+
+
+def _encoder(rows: int, config: RunConfig, generator: torch.Generator) -> nn.Module:
+    """The encoder that the config names, its weights drawn from `generator`."""
+    if isinstance(config.encoder, DanConfig):
+        return DanEncoder(rows, config.encoder, generator)
+    if isinstance(config.encoder, BilstmConfig):
+        return BilstmEncoder(rows, config.encoder, generator)
+    return TransformerEncoder(rows, config.encoder, generator)
 
 
 def _ranking_tasks(config: RunConfig) -> set[str]:
