@@ -48,7 +48,13 @@ MULTITASK: dict[str, Any] = {
     "entailment": {"hidden": 10},
     "tasks": [
         {"objective": "responses", "share": 0.3},
-        {"objective": "entailment", "share": 0.2, "data": ["nli.jsonl"], "batch_size": 16},
+        {
+            "objective": "entailment",
+            "share": 0.2,
+            "data": ["nli.jsonl"],
+            "batch_size": 16,
+            "word_dropout": 0.0,
+        },
         {"objective": "entailment-ranking", "share": 0.2, "data": ["nli.jsonl"], "batch_size": 16},
         {
             "objective": "paraphrase",

@@ -123,6 +123,7 @@ def test_all_faults_are_told_together():
         ({**TASKS, "tasks": [{**RESPONSES, "name": "x", "share": 1.0}]}, "responses has none"),
         ({**TASKS, "tasks": [{**NLI, "name": "a.b", "share": 1.0}]}, "a name is letters"),
         ({**TASKS, "tasks": [{"objective": "entail", "share": 1.0}]}, "allowed: 'responses', 'ent"),
+        ({**TASKS, "tasks": [{**NLI, "share": 1.0, "word_dropout": 1.0}]}, "must be in \\[0, 1"),
         ({**TASKS, "tasks": [{**NLI, "shares": 1.0}]}, "did you mean 'share'"),
         ({**TASKS, "tasks": [{**NLI, "batch_size": 1, "share": 1.0}]}, "batch_size must be >= 2"),
         (

@@ -77,6 +77,8 @@ def _task_faults(tasks: tuple[TaskConfig, ...]) -> list[str]:
             faults.append(f"{place} {needed}")
         if task.batch_size is not None and task.batch_size < 2:
             faults.append(f"{place}: batch_size must be >= 2")
+        if not 0 <= (task.word_dropout or 0) < 1:
+            faults.append(f"{place}: word_dropout must be in [0, 1)")
         faults += [
             f"{place}: the share of {file.path} must be above 0 and at most 1"
             for file in task.data

@@ -21,7 +21,7 @@ from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
-from rejoinder.training.labelled import LabelledStream
+from rejoinder.training.labelled import Labelled, LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Reporter, Trainer
 from rejoinder.training.machine import describe_machine, pick_device
 from rejoinder.training.mixture import Mixture, TaskStreams
@@ -134,30 +134,40 @@ def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
     Raises:
         TrainingError: a labelled file is another than the one that the run began with.
     """
-    seed, dropout = config.training.seed, config.objective.word_dropout
+    seed = config.training.seed
     tasks = []
     for task, files in read_tasks(config, data):
-        streams: list[Stream] = []
-        for file in files:
-            if prepared.labelled[file.name]["sha256"] != file.sha256:
-                raise TrainingError(
-                    f"{file.name} is not the file that the run began with; name the folder that "
-                    "holds that one with --data."
-                )
-            streams.append(LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout))
-        if task.objective == "responses" and data.pairs is not None:
-            streams = [
-                PairStream(
-                    data.pairs,
-                    prepared.features,
-                    window_pairs=config.training.window_pairs,
-                    seed=seed,
-                    excluded=prepared.excluded,
-                    word_dropout=dropout,
-                )
-            ]
+        dropout = task.word_dropout
+        if dropout is None:
+            dropout = config.objective.word_dropout
+        if task.objective == "responses":
+            streams = [_pair_stream(config, data, prepared, dropout)]
+        else:
+            streams = [_labelled_stream(file, prepared, seed, dropout) for file in files]
         tasks.append(TaskStreams(task, tuple(streams)))
     return Mixture(tasks, seed)
+
+
+def _pair_stream(config: RunConfig, data: Data, prepared: Prepared, dropout: float) -> Stream:
+    if data.pairs is None:
+        raise TrainingError("the task responses reads pairs; name their folder with --pairs.")
+    return PairStream(
+        data.pairs,
+        prepared.features,
+        window_pairs=config.training.window_pairs,
+        seed=config.training.seed,
+        excluded=prepared.excluded,
+        word_dropout=dropout,
+    )
+
+
+def _labelled_stream(file: Labelled, prepared: Prepared, seed: int, dropout: float) -> Stream:
+    if prepared.labelled[file.name]["sha256"] != file.sha256:
+        raise TrainingError(
+            f"{file.name} is not the file that the run began with; name the folder that holds that "
+            "one with --data."
+        )
+    return LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
 
 
 def _write_start(run: Path, config: RunConfig, data: Data, prepared: Prepared) -> None:

@@ -79,6 +79,8 @@ class TaskConfig:
     """None for `responses`, which reads the pairs."""
     batch_size: int | None = None
     """None: the phase's."""
+    word_dropout: float | None = None
+    """None: the objective's."""
     power: float = 1.0
     """A file of n rows gets a part of the share that goes with n to this power."""
     hard_negatives: bool = True
