@@ -313,12 +313,8 @@ def _runtime(model: ModelContents, threads: int | None) -> Runtime:
         from rejoinder.runtime.dan import DanRuntime
 
         return DanRuntime(model, threads or default_workers())
-    if kind == "transformer":
-        from rejoinder.runtime.transformer import TransformerRuntime
+    if kind in ("transformer", "bilstm"):
+        from rejoinder.runtime.torch_engine import TorchRuntime
 
-        return TransformerRuntime(model, threads)
-    if kind == "bilstm":
-        from rejoinder.runtime.bilstm import BilstmRuntime
-
-        return BilstmRuntime(model, threads)
+        return TorchRuntime(model, threads)
     raise ModelError(f"encoder kind {kind!r} is unknown; known: 'bilstm', 'dan', 'transformer'.")
