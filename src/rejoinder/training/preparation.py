@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,8 +42,8 @@ class Prepared:
     """Pairs of the train split, those left out included."""
     leaks: int
     """Pairs left out."""
-    labelled: dict[str, dict[str, object]]
-    """Of each labelled file, by its path: SHA-256, rows, what was left out."""
+    labelled: dict[str, dict[str, Any]]
+    """Of each labelled file, by its path: SHA-256, rows by task, what was left out."""
 
 
 def evaluation_hashes(config: RunConfig) -> EvaluationHashes | None:
@@ -94,10 +95,12 @@ def prepare(
     pairs = data.pairs if "responses" in config.objectives else None
     blocks = pairs.blocks("train") if pairs is not None else []
     total = sum(block.rows for block in blocks)
-    labelled = [file for _, files in read_tasks(config, data) for file in files]
+    tasks = read_tasks(config, data)
+    # a file that two tasks read is text once
+    labelled = {file.name: file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
-        for file in labelled:
+        for file in labelled.values():
             yield pl.Series(file.texts, dtype=pl.String)
         done = 0
         for number, block in enumerate(blocks if pairs is not None else []):
@@ -116,14 +119,17 @@ def prepare(
     else:
         for _ in texts():  # the leaks are still to be found
             pass
-    facts = {file.name: _facts(file) for file in labelled}
+    facts = {name: _facts(file) for name, file in labelled.items()}
+    for task, files in tasks:
+        for file in files:
+            facts[file.name]["rows"][task.label] = len(file.rows)
     return Prepared(features, excluded, total, sum(map(len, excluded.values())), facts)
 
 
-def _facts(file: Labelled) -> dict[str, object]:
+def _facts(file: Labelled) -> dict[str, Any]:
     return {
         "sha256": file.sha256,
-        "rows": len(file.rows),
+        "rows": {},
         "leaks": file.leaks,
         "unlabelled": file.dropped,
     }

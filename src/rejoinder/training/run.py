@@ -218,7 +218,7 @@ def _training_facts(
     return {
         "pairs": prepared.pairs - prepared.leaks,
         "labelled": prepared.labelled,
-        "leaks_dropped": prepared.leaks + sum(int(str(file["leaks"])) for file in labelled),
+        "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
         "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
         "steps": trainer.progress.step,
         "seed": config.training.seed,
