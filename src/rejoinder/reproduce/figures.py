@@ -44,7 +44,7 @@ def figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
     axes.set_ylabel("Pearson's r on the STS Benchmark")
     axes.set_title(model, fontsize=9)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
     return svg_of(figure)
 
 
