@@ -103,7 +103,7 @@ def prepare(
         for file in labelled.values():
             yield pl.Series(file.texts, dtype=pl.String)
         done = 0
-        for number, block in enumerate(blocks if pairs is not None else []):
+        for number, block in enumerate(blocks):
             frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
             inputs, responses = frame.get_column("input"), frame.get_column("response")
             if hashes is not None:
