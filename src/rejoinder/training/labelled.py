@@ -8,6 +8,7 @@ epoch, so that a position is two numbers.
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -162,8 +163,7 @@ def _read_inference(
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]
     # whatever a config says: the official dev and test are never trained on
-    snli = EvaluationHashes.load(("snli-dev", "snli-test"))
-    bad |= snli.contains_pairs(as_series(pairs.premises), as_series(pairs.hypotheses))
+    bad |= _official_snli().contains_pairs(as_series(pairs.premises), as_series(pairs.hypotheses))
     kept = _sample(np.flatnonzero(~bad), file)
     premises, hypotheses, labels = premises[kept], hypotheses[kept], pairs.labels[kept]
     rows: Rows = ClassifiedRows(premises, hypotheses, labels)
@@ -206,6 +206,11 @@ def _places(*columns: Sequence[str]) -> tuple[list[str], list[Places]]:
         for column in columns
     ]
     return list(known), places
+
+
+@cache
+def _official_snli() -> EvaluationHashes:
+    return EvaluationHashes.load(("snli-dev", "snli-test"))
 
 
 def _leaked(texts: Sequence[str], hashes: EvaluationHashes | None) -> NDArray[np.bool_]:
