@@ -23,6 +23,7 @@ def dan_model(
     residual=True,
     combiner="sqrtn",
     buckets=64,
+    unknown_buckets=0,
     head=(4, 5),
     head_residual=True,
     dtype=np.float32,
@@ -34,7 +35,7 @@ def dan_model(
     def normal(*shape):
         return (0.5 * draw.standard_normal(shape)).astype(np.float32)
 
-    rows = len(WORDS)
+    rows = len(WORDS) + unknown_buckets
     tensors = {"scale": np.array(20.0, np.float32)}
     if buckets:
         bigrams = np.full(buckets, -1, np.int32)
@@ -52,7 +53,7 @@ def dan_model(
         tensors["skip.weight"] = normal(dim, width)
     return ModelContents(
         name="tiny",
-        features=WordFeatures(Vocabulary(tuple(WORDS)), buckets),
+        features=WordFeatures(Vocabulary(tuple(WORDS)), buckets, unknown_buckets),
         encoder={
             "kind": "dan",
             "width": width,

@@ -56,6 +56,8 @@ def sign(model, name):
     [
         {},
         {"buckets": 0},
+        {"unknown_buckets": 9},
+        {"buckets": 0, "unknown_buckets": 9},
         {"layers": (), "head": (4, 6)},
         {"head": ()},
         {"layers": (6,), "head": (6,)},

@@ -50,7 +50,7 @@ def slow_dan(model, text):
     """One sentence, word by word, in Python's own floats."""
     rows = [int(row) for row in model.features([text])[0]]
     if "bigram_rows" in model.tensors:
-        words, buckets = len(WORDS), model.tensors["bigram_rows"]
+        words, buckets = model.features.words, model.tensors["bigram_rows"]
         rows = [row if row < words else int(buckets[row - words]) for row in rows]
         rows = [row for row in rows if row >= 0]
     if not rows:
@@ -86,6 +86,8 @@ def slow_layers(model, name, config, x):
         {"buckets": 0, "combiner": "mean", "activation": "relu"},
         {"combiner": "sum", "activation": "gelu", "residual": False, "head_residual": False},
         {"layers": (), "head": (), "activation": "none"},
+        {"unknown_buckets": 3},
+        {"buckets": 0, "unknown_buckets": 3},
         {"layers": (7, 6), "head": (6,), "dtype": np.float16},
     ],
 )

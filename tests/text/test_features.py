@@ -1,5 +1,6 @@
 """Vocabulary, bigrams and ragged batches."""
 
+import zlib
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, ModelError
-from rejoinder.text.bigrams import bigram_buckets
+from rejoinder.text.buckets import bigram_buckets, word_buckets
 from rejoinder.text.features import WordFeatures, load_features
 from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.text.vocabulary import Vocabulary, learn_vocabulary
@@ -32,13 +33,19 @@ def slow_ids(text: str, features: WordFeatures) -> list[int]:
     from rejoinder.text.tokens import tokenize
 
     index = {word: number for number, word in enumerate(features.vocabulary.words)}
-    tokens = [index.get(token, -1) for token in tokenize(pl.Series([text])).to_list()[0]]
+    words = tokenize(pl.Series([text])).to_list()[0]
+    tokens = [index.get(word, -1) for word in words]
+    unknown, first = features.unknown_buckets, len(index) + features.unknown_buckets
     bigrams = [
-        len(index) + splitmix64((left << 32) | right) % features.buckets
+        first + splitmix64((left << 32) | right) % features.buckets
         for left, right in pairwise(tokens)
         if features.buckets and left >= 0 and right >= 0
     ]
-    return [token for token in tokens if token >= 0] + bigrams
+    hashed = [
+        len(index) + zlib.crc32(word.encode()) % unknown if unknown and word not in index else token
+        for word, token in zip(words, tokens, strict=True)
+    ]
+    return [token for token in hashed if token >= 0] + bigrams
 
 
 def test_the_hash_of_bigrams_never_changes():
@@ -52,10 +59,18 @@ def test_the_hash_of_bigrams_never_changes():
     assert bigram_buckets(left, right, 200_000).tolist() == [7535, 140514, 145191, 145145]
 
 
+def test_the_hash_of_unknown_words_never_changes():
+    words = pl.Series(["kerrville", "οδός", "123456789", ""])
+    assert word_buckets(words, 65_536).tolist() == [58910, 20748, 0x3926, 0]
+    assert zlib.crc32(b"123456789") == 0xCBF43926  # the check value of the catalogues of CRCs
+    assert word_buckets(words[:0], 65_536).tolist() == []
+
+
+@pytest.mark.parametrize("unknown_buckets", [0, 5])
 @pytest.mark.parametrize("buckets", [0, 13])
 @given(batch=texts)
-def test_ids_are_those_of_the_definition(buckets, batch):
-    features = WordFeatures(WORDS, buckets)
+def test_ids_are_those_of_the_definition(buckets, unknown_buckets, batch):
+    features = WordFeatures(WORDS, buckets, unknown_buckets)
     ids = features(batch)
     assert len(ids) == len(batch)
     assert [ids[row].tolist() for row in range(len(batch))] == [
@@ -82,10 +97,14 @@ def test_vocabulary_is_by_count_then_by_spelling():
 
 
 def test_saved_features_come_back(tmp_path):
-    features = WordFeatures(WORDS, 13)
+    features = WordFeatures(WORDS, 13, 7)
     assert features.save(tmp_path) == ["vocabulary.txt"]
     again = load_features(tmp_path, features.config())
     assert again == features
+    older = {k: v for k, v in features.config().items() if k != "unknown_buckets"}
+    assert load_features(tmp_path, older) == WordFeatures(WORDS, 13)
+    with pytest.raises(ModelError, match="unknown_buckets -1; a number >= 0"):
+        load_features(tmp_path, {**older, "unknown_buckets": -1})
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,8 @@ def test_all_faults_are_told_together():
         ({"phases": PHASES, "head": {"layers": [3]}}, "head.layers ends in 3"),
         ({"phases": PHASES, "text": {"kind": "subwords"}}, "does not read text.kind 'subwords'"),
         ({"phases": PHASES, "text": {"kind": "letters"}}, "allowed: 'words', 'subwords'"),
+        ({"phases": PHASES, "text": {"unknown_buckets": -1}}, "text.unknown_buckets is -1; 0 "),
+        ({"phases": PHASES, "training": {"rank_init": -0.1}}, "training.rank_init must be 0 or"),
         (
             {
                 "phases": PHASES,

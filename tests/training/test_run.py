@@ -14,7 +14,7 @@ from rejoinder.errors import ConfigError, InputError, TrainingError
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training import checkpoint
 from rejoinder.training.config import load_config
-from runs import DAN, KINDS
+from runs import DAN, KINDS, MULTITASK
 
 TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo.", "zzzz"]
 
@@ -163,6 +163,45 @@ def test_rows_that_never_learned_are_not_exported(train, tmp_path):
     kept = (result.model / "vocabulary.txt").read_text().splitlines()
     assert 0 < len(kept) < len(vocabulary)
     assert kept == [word for word in vocabulary if word in set(kept)]
+
+
+@pytest.mark.parametrize(("kind", "bigrams"), [("dan", 0), ("dan", 500), ("bilstm", 0)])
+def test_unknown_words_are_told_apart_by_their_buckets(train, tmp_path, kind, bigrams):
+    tree = {**KINDS[kind], "export": {"dtype": "float32"}}
+    tree["text"] = {"min_count": 2, "bigram_buckets": bigrams, "unknown_buckets": 1_000}
+    tree["phases"] = [{"steps": 3, "batch_size": 64}]
+    live = {}
+
+    def keep(encoder):
+        live["sentences"] = encoder.encode(["qwzx", "qwzy", "you qwzx"])
+        return {"score": 1.0}
+
+    result, _ = train(tree, tmp_path / "run", evaluate=keep)
+    encoder = SentenceEncoder.load(result.model)
+    one, other, both = encoder.encode(["qwzx", "qwzy", "you qwzx"])
+    np.testing.assert_allclose([one, other, both], live["sentences"], atol=2e-5)
+    assert np.abs(one - other).max() > 0.01
+
+    tree["training"] = {"init_from": str(result.model)}
+    tree["phases"] = [{"steps": 1, "learning_rate": 1e-9, "table_learning_rate": 1e-9}]
+    again, _ = train(tree, tmp_path / "again")
+    kept = SentenceEncoder.load(again.model).encode(["qwzx"])
+    np.testing.assert_allclose(kept, [one], atol=2e-5)
+
+
+def test_rows_begin_with_lengths_by_rank(train, tmp_path):
+    tree = {**MULTITASK, "text": {"min_count": 2, "unknown_buckets": 100}}
+    tree["encoder"] = {"kind": "dan", "width": 2_000, "layers": [12]}
+    tree["training"] = {"rank_init": 0.5}
+    tree["phases"] = [{"steps": 1, "batch_size": 8, "table_learning_rate": 1e-9}]
+    tree["export"] = {"dtype": "float32"}
+    result, _ = train(tree, tmp_path / "run")
+    words = (tmp_path / "run/vocabulary/vocabulary.txt").read_text().splitlines()
+    model = SentenceEncoder.load(result.model).model
+    lengths = np.linalg.norm(model.tensors["embedding"], axis=1)
+    ranks = [words.index(word) for word in model.features.vocabulary.words]
+    ranks += range(len(words), len(words) + 100)
+    np.testing.assert_allclose(lengths, 0.5 * np.log(np.array(ranks) + np.e), rtol=0.1)
 
 
 def test_training_learns_that_questions_with_the_same_replies_are_alike(train, tmp_path):

@@ -6,6 +6,7 @@ the sum and its transpose (the gradient) are one `embedding_bag` each, whose CPU
 speed of memory. The optimiser then needs the gathered rows anyway.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +86,16 @@ class SparseTable(nn.Module):
         self.seen: Tensor
         """(rows,) bool, rows that a step has trained; the others are noise and not kept."""
         self.touched: list[tuple[Tensor, Tensor]] = []
+
+    @torch.no_grad()
+    def weigh_by_rank(self, factor: float) -> None:
+        """Begin with rows `factor` * ln(r + e) times as long, r the row's number.
+
+        Rows are by frequency: under Zipf's law ln(r) is the inverse document frequency of the
+        word of rank r but for a constant, so that sums begin weighted as by Arora et al. (2017).
+        """
+        ranks = torch.arange(len(self.weight), dtype=torch.float32)
+        self.weight.mul_((factor * torch.log(ranks + math.e)).unsqueeze(1))
 
     def gather(self, rows: Tensor) -> Tensor:
         """(U, width), a copy of `rows` (U,) of the table."""

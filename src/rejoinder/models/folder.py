@@ -201,7 +201,8 @@ def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> N
         if wanted is np.floating and not np.isfinite(tensors[name]).all():
             raise ModelError(f"{where}: {name} holds values that are not finite.")
     if "bigram_rows" in tensors:
-        _check_bigrams(tensors, config["text"]["words"], where)
+        text = config["text"]
+        _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
 
 
 def _check_adaptation(

@@ -103,7 +103,7 @@ def _dan(encoder: _Table, text: _Table) -> Shapes:
     width, layers = encoder.size("width"), encoder.sizes("layers")
     encoder.word("activation")
     encoder.word("combiner")
-    words, buckets = text.size("words"), text.size("bigram_buckets", 0)
+    words, buckets = _words(text), text.size("bigram_buckets", 0)
     shapes: Shapes = {"embedding": (-1 if buckets else words, width)}
     if buckets:
         shapes["bigram_rows"] = (buckets,)
@@ -157,4 +157,8 @@ def _bilstm(encoder: _Table, text: _Table, where: str) -> Shapes:
     if dim != 2 * hidden:
         shapes |= {"projection.weight": (dim, 2 * hidden), "projection.bias": (dim,)}
     named = {f"bilstm.{name}": shape for name, shape in shapes.items()}
-    return {"embedding": (text.size("words"), width)} | named
+    return {"embedding": (_words(text), width)} | named
+
+
+def _words(text: _Table) -> int:
+    return text.size("words") + text.size("unknown_buckets", 0)

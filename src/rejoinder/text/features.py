@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
-from rejoinder.text.bigrams import bigram_buckets
+from rejoinder.text.buckets import bigram_buckets, word_buckets
 from rejoinder.text.normalize import RULES, UNICODE, as_series
 from rejoinder.text.ragged import Ragged
 from rejoinder.text.tokens import tokenize
@@ -39,7 +40,7 @@ class TextFeatures(Protocol):
 
 @dataclass(frozen=True)
 class WordFeatures:
-    """Known words, and hashed bigrams of neighbouring known words behind them.
+    """Known words, buckets for unknown ones, and hashed bigrams of neighbouring known words.
 
     >>> features = WordFeatures(Vocabulary(("how", "are", "you")), buckets=10)
     >>> features(["Are you how?", "??"]).lengths.tolist()
@@ -48,15 +49,23 @@ class WordFeatures:
 
     vocabulary: Vocabulary
     buckets: int = 0
-    """Bigram buckets; 0 for words alone. Bucket b is id `len(vocabulary) + b`."""
+    """Bigram buckets; 0 for words alone. Bucket b is id `words + b`."""
+    unknown_buckets: int = 0
+    """Buckets of unknown words, by spelling; 0 to leave such words out. Bucket b is id
+    `len(vocabulary) + b`."""
+
+    @property
+    def words(self) -> int:
+        """Ids of words: the known ones and the buckets of the others."""
+        return len(self.vocabulary) + self.unknown_buckets
 
     @property
     def rows(self) -> int:
         """Words and buckets."""
-        return len(self.vocabulary) + self.buckets
+        return self.words + self.buckets
 
     def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
-        """Each sentence's known words in order, then its bigrams in order."""
+        """Each sentence's words in order, then its bigrams in order."""
         tokens = tokenize(as_series(sentences))
         lengths = tokens.list.len().to_numpy().astype(np.int64)
         # an empty list would be one null row of the flat column: such rows are left out
@@ -64,7 +73,10 @@ class WordFeatures:
         ids = self.vocabulary.ids(flat)
         owner = np.repeat(np.arange(len(tokens)), lengths)
         known = ids >= 0
-        words, word_owner = ids[known], owner[known]
+        if self.unknown_buckets:
+            words, word_owner = self._with_unknown(flat, ids, known), owner
+        else:
+            words, word_owner = ids[known], owner[known]
         if not self.buckets:
             return Ragged(words, _offsets(word_owner, len(tokens)))
         pairs = known[:-1] & known[1:] & (owner[:-1] == owner[1:])
@@ -72,10 +84,19 @@ class WordFeatures:
         return _interleave(
             Ragged(words, _offsets(word_owner, len(tokens))),
             Ragged(
-                hashed + np.int32(len(self.vocabulary)),
+                hashed + np.int32(self.words),
                 _offsets(owner[:-1][pairs], len(tokens)),
             ),
         )
+
+    def _with_unknown(
+        self, tokens: pl.Series, ids: NDArray[np.int32], known: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        """`ids`, with buckets for the words that are not known."""
+        hashed = word_buckets(tokens.filter(pl.Series(~known)), self.unknown_buckets)
+        filled = ids.copy()
+        filled[~known] = hashed + np.int32(len(self.vocabulary))
+        return filled
 
     def config(self) -> dict[str, object]:
         """`kind`, the rules' number, the Unicode version that they are defined for, sizes."""
@@ -85,6 +106,7 @@ class WordFeatures:
             "unicode": UNICODE,
             "words": len(self.vocabulary),
             "bigram_buckets": self.buckets,
+            "unknown_buckets": self.unknown_buckets,
         }
 
     def save(self, folder: Path) -> list[str]:
@@ -115,10 +137,18 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
             f"{folder} lists {len(vocabulary)} words where its config says "
             f"{config.get('words')!r}; the folder is damaged."
         )
-    buckets = config.get("bigram_buckets")
-    if not isinstance(buckets, int) or buckets < 0:
-        raise ModelError(f"{folder} has bigram_buckets {buckets!r}; a number >= 0 is needed.")
-    return WordFeatures(vocabulary, buckets)
+    return WordFeatures(
+        vocabulary,
+        _size(folder, config, "bigram_buckets"),
+        _size(folder, {"unknown_buckets": 0, **config}, "unknown_buckets"),
+    )
+
+
+def _size(folder: Path, config: Mapping[str, object], name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or value < 0:
+        raise ModelError(f"{folder} has {name} {value!r}; a number >= 0 is needed.")
+    return value
 
 
 def _offsets(owner: np.ndarray, sentences: int) -> np.ndarray:

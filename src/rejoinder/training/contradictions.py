@@ -17,6 +17,8 @@ def contradictions(config: RunConfig) -> list[str]:
         faults.append("objective.word_dropout must be in [0, 1)")
     if config.objective.scale <= 0 or config.objective.scale > config.objective.max_scale:
         faults.append("objective.scale must be above 0 and at most objective.max_scale")
+    if config.training.rank_init < 0:
+        faults.append("training.rank_init must be 0 or more")
     if config.entailment.hidden < 1:
         faults.append("entailment.hidden must be at least 1")
     if config.export.weights != "last" and not config.training.evaluate_every:
@@ -40,6 +42,10 @@ def _phase_faults(config: RunConfig) -> list[str]:
 
 def _encoder_faults(config: RunConfig) -> list[str]:
     faults = []
+    buckets = {name: getattr(config.text, name) for name in ("bigram_buckets", "unknown_buckets")}
+    faults += [
+        f"text.{name} is {size}; 0 (none) or more" for name, size in buckets.items() if size < 0
+    ]
     if config.head.layers and config.head.layers[-1] != config.encoder.dim:
         faults.append(
             f"head.layers ends in {config.head.layers[-1]}, the encoder in {config.encoder.dim}: "

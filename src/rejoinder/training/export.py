@@ -86,12 +86,15 @@ def _dan(
 
     Words that were never trained leave the vocabulary. Where there are bigrams, whose buckets
     are a function of the ids of words, words keep their ids and an untrained one is a zero row.
+    Buckets of unknown words all stay: a random row still tells one word from another.
     """
     table = weights["encoder.table.weight"].float().numpy()
-    words = len(features.vocabulary)
+    words = features.words
     tensors: Arrays = {}
     if features.buckets:
-        table = table * seen[:, None]
+        silent = np.flatnonzero(~seen[: len(features.vocabulary)])
+        table = table.copy()
+        table[silent] = 0.0
         trained = np.flatnonzero(seen[words:])
         rows = np.full(features.buckets, -1, np.int32)
         rows[trained] = np.arange(len(trained), dtype=np.int32) + words
@@ -124,10 +127,12 @@ def _bilstm(
 def _trained_words(
     features: WordFeatures, table: NDArray[np.float32], seen: NDArray[np.bool_]
 ) -> tuple[WordFeatures, NDArray[np.float32]]:
-    """The words that were trained, and their rows."""
-    kept = np.flatnonzero(seen)
+    """The words that were trained, and their rows; all buckets of unknown words."""
     known = features.vocabulary.words
-    return WordFeatures(Vocabulary(tuple(known[index] for index in kept))), table[kept]
+    kept = np.flatnonzero(seen[: len(known)])
+    rows = np.concatenate([table[kept], table[len(known) :]])
+    words = Vocabulary(tuple(known[index] for index in kept))
+    return WordFeatures(words, unknown_buckets=features.unknown_buckets), rows
 
 
 def _transformer(weights: dict[str, Tensor], *, half: bool) -> Arrays:

@@ -75,9 +75,7 @@ def _table(initial: ModelContents, rows: Tensor) -> dict[str, Tensor]:
     if places is None:
         seen = torch.ones(len(rows), dtype=torch.bool)
     else:
-        words = (
-            len(initial.features.vocabulary) if isinstance(initial.features, WordFeatures) else 0
-        )
+        words = initial.features.words if isinstance(initial.features, WordFeatures) else 0
         index = torch.from_numpy(np.concatenate([np.arange(words), places]).astype(np.int64))
         seen = index >= 0
         rows = rows[index.clamp(min=0)] * seen.unsqueeze(1)

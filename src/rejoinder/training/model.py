@@ -74,6 +74,9 @@ class TrainableModel(nn.Module):
         self.settings = config.objective
         self.precision = config.training.precision
         self.encoder = cast("TrainableEncoder", _encoder(rows, config, generator))
+        if config.training.rank_init:
+            for table in self.encoder.tables():
+                table.weigh_by_rank(config.training.rank_init)
         self.head = FeedForward(
             self.encoder.dim,
             config.head.layers,

@@ -144,4 +144,4 @@ def _features(texts: Iterator[pl.Series], config: RunConfig) -> TextFeatures:
             texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens
         )
     vocabulary, _ = learn_vocabulary(texts, max_words=text.max_words, min_count=text.min_count)
-    return WordFeatures(vocabulary, text.bigram_buckets)
+    return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets)

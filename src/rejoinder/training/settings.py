@@ -21,6 +21,8 @@ class TextConfig:
     """Words seen less often are not kept."""
     bigram_buckets: int = 0
     """Rows for hashed bigrams of words; 0 for none."""
+    unknown_buckets: int = 0
+    """Rows for words that are not kept, by a hash of their spelling; 0 leaves them out."""
     max_tokens: int = 128
     """Subwords of a sentence that are read; what is beyond is cut."""
 
@@ -141,6 +143,8 @@ class TrainingConfig:
     exclude_leaks: bool = False
     """Drop pairs with a sentence of the evaluation sets named by `leak_sets`."""
     leak_sets: tuple[str, ...] = ("stsb-dev", "stsb-test")
+    rank_init: float = 0.0
+    """Length that the row of the word of rank r starts with, in ln(r + e); 0: all start with 1."""
     init_from: str = ""
     """A model folder whose words, encoder and response head training starts from."""
 

@@ -1,6 +1,12 @@
-"""Bigrams of known words, hashed into a fixed number of buckets by a function of our own."""
+"""Unknown words and bigrams of known ones, hashed into a fixed number of buckets.
+
+Both functions are part of the model format (text rules 1): they must never change.
+"""
+
+from zlib import crc32
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -12,8 +18,6 @@ def bigram_buckets(
     left: NDArray[np.int32], right: NDArray[np.int32], buckets: int
 ) -> NDArray[np.int32]:
     """The bucket of each pair of word ids: splitmix64 of `left * 2**32 + right`, modulo `buckets`.
-
-    The function is part of the model format (text rules 1): it must never change.
 
     Args:
         left: (n,) int32, ids of the first words, >= 0.
@@ -29,3 +33,13 @@ def bigram_buckets(
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
     mixed ^= mixed >> np.uint64(31)
     return (mixed % np.uint64(buckets)).astype(np.int32)
+
+
+def word_buckets(words: pl.Series, buckets: int) -> NDArray[np.int32]:
+    """(n,) int32, the bucket of each word by its spelling: CRC-32 of its UTF-8, modulo `buckets`.
+
+    >>> word_buckets(pl.Series(["kerrville", "Ulaanbaatar"]), 1000).tolist()
+    [294, 390]
+    """
+    sums = (crc32(word.encode()) for word in words)
+    return (np.fromiter(sums, np.uint32, len(words)) % np.uint32(buckets)).astype(np.int32)
