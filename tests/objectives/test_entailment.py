@@ -22,7 +22,7 @@ def rows(count: int, seed: int, width: int = 4) -> torch.Tensor:
 def test_features_are_those_of_the_paper():
     u, v = torch.tensor([[0.6, 0.8]]), torch.tensor([[1.0, 0.0]])
     root = 2**0.5
-    expected = [0.6 * root, 0.8 * root, root, 0.0, 0.4 * root, 0.8 * root, 1.2, 0.0]
+    expected = [0.6 * root, 0.8 * root, root, 0.0, 0.4 * root, 0.8 * root, 0.6 * root, 0.0]
     assert pair_features(u, v)[0].tolist() == pytest.approx(expected, abs=1e-6)
 
 

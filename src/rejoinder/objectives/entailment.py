@@ -39,9 +39,13 @@ class EntailmentHead(nn.Module):
 
 
 def pair_features(premises: Tensor, hypotheses: Tensor) -> Tensor:
-    """(B, 4 D): (u1, u2, |u1 - u2|, u1 * u2) of rows times sqrt(D), whose entries are about 1."""
-    u1, u2 = (rows * rows.shape[1] ** 0.5 for rows in (premises, hypotheses))
-    return torch.cat([u1, u2, (u1 - u2).abs(), u1 * u2], dim=1)
+    """(B, 4 D): sqrt(D) times (u1, u2, |u1 - u2|, u1 * u2) of unit rows; most entries about 1.
+
+    The products stay small, about 1 / sqrt(D): at the size of the others they are learned by heart
+    (docs/recipes.md).
+    """
+    u1, u2 = premises, hypotheses
+    return torch.cat([u1, u2, (u1 - u2).abs(), u1 * u2], dim=1) * u1.shape[1] ** 0.5
 
 
 def classification(scores: Tensor, labels: Tensor) -> RankingLoss:

@@ -1,7 +1,8 @@
 """How much work a reproduction is: data, steps, points of a curve, and the configs of its runs.
 
 The paper's sizes and tasks, and its mixture of 95 to 5; its optimiser and its 40 million steps are
-weeks of work here, so that the recipe of a step is that of `configs/dan-modern.toml`.
+weeks of work here, so that the recipe of a step is that of `configs/dan-modern.toml`, with what
+`docs/recipes.md` found since (unknown words by their spelling, rows weighted by rank).
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ def budget_of(name: str) -> Budget:
 
 _ENCODERS: dict[str, dict[str, Any]] = {
     "dan": {
-        "text": {"kind": "words", "max_words": 200_000},
+        "text": {"kind": "words", "max_words": 200_000, "unknown_buckets": 16_384},
         "encoder": {"kind": "dan", "width": 512, "layers": []},
         "head": {"layers": [512, 512], "residual": True},
     },
@@ -97,6 +98,7 @@ def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
         "training": {
             "seed": seed,
             "precision": "bf16",
+            "rank_init": 0.0 if small else 0.3,
             "exclude_leaks": True,
             "log_every": 20,
             "checkpoint_every": 100,

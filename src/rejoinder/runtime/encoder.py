@@ -206,9 +206,9 @@ class SentenceEncoder:
             raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
         texts = pl.concat([left, right])
         both = self._encode(texts, BATCH_SIZE, False, True, response=False, adapted=False)
-        u1, u2 = np.split(both * np.float32(self.dim**0.5), 2)
+        u1, u2 = np.split(both, 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
-        scores = self._entailment(features)
+        scores = self._entailment(features * np.float32(self.dim**0.5))
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
         return probabilities
