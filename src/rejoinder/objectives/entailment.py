@@ -45,7 +45,8 @@ def pair_features(premises: Tensor, hypotheses: Tensor) -> Tensor:
     (docs/recipes.md).
     """
     u1, u2 = premises, hypotheses
-    return torch.cat([u1, u2, (u1 - u2).abs(), u1 * u2], dim=1) * u1.shape[1] ** 0.5
+    root: float = u1.shape[1] ** 0.5
+    return torch.cat([u1, u2, (u1 - u2).abs(), u1 * u2], dim=1) * root
 
 
 def classification(scores: Tensor, labels: Tensor) -> RankingLoss:
