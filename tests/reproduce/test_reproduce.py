@@ -88,3 +88,12 @@ def test_what_is_not_known_is_named():
         budget_of("quik")
     with pytest.raises(InputError, match="--encoder 'lstm'"):
         response_config("lstm", BUDGETS["smoke"], 1)
+
+
+@pytest.mark.parametrize("encoder", ["dan", "transformer"])
+def test_inference_is_learned_at_gentler_rates_than_responses(encoder):
+    first = response_config(encoder, budget_of("standard"), seed=1)
+    second = multitask_config(first, budget_of("standard"), "model", "nli.jsonl")
+    [before], [after] = first["phases"], second["phases"]
+    assert after["learning_rate"] == pytest.approx(before["learning_rate"] / 3)
+    assert after["table_learning_rate"] == pytest.approx(before["table_learning_rate"] / 10)

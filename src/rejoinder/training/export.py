@@ -92,14 +92,12 @@ def _dan(
     words = features.words
     tensors: Arrays = {}
     if features.buckets:
-        silent = np.flatnonzero(~seen[: len(features.vocabulary)])
-        table = table.copy()
-        table[silent] = 0.0
         trained = np.flatnonzero(seen[words:])
         rows = np.full(features.buckets, -1, np.int32)
         rows[trained] = np.arange(len(trained), dtype=np.int32) + words
         tensors["bigram_rows"] = rows
         table = np.concatenate([table[:words], table[words + trained]])
+        table[np.flatnonzero(~seen[: len(features.vocabulary)])] = 0.0
     else:
         features, table = _trained_words(features, table, seen)
     tensors["embedding"] = _halved(table, half=half)
