@@ -6,6 +6,8 @@
      ├─ ConfigError       a configuration names something unknown or contradicts itself
      ├─ ModelError        a model folder is damaged, foreign or of another version
      ├─ TrainingError     a run can't go on (a loss that is not finite, a checkpoint that misfits)
+     ├─ StorageError      an output can't be written: a full disk, missing rights
+     ├─ BusyError         another command is writing the same output
      └─ MissingExtraError an optional dependency is not installed
 
 Every message says what was found, where, what is allowed and what to do.
@@ -37,6 +39,14 @@ class ModelError(RejoinderError):
 
 class TrainingError(RejoinderError):
     """A training run can't go on."""
+
+
+class StorageError(RejoinderError):
+    """An output can't be written: a full or read-only disk, missing rights."""
+
+
+class BusyError(RejoinderError):
+    """Another command is writing the same output."""
 
 
 class MissingExtraError(RejoinderError):

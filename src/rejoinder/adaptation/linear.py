@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from rejoinder.atomic import write_bytes
 from rejoinder.errors import ModelError
+from rejoinder.files.atomic import write_bytes
 from rejoinder.protocols import Embeddings
 
 FILE = "adaptation.safetensors"

@@ -53,10 +53,11 @@ def adapt(
     from rejoinder.adaptation.fitting import FitSettings
     from rejoinder.adaptation.linear import FILE
     from rejoinder.adaptation.sts import adapt as fit
-    from rejoinder.atomic import new_folder, refuse_occupied
     from rejoinder.cli.evaluation_inputs import open_encoder
     from rejoinder.cli.output import print_table, stderr
     from rejoinder.datasets.sts import read_stsb
+    from rejoinder.files.atomic import new_folder
+    from rejoinder.files.claims import refuse_occupied
     from rejoinder.models.folder import write_model
     from rejoinder.runtime.encoder import SentenceEncoder
 

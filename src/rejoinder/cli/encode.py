@@ -82,8 +82,8 @@ def encode(
 
 
 def _write(out: Path, pieces: Pieces, shape: tuple[int, int]) -> None:
-    from rejoinder.atomic import new_file
     from rejoinder.errors import InputError
+    from rejoinder.files.atomic import new_file
 
     try:
         with new_file(out) as file:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.atomic import refuse_occupied
+from rejoinder.files.claims import refuse_occupied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

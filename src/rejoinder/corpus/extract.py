@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from rejoinder.atomic import new_folder, refuse_occupied
 from rejoinder.corpus import query  # first: it says how to get what extraction needs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
@@ -20,6 +19,8 @@ from rejoinder.corpus.rules import Rule, profile
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
+from rejoinder.files.atomic import new_folder
+from rejoinder.files.claims import refuse_occupied
 from rejoinder.version import VERSION
 
 Progress = Callable[[str, int], None]

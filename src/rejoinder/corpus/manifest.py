@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rejoinder.atomic import write_text
 from rejoinder.errors import InputError
+from rejoinder.files.atomic import write_text
 
 FORMAT = 1
 FILE = "manifest.json"

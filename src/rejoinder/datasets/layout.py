@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rejoinder.atomic import write_bytes
 from rejoinder.datasets.archives import is_archive, unpack
 from rejoinder.datasets.catalogue import DataFile, DataSet, found_at, place_of
 from rejoinder.datasets.conversions import COCO_NAMES, converted
@@ -15,6 +14,7 @@ from rejoinder.datasets.files import sha256_of_file
 from rejoinder.datasets.forms import Examined
 from rejoinder.datasets.recognition import Recogniser, check_rows
 from rejoinder.errors import InputError
+from rejoinder.files.atomic import write_bytes
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 

@@ -8,9 +8,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from rejoinder.atomic import new_file
 from rejoinder.errors import InputError
 from rejoinder.evaluation.metrics import Array, cosines
+from rejoinder.files.atomic import new_file
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
 
 _CACHED_VALUES = 250_000_000

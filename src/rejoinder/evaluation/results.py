@@ -17,9 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from rejoinder.atomic import new_file, write_text
 from rejoinder.errors import InputError
 from rejoinder.evaluation.leak_notes import leak_note
+from rejoinder.files.atomic import new_file, write_text
 from rejoinder.version import VERSION
 
 FORMAT = 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from safetensors.numpy import save
 
-from rejoinder.atomic import write_bytes
+from rejoinder.files.atomic import write_bytes
 from rejoinder.leaks.build import build
 from rejoinder.leaks.sets import as_tensors
 

@@ -14,8 +14,8 @@ from safetensors.numpy import load_file, save_file
 
 from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.adaptation.linear import Adaptation, read_adaptation
-from rejoinder.atomic import new_folder, write_text
 from rejoinder.errors import ModelError
+from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.models.card import model_card
 from rejoinder.models.layout import embedding_width, expected_shapes
 from rejoinder.text.features import TextFeatures, load_features

@@ -11,7 +11,6 @@ from typing import Any
 from rejoinder.adaptation.adapted import Adapted
 from rejoinder.adaptation.linear import read_adaptation
 from rejoinder.adaptation.sts import adapt
-from rejoinder.atomic import write_text
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.datasets.sts import read_stsb
@@ -20,6 +19,7 @@ from rejoinder.evaluation.results import Result, read_results, write_results
 from rejoinder.evaluation.run import evaluate
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs
+from rejoinder.files.atomic import write_text
 from rejoinder.protocols import Encodes
 from rejoinder.reproduce.budgets import NLI, Budget, multitask_config, response_config
 from rejoinder.runtime.encoder import SentenceEncoder

@@ -6,12 +6,12 @@ import json
 
 import polars as pl
 
-from rejoinder.atomic import write_text
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.tables import Table
 from rejoinder.evaluation.report.writer import STYLE
 from rejoinder.evaluation.results import as_tree, read_items
+from rejoinder.files.atomic import write_text
 from rejoinder.reproduce.figures import figure7, figure8
 from rejoinder.reproduce.tables import tables_of
 from rejoinder.reproduce.work import MODELS, Options, Reproduced

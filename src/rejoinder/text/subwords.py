@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rejoinder.atomic import write_text
 from rejoinder.errors import InputError, MissingExtraError, ModelError
+from rejoinder.files.atomic import write_text
 from rejoinder.text.normalize import RULES, UNICODE, as_series, normalize
 from rejoinder.text.ragged import Ragged
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.atomic import write_text
 from rejoinder.errors import InputError, ModelError
+from rejoinder.files.atomic import write_text
 from rejoinder.text.tokens import tokenize
 
 FILE = "vocabulary.txt"

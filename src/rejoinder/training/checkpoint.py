@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from rejoinder.atomic import new_folder
 from rejoinder.errors import TrainingError
+from rejoinder.files.atomic import new_folder
 from rejoinder.training.batches import Position
 from rejoinder.training.config import to_tree
 from rejoinder.training.settings import RunConfig

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rejoinder.atomic import write_text
 from rejoinder.errors import MissingExtraError
+from rejoinder.files.atomic import write_text
 from rejoinder.training.loop import Reporter
 
 

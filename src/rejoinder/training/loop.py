@@ -18,8 +18,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from rejoinder.atomic import new_folder
 from rejoinder.errors import TrainingError
+from rejoinder.files.atomic import new_folder
 from rejoinder.text.features import TextFeatures
 from rejoinder.training import checkpoint as checkpoints
 from rejoinder.training.batches import Position

@@ -11,9 +11,9 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from rejoinder.atomic import new_folder, write_text
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import TrainingError
+from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.text.features import load_features
 from rejoinder.training import checkpoint
 from rejoinder.training.batches import Stream

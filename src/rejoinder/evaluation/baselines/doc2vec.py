@@ -13,9 +13,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from rejoinder.atomic import new_file
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation.baselines.words import tokens
+from rejoinder.files.atomic import new_file
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200

@@ -4,11 +4,11 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from rejoinder.atomic import new_folder
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.plots import bars, predicted_against_gold
 from rejoinder.evaluation.report.tables import beside_published, names, overview
 from rejoinder.evaluation.results import Result, read_items, read_results
+from rejoinder.files.atomic import new_folder
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.2rem .6rem;

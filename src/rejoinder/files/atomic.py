@@ -1,0 +1,86 @@
+"""Files and folders that appear whole or not at all: written beside their path, then renamed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from rejoinder.files.claims import absolute, part_of, refuse_occupied, swap_in
+from rejoinder.files.storage import refused, storage_errors
+
+
+@contextmanager
+def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A temporary folder beside `path`, renamed to `path` when the block ends without an error.
+
+    A block that fails leaves `path` as it was and removes the temporary folder. An existing
+    empty folder is replaced; a non-empty one only with `overwrite`. Files get the mode that the
+    umask allows, whatever the library that wrote them chose.
+
+    Raises:
+        InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
+        BusyError: another process is writing it.
+        StorageError: it can't be written: a full disk, missing rights.
+    """
+    path = absolute(path)
+    refuse_occupied(path, overwrite=overwrite)
+    with part_of(path) as part, storage_errors(path):
+        part.mkdir()
+        yield part
+        _apply_umask(part)
+        with _refusals(path):
+            swap_in(part, path)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A temporary file beside `path`, renamed to `path` when the block ends without an error.
+
+    A reader sees the old file or the new one, whole; a block that fails leaves the old one.
+    A device or a pipe is written as it is.
+
+    Raises:
+        BusyError: another process is writing it.
+        StorageError: it can't be written: a full disk, missing rights.
+    """
+    path = absolute(path)
+    if path.exists() and not path.is_file() and not path.is_dir():  # /dev/null, a pipe
+        with storage_errors(path), path.open("wb") as file:
+            yield file
+        return
+    with part_of(path) as part, storage_errors(path):
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with _refusals(path):
+            part.replace(path)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path`, whole or not at all."""
+    with new_file(path) as file:
+        file.write(content)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write `content` as UTF-8, whole or not at all."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error) from None
+
+
+def _apply_umask(folder: Path) -> None:
+    """Give every file below `folder` the mode that `folder` itself got from the umask."""
+    # safetensors makes files that only their owner can read
+    mode = folder.stat().st_mode & 0o666
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)

@@ -1,0 +1,87 @@
+"""Errors of disks as one sentence: full, read-only, no rights."""
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rejoinder.errors import RejoinderError, StorageError
+
+_CAUSES = {
+    errno.ENOSPC: "no space is left on the device",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file would exceed the size limit",
+    errno.EROFS: "the file system is read-only",
+    errno.EIO: "the device reports an input/output error",
+}
+"""What is wrong with the storage, whatever was being written."""
+_REFUSALS = {
+    errno.EACCES: "permission denied",
+    errno.EPERM: "operation not permitted",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EISDIR: "it is a folder",
+    errno.ELOOP: "a link in the path leads back to itself",
+}
+"""What is wrong with this path; the same codes may come from reading another one."""
+_NUMBER = re.compile(r"os error (\d+)")
+
+
+def storage_cause(error: BaseException) -> str | None:
+    """Why `error`, an OSError or a library's text of one, says that nothing can be written.
+
+    >>> storage_cause(OSError(errno.ENOSPC, "No space left on device"))
+    'no space is left on the device'
+    >>> storage_cause(RuntimeError("I/O error: File too large (os error 27)"))
+    'a file would exceed the size limit'
+    >>> storage_cause(ValueError("no")) is None
+    True
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        return _CAUSES.get(error.errno)
+    said = str(error)
+    if found := _NUMBER.search(said):
+        return _CAUSES.get(int(found[1]))
+    for number, cause in _CAUSES.items():
+        if os.strerror(number).lower() in said.lower():
+            return cause
+    return None
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn the errors of a full or broken disk within the block into one sentence.
+
+    Raises:
+        StorageError: writing `path` failed for a reason of its storage.
+    """
+    try:
+        yield
+    except RejoinderError:
+        raise
+    except Exception as error:
+        cause = storage_cause(error)
+        if cause is None:
+            raise
+        raise StorageError(f"{path} can't be written: {cause}{_free(path)}.") from error
+
+
+def refused(path: Path, error: OSError) -> StorageError:
+    """The error of an output that can't even be begun."""
+    number = error.errno or 0
+    cause = _CAUSES.get(number) or _REFUSALS.get(number) or str(error)
+    return StorageError(f"{path} can't be written: {cause}. Name another output.")
+
+
+def _free(path: Path) -> str:
+    """How much space is left where `path` is, for the end of a sentence."""
+    for folder in (path, *path.parents):
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError:
+            continue
+        return f" ({free / 1e6:,.0f} MB free)"
+    return ""
