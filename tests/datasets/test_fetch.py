@@ -179,7 +179,7 @@ def of_size(server: Server, *names: str) -> DataSet:
 
 
 def rows(count: int) -> bytes:
-    return (MRPC + "1\t1\t2\tone\ttwo\n" * count).encode()
+    return (MRPC + "".join(f"1\t{row}\t2\tone\ttwo\n" for row in range(count))).encode()
 
 
 def test_from_the_address_to_the_layout(server, tmp_path):
