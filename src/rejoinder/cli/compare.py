@@ -70,9 +70,10 @@ def _tsv_row(one: "Comparison") -> tuple[object, ...]:
 
 def _show(title: str, found: "Sequence[Comparison]") -> None:
     from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
+    from rejoinder.evaluation.variants import with_label
 
     columns = [
-        *(Column("task"), Column("split", spare=1), Column("score", spare=2)),
+        *(Column("task", wraps=True), Column("score", spare=2)),
         *(Column("n", spare=5), Column("first"), Column("second")),
         *(Column("difference"), Column("95 % interval", spare=3), Column("p (Holm)")),
         *(Column("test", spare=4), Column("separable", spare=1)),
@@ -83,12 +84,12 @@ def _show(title: str, found: "Sequence[Comparison]") -> None:
         low, high = one.interval
         rows.append(
             (
-                f"{one.task} ({one.settings})" if one.settings else one.task,
-                *(one.split, one.score, one.n),
+                with_label(one.task, one.split, one.settings),
+                *(one.score, one.n),
                 *(f"{one.first:.{digits}f}", f"{one.second:.{digits}f}"),
                 f"{one.difference:+.{digits}f}",
                 f"{low:+.{digits}f} to {high:+.{digits}f}",
-                *(f"{one.corrected:.4f}", one.test),
+                *(f"{one.corrected:.4f}" if one.corrected >= 1e-4 else "<0.0001", one.test),
                 "yes" if one.separable else "no",
             )
         )

@@ -12,7 +12,7 @@ from rejoinder.cli.output import print_rows
 from rejoinder.evaluation.results import Items, Result, worst_items
 from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
-from rejoinder.evaluation.variants import variants
+from rejoinder.evaluation.variants import variants, with_label
 
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100
@@ -60,14 +60,13 @@ def show_results(results: Sequence[Result], worst: Mapping[int, Worst], form: st
 def _show_table(results: Sequence[Result]) -> None:
     labels = variants(results)
     rows = [
-        (f"{one.task} ({labels[one.key]})" if labels[one.key] else one.task, *row)
+        (with_label(one.task, one.split, labels[one.key]), *row)
         for one in results
         for row in _rows(one, detailed=len(results) <= _DETAILED)
     ]
-    parts = {row[2] for row in rows} != {"all"}
+    parts = {row[1] for row in rows} != {"all"}
     columns = [
-        Column("task"),
-        Column("split", spare=1),
+        Column("task", wraps=True),
         *([Column("part")] if parts else []),
         Column("n", spare=2),
         Column("score", spare=0 if len(results) <= _DETAILED else 3),
@@ -75,7 +74,7 @@ def _show_table(results: Sequence[Result]) -> None:
         Column("95 % interval", spare=4),
     ]
     if not parts:
-        rows = [(*row[:2], *row[3:]) for row in rows]
+        rows = [(row[0], *row[2:]) for row in rows]
     print_fitted(str(results[0].encoder.get("name", "")) if results else "", columns, rows)
 
 
@@ -89,14 +88,14 @@ def _rows(result: Result, *, detailed: bool) -> list[tuple[Any, ...]]:
             low, high = (_said(result, name, end) for end in result.intervals[name])
             interval = f"{low} to {high}"
         value = _said(result, name, result.scores[name])
-        rows.append((result.split, "all", result.n, name, value, interval))
+        rows.append(("all", result.n, name, value, interval))
     if not detailed or len(result.groups) < 2:
         return rows
     large = sorted(result.groups.items(), key=lambda item: -item[1].n)
     for group, figures in [item for item in large if item[1].n >= _SMALL_GROUP][:_SHOWN_GROUPS]:
         name = result.main if result.main in figures.scores else next(iter(figures.scores))
         value = _said(result, name, figures.scores[name])
-        rows.append((result.split, group, figures.n, name, value, ""))
+        rows.append((group, figures.n, name, value, ""))
     return rows
 
 
@@ -158,5 +157,5 @@ def _show_worst(results: Sequence[Result], worst: Mapping[int, Worst]) -> None:
     columns = [Column("item"), Column("predicted"), Column("gold"), Column("text", wraps=True)]
     for place, rows in worst.items():
         print_fitted(f"{results[place].task} on {results[place].split}", columns, rows)
-    if any(not row[3] for rows in worst.values() for row in rows):
+    if any(results[place].items is None for place in worst):
         print_wrapped("Texts are not kept with results: --overwrite scores again and shows them.")

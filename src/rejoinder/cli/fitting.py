@@ -11,6 +11,8 @@ _GAP = 2
 """Characters between two columns."""
 _LEAST = 12
 """Characters of a shortened text."""
+_READABLE = 24
+"""Characters to which text that wraps may be narrowed before other columns are left out."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,26 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
     console = _console()
     cells = [[_cell(value) for value in row] for row in rows]
     shown = _fitting(columns, cells, console.width)
-    narrow = _width(columns, cells, shown) - console.width
+    widths = _widths(columns, cells, shown, console.width)
     table = Table(
-        title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False,
-        pad_edge=False, collapse_padding=True, padding=(0, 1), header_style="bold",
-    )  # fmt: skip
-    widest = max(shown, key=lambda place: _column_width(columns, cells, place))
-    for place in shown:
+        title=title or None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+        padding=(0, 1),
+        header_style="bold",
+    )
+    for place, width in zip(shown, widths, strict=True):
         column = columns[place]
         numbers = all(_is_number(row[place]) for row in cells) and bool(cells)
-        width = _column_width(columns, cells, place)
-        if place == widest and narrow > 0:
-            width = max(_LEAST, width - narrow)
         table.add_column(
             column.name,
             justify="right" if numbers else "left",
             no_wrap=not column.wraps,
             overflow="fold" if column.wraps else "ellipsis",
-            width=None if column.wraps else width,
+            width=width,
         )
     for row in cells:
         table.add_row(*(row[place] for place in shown))
@@ -91,14 +95,34 @@ def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: i
     return shown
 
 
+def _widths(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], shown: list[int], width: int
+) -> list[int]:
+    """Widths of the columns shown: where all are too wide, text that wraps or is long gets less."""
+    found = [_natural(columns, cells, place) for place in shown]
+    excess = sum(found) + _GAP * (len(shown) - 1) - width
+    if excess > 0:
+        wrapping = [row for row, place in enumerate(shown) if columns[place].wraps]
+        chosen = max(wrapping or range(len(shown)), key=found.__getitem__)
+        found[chosen] = max(_LEAST, found[chosen] - excess)
+    return found
+
+
 def _width(columns: Sequence[Column], cells: Sequence[Sequence[str]], shown: list[int]) -> int:
-    widths = [
-        _LEAST if columns[place].wraps else _column_width(columns, cells, place) for place in shown
-    ]
+    """The width at which these columns can be read."""
+    widths = [_needed(columns, cells, place) for place in shown]
     return sum(widths) + _GAP * (len(shown) - 1)
 
 
-def _column_width(columns: Sequence[Column], cells: Sequence[Sequence[str]], place: int) -> int:
+def _needed(columns: Sequence[Column], cells: Sequence[Sequence[str]], place: int) -> int:
+    natural = _natural(columns, cells, place)
+    if not columns[place].wraps:
+        return natural
+    words = [len(word) for row in cells for word in row[place].split()]
+    return min(natural, max(_READABLE, *words, 0))
+
+
+def _natural(columns: Sequence[Column], cells: Sequence[Sequence[str]], place: int) -> int:
     from rich.cells import cell_len
 
     return max(cell_len(text) for text in (columns[place].name, *(row[place] for row in cells)))
@@ -113,4 +137,4 @@ def _cell(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.translate(str.maketrans("", "", ",.+-%")).isdigit()
+    return text.translate(str.maketrans("", "", ",.+-%<")).isdigit()

@@ -31,7 +31,7 @@ class Called:
         return {"name": self._name, **self._source}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """What the function returns, as an array; what makes none as it is, for the caller's check."""
+        """What the function returns, as an array where it makes one; the caller checks it."""
         returned: Embeddings = self._encode(list(sentences))
         try:
             return np.asarray(returned)

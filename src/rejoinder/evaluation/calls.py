@@ -118,6 +118,8 @@ def _kind(array: NDArray[Any], value: Any) -> str:
     if array.dtype == object:
         first = array.flat[0] if array.size else None
         inside = value if array.ndim == 0 else first
+        if isinstance(inside, np.ndarray):
+            inside = inside.item()
         return "None" if inside is None else f"objects of type {type(inside).__name__}"
     return f"values of dtype {array.dtype}"
 

@@ -53,8 +53,10 @@ def check_scores(scores: Mapping[str, float], main: str, items: pl.DataFrame, wh
     except ScoringError as error:
         raise InputError(f"{where}: the saved predictions give no {main}: {error}") from None
     for name, value in found.items():
-        allowed = _ROUNDED + _EXACT if name in ("accuracy", "f1") else _EXACT
-        if name in scores and abs(scores[name] - value) > allowed * max(1.0, abs(value)):
+        allowed = _EXACT * max(1.0, abs(value))
+        if name in ("accuracy", "f1"):
+            allowed += _ROUNDED
+        if name in scores and abs(scores[name] - value) > allowed:
             raise InputError(
                 f"{where}: {name} is {scores[name]}, and the saved predictions give {value:.6g}; "
                 "the file was changed after it was written. Evaluate again."

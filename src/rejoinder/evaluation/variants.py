@@ -20,6 +20,15 @@ def variants(results: Iterable[Result]) -> dict[Key, str]:
     return labels
 
 
+def with_label(task: str, split: str, label: str) -> str:
+    """A task and its split, with what tells the result from others of them.
+
+    >>> with_label("mr/senteval", "all", "kfold 3")
+    'mr/senteval all (kfold 3)'
+    """
+    return f"{task} {split} ({label})" if label else f"{task} {split}"
+
+
 def differences(first: Result, second: Result) -> str:
     """What differs in the settings of two results, the first's against the second's.
 

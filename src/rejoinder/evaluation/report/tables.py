@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.variants import variants
+from rejoinder.evaluation.variants import variants, with_label
 
 _NONE = "–"
 _LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--"})
@@ -97,11 +97,6 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
             ]
             tables.append(Table(entry["title"], ("encoder", *entry["tasks"]), (*rows, *ours)))
     return tables
-
-
-def with_label(task: str, split: str, label: str) -> str:
-    """A task and its split, with what tells the result from others of them."""
-    return f"{task} {split} ({label})" if label else f"{task} {split}"
 
 
 def _by_settings(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
