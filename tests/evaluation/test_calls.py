@@ -37,11 +37,11 @@ def inner(text):
         (lambda texts: [["a", "b"] for _ in texts], "strings"),
         (lambda texts: np.ones((len(texts), 2)) * 1j, "complex numbers"),
         (lambda texts: np.ones((len(texts), 0)), "vectors of 0 numbers"),
-        (lambda texts: None, "None"),
+        (lambda _texts: None, "None"),
         (lambda texts: ([1.0, 2.0] for _ in texts), "objects of type generator"),
         (lambda texts: [[None, 1.0] for _ in texts], "None"),
         (lambda texts: np.ones((len(texts), 2, 2)), r"shape \(3, 2, 2\) for 3 sentences"),
-        (lambda texts: np.ones((2, 2)), r"shape \(2, 2\) for 3 sentences"),
+        (lambda _texts: np.ones((2, 2)), r"shape \(2, 2\) for 3 sentences"),
         (lambda texts: np.full((len(texts), 2), 1e300), "sentence 0 .'one'. that is not finite"),
     ],
 )
