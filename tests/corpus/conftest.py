@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Manifest, pl.DataFrame]]:
         manifest = extract(
             files, out, ExtractOptions(overwrite=True, **options), lambda _stage, _done: None
         )
-        pairs = open_pairs(out, verify=True)
+        pairs = open_pairs(out)
         return manifest, pl.concat(pairs.frame(split) for split in ("train", "dev", "test"))
 
     return call

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 from torch import Tensor
 
 from rejoinder.encoders.bilstm import BilstmEncoder
@@ -14,6 +13,7 @@ from rejoinder.models.folder import ModelContents, write_model
 from rejoinder.objectives.entailment import CLASSES
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.training.checkpoint import load_best
 from rejoinder.training.config import to_tree
 from rejoinder.training.loop import Trainer
 
@@ -71,9 +71,8 @@ def _classifier(trainer: Trainer) -> dict[str, object] | None:
 def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
     """The weights that the config exports: last, best on dev, or averaged."""
     kind = trainer.config.export.weights
-    best = trainer.run / "best" / "weights.safetensors"
-    if kind == "best" and best.exists():
-        return load_file(best)
+    if kind == "best" and trainer.progress.best_step >= 0:
+        return load_best(trainer.run, trainer.progress.best_step)
     if kind == "average" and trainer.average:
         return trainer.average
     return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}
