@@ -115,7 +115,7 @@ def stopped_network(rows, labels, classes, seed, decay, stop=None, rate=0.001, h
     """
     import torch
 
-    np.random.seed(seed)
+    chance = np.random.RandomState(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layers = [torch.nn.Linear(rows.shape[1], hidden or classes)]
@@ -124,7 +124,7 @@ def stopped_network(rows, labels, classes, seed, decay, stop=None, rate=0.001, h
     model = torch.nn.Sequential(*layers)
     steps = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=decay)
     if stop is None:
-        order = np.random.permutation(len(rows))
+        order = chance.permutation(len(rows))
         cut = int(0.05 * len(rows))
         stop = rows[order[:cut]], labels[order[:cut]]
         rows, labels = rows[order[cut:]], labels[order[cut:]]
@@ -132,7 +132,7 @@ def stopped_network(rows, labels, classes, seed, decay, stop=None, rate=0.001, h
     best, kept, misses = -1.0, None, 0
     for _ in range(51):
         for _ in range(4):
-            order = torch.from_numpy(np.random.permutation(len(x)))
+            order = torch.from_numpy(chance.permutation(len(x)))
             for start in range(0, len(x), 64):
                 part = order[start : start + 64]
                 loss = torch.nn.functional.cross_entropy(model(x[part]), y[part])
@@ -178,7 +178,7 @@ def network_regression(train, dev, test, seed):
     """
     import torch
 
-    np.random.seed(seed)
+    chance = np.random.RandomState(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = torch.nn.Sequential(torch.nn.Linear(test.shape[1], 5), torch.nn.Softmax(dim=-1))
@@ -198,7 +198,7 @@ def network_regression(train, dev, test, seed):
     best, kept, misses = -1.0, None, 0
     for _ in range(21):
         for _ in range(50):
-            order = torch.from_numpy(np.random.permutation(len(x)))
+            order = torch.from_numpy(chance.permutation(len(x)))
             for start in range(0, len(x), 64):
                 part = order[start : start + 64]
                 loss = torch.nn.functional.mse_loss(model(x[part]), y[part])
