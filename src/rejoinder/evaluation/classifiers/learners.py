@@ -42,11 +42,11 @@ def open_learner(settings: ClassifierSettings, features: Features, labels: Rows)
     Raises:
         MissingExtraError: it needs a library that is not installed.
     """
-    if settings.nhid > 0 or (settings.mode == "compat" and settings.usepytorch):
+    if settings.classifier == "pytorch":
         from rejoinder.evaluation.classifiers.network import NetworkLearner
 
         return NetworkLearner(settings, features, labels)
-    if settings.mode == "compat":
+    if settings.classifier == "scikit-learn":
         from rejoinder.evaluation.classifiers.library import LibraryLearner
 
         return LibraryLearner(settings, features, labels)

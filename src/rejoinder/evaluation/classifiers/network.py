@@ -2,8 +2,10 @@
 
 Follows tools/classifier.py of the original: steps, batches, optimiser, stopping and defaults are
 its own. There one network is trained after the other; here the networks of several folds and of
-all penalties are slices of the same arrays, and a step moves them all. Its random draws come
-from the global generators of NumPy and PyTorch there; here from generators of their own.
+all penalties are slices of the same arrays, and a step moves them all. The draws are the
+original's too: it seeds the global generators anew before every network, so that all networks of
+a run begin at the same weights, and all that are trained on as many rows go through them in the
+same order. Here generators of their own are seeded alike.
 """
 
 import re
@@ -55,20 +57,23 @@ class NetworkLearner:
         validation: Rows | None = None,
     ) -> list[Rows]:
         """See `Learner`."""
-        chance = np.random.RandomState(self._settings.seed)
-        parts = []
+        parts, generators = [], []
         for train, test in folds:
+            chance = np.random.RandomState(self._settings.seed)
             stop, rest = validation, train
             if stop is None:
                 order = chance.permutation(len(train))
                 cut = max(1, int(_VALIDATION * len(train)))
                 stop, rest = train[order[:cut]], train[order[cut:]]
             parts.append((rest, stop, test))
+            generators.append(chance)
         found: list[Rows] = [np.empty(0, np.int64)] * len(folds)
         for places in self._together([(rest, stop) for rest, stop, _ in parts], 1):
             networks = self._networks([[penalties[place]] for place in places])
             networks.fit(
-                [parts[place][0] for place in places], [parts[place][1] for place in places]
+                [parts[place][0] for place in places],
+                [parts[place][1] for place in places],
+                [generators[place] for place in places],
             )
             for place, predicted in zip(
                 places, networks.predict([parts[place][2] for place in places]), strict=True
@@ -113,30 +118,31 @@ class Networks:
             decays: F rows of G weight decays.
         """
         self._settings, self._features, self._labels = settings, features, labels
-        self._shape = folds, group = len(decays), len(decays[0])
-        self._chance = np.random.RandomState(settings.seed)
+        self._shape = len(decays), len(decays[0])
         self._generator = torch.Generator().manual_seed(settings.seed)
         width, hidden = features.shape[1], settings.nhid
-        # (tensor, the axis of penalties): the first layer reads the same rows for all penalties,
-        # and so is one product a fold
-        self._axes = [2, 2]
-        self.parameters = [
-            self._drawn((folds, width, group, hidden or classes), width),
-            self._drawn((folds, 1, group, hidden or classes), width),
-        ]
+        # the axis of penalties: the first layer reads the same rows for all penalties, and so is
+        # one product a fold
+        self._axes = [2, 2, 1, 1] if hidden else [2, 2]
+        self.parameters = self._layer(width, hidden or classes, axis=2)
         if hidden:
-            self._axes += [1, 1]
-            self.parameters += [
-                self._drawn((folds, group, hidden, classes), hidden),
-                self._drawn((folds, group, 1, classes), hidden),
-            ]
+            self.parameters += self._layer(hidden, classes, axis=1)
         self._decays = [self._by_network(torch.tensor(decays), axis) for axis in self._axes]
         self._optimizer = optimizer_of(settings.optim, self.parameters)
 
-    def _drawn(self, shape: tuple[int, ...], inputs: int) -> Any:
-        """As `torch.nn.Linear` begins: uniform up to 1 / sqrt(inputs)."""
-        values = torch.rand(shape, generator=self._generator)
-        return ((2 * values - 1) / inputs**0.5).requires_grad_()
+    def _layer(self, inputs: int, outputs: int, axis: int) -> list[Any]:
+        """Weights and bias as `torch.nn.Linear` draws them, the same ones for every network."""
+        folds, group = self._shape
+        bound = inputs**-0.5
+        weights = torch.empty(outputs, inputs).uniform_(-bound, bound, generator=self._generator)
+        bias = torch.empty(outputs, 1).uniform_(-bound, bound, generator=self._generator)
+        return [
+            values.T.unsqueeze(axis - 1)
+            .expand(folds, *((group, -1, -1) if axis == 1 else (-1, group, -1)))
+            .clone(memory_format=torch.contiguous_format)
+            .requires_grad_()
+            for values in (weights, bias)
+        ]
 
     def _by_network(self, values: Any, axis: int) -> Any:
         """(F, G) values in the shape that goes with a parameter."""
@@ -145,23 +151,31 @@ class Networks:
             values.reshape(folds, group, 1, 1) if axis == 1 else values.reshape(folds, 1, group, 1)
         )
 
-    def fit(self, train: Sequence[Rows], stop: Sequence[Rows]) -> NDArray[np.float64]:
+    def fit(
+        self,
+        train: Sequence[Rows],
+        stop: Sequence[Rows],
+        chances: Sequence[np.random.RandomState] | None = None,
+    ) -> NDArray[np.float64]:
         """Train each until its accuracy on its `stop` rows has not grown `tenacity` times.
 
         Args:
             train: F arrays of rows that are trained on, all with as many batches.
             stop: F arrays of rows.
+            chances: F generators of the orders of rows; none: each begins at the seed.
 
         Returns:
             (F, G) float64, the best accuracy on the rows of `stop`, 0 to 1.
         """
+        if chances is None:
+            chances = [np.random.RandomState(self._settings.seed) for _ in train]
         accuracy = np.full(self._shape, -1.0)
         waited = np.zeros(self._shape, np.int64)
         running = np.ones(self._shape, np.bool_)
         best = [parameter.detach().clone() for parameter in self.parameters]
         for _ in range(0, self._settings.max_epoch + 1, self._settings.epoch_size):
             for _ in range(self._settings.epoch_size):
-                self._epoch(train)
+                self._epoch(train, chances)
             found = self._accuracy(stop)
             better = running & (found > accuracy)
             # the original counts all evaluations without gain, not those in a row
@@ -177,13 +191,13 @@ class Networks:
             parameter.data.copy_(kept)
         return accuracy
 
-    def _epoch(self, train: Sequence[Rows]) -> None:
+    def _epoch(self, train: Sequence[Rows], chances: Sequence[np.random.RandomState]) -> None:
         size = self._settings.batch_size
         steps = -(-len(train[0]) // size)
         rows = np.zeros((len(train), steps * size), np.int64)
         shares = np.zeros((len(train), steps * size), np.float32)
-        for fold, kept in enumerate(train):
-            rows[fold, : len(kept)] = kept[self._chance.permutation(len(kept))]
+        for fold, (kept, chance) in enumerate(zip(train, chances, strict=True)):
+            rows[fold, : len(kept)] = kept[chance.permutation(len(kept))]
             shares[fold, : len(kept)] = 1 / size
             shares[fold, (steps - 1) * size : len(kept)] = 1 / (len(kept) - (steps - 1) * size)
         for step in range(steps):
@@ -241,8 +255,9 @@ def _scores(
     if len(parameters) == 2:
         return hidden
     if dropout > 0:
-        kept = torch.full(hidden.shape, 1 - dropout)
-        hidden = hidden * torch.bernoulli(kept, generator=generator) / (1 - dropout)
+        # every network of the original draws the same
+        kept = torch.empty(hidden.shape[2:]).bernoulli_(1 - dropout, generator=generator)
+        hidden = hidden * kept / (1 - dropout)
     return torch.sigmoid(hidden) @ parameters[2] + parameters[3]
 
 

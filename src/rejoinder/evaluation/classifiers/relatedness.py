@@ -14,7 +14,7 @@ from scipy.special import softmax
 
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import Array, spearman_correlation
+from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
 
 Features = NDArray[np.float32]
 
@@ -36,6 +36,14 @@ class Graded:
     gold: Array
 
 
+@dataclass(frozen=True)
+class Related:
+    """What a regression predicts of dev and test: (N,) mean grades each."""
+
+    dev: Array
+    test: Array
+
+
 def grade_distribution(scores: Array, low: int, high: int) -> Array:
     """(N, high - low + 1) float64: the two grades around each score share its weight.
 
@@ -52,12 +60,13 @@ def grade_distribution(scores: Array, low: int, high: int) -> Array:
 
 def fit_relatedness(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
-) -> tuple[float, Array]:
-    """Spearman's rho on dev, and the (N,) predicted scores of test.
+) -> Related:
+    """The predicted scores of dev and test.
 
     Args:
-        train: what the model is fitted on.
-        dev: chooses the penalty (`fast`) or the moment to stop (`compat`).
+        train: what the model is fitted on; in `compat` the draws go through it in its order.
+        dev: chooses the penalty by Spearman's rho (`fast`), or the moment to stop by Pearson's r
+            (`compat`, as the original).
         test: what is predicted.
         grades: lowest and highest grade.
         settings: the mode, and the seed of `compat`.
@@ -74,22 +83,19 @@ def fit_relatedness(
     scale = 1 / np.maximum(train.features.std(axis=0), np.float32(1e-12))
     rows = [_with_one((part.features - center) * scale) for part in (train, dev, test)]
     weights = np.zeros((rows[0].shape[1], len(values)))
-    best, predictions = -2.0, np.zeros(len(test.gold))
+    best, found = -2.0, Related(np.zeros(len(dev.gold)), np.zeros(len(test.gold)))
     for penalty in _PENALTIES:
         weights = _minimum(rows[0], target, penalty, weights)
-        rho = _rho(_mean_grade(rows[1], weights, values), dev.gold)
+        on_dev = _mean_grade(rows[1], weights, values)
+        # equal predictions rank nothing: worse than any order
+        rho = spearman_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else -1.0
         if rho > best:
-            best, predictions = rho, _mean_grade(rows[2], weights, values)
-    return best, predictions
+            best, found = rho, Related(on_dev, _mean_grade(rows[2], weights, values))
+    return found
 
 
 def _with_one(rows: Features) -> Features:
     return np.hstack([rows, np.ones((len(rows), 1), np.float32)])
-
-
-def _rho(predictions: Array, gold: Array) -> float:
-    # equal predictions rank nothing: worse than any order
-    return spearman_correlation(predictions, gold) if np.ptp(predictions) > 0 else -1.0
 
 
 def _mean_grade(rows: Features, weights: Array, values: NDArray[np.int64]) -> Array:
@@ -120,8 +126,11 @@ def _minimum(rows: Features, target: Array, penalty: float, start: Array) -> Arr
 
 def _original(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
-) -> tuple[float, Array]:
-    """SentEval's relatedness.py: Adam in batches of 64, a look at dev every 50 epochs."""
+) -> Related:
+    """SentEval's relatedness.py: Adam in batches of 64, a look at dev every 50 epochs.
+
+    Its draws are the original's: weights as PyTorch draws them after the seed, batches as NumPy.
+    """
     try:
         import torch
     except ImportError:
@@ -151,12 +160,14 @@ def _original(
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-        rho = _rho(predict(dev), dev.gold)
-        if rho > best:
-            best, kept = rho, copy.deepcopy(model)
+        on_dev = predict(dev)
+        # of equal predictions, whose correlation is not defined, the original makes 0
+        r = pearson_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else 0.0
+        if r > best:
+            best, kept = r, copy.deepcopy(model)
         elif waited >= _PATIENCE:
             break
         else:
             waited += 1
     model = kept
-    return best, predict(test)
+    return Related(predict(dev), predict(test))

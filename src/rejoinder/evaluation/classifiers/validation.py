@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.errors import InputError
 from rejoinder.evaluation.classifiers.learners import Features, Rows, open_learner
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 
@@ -21,12 +22,16 @@ class Outcome:
     """(N,) classes of the test rows; of `nested` each row's from the fold that held it out."""
 
 
-def _folds(labels: Rows, settings: ClassifierSettings) -> list[tuple[Rows, Rows]]:
+def _folds(labels: Rows, settings: ClassifierSettings, protocol: str) -> list[tuple[Rows, Rows]]:
     from sklearn.model_selection import StratifiedKFold
 
-    # the original's state, whatever the seed
-    splitter = StratifiedKFold(n_splits=settings.kfold, shuffle=True, random_state=1111)
-    return list(splitter.split(np.zeros(len(labels)), labels))
+    splitter = StratifiedKFold(
+        n_splits=settings.kfold, shuffle=True, random_state=settings.fold_seed(protocol)
+    )
+    try:
+        return list(splitter.split(np.zeros(len(labels)), labels))
+    except ValueError as error:
+        raise InputError(f"{settings.kfold} folds of {len(labels)} rows: {error}") from None
 
 
 def _best(accuracy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -41,11 +46,11 @@ def nested(features: Features, labels: Rows, settings: ClassifierSettings) -> Ou
     Used for sets without published splits: MR, CR, SUBJ, MPQA.
     """
     learner, grid = open_learner(settings, features, labels), settings.grid("nested")
-    outer = _folds(labels, settings)
+    outer = _folds(labels, settings, "nested")
     inner = [
         (train[fit], train[test])
         for train, _ in outer
-        for fit, test in _folds(labels[train], settings)
+        for fit, test in _folds(labels[train], settings, "nested")
     ]
     accuracy = learner.held_out(inner, grid)
     means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
@@ -70,7 +75,7 @@ def kfold(
     features = np.concatenate([train, test])
     labels = np.concatenate([train_labels, test_labels])
     learner, grid = open_learner(settings, features, labels), settings.grid("kfold")
-    inner = _folds(train_labels, settings)
+    inner = _folds(train_labels, settings, "kfold")
     means = learner.held_out(inner, grid).mean(axis=0)
     place, dev = _best(means)
     rows = np.arange(len(labels))

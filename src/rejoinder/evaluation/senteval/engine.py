@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from rejoinder.errors import InputError, nearest
@@ -48,7 +49,7 @@ class SE:
         """Take the parameters, and the user's two functions.
 
         Args:
-            params: `task_path` at least.
+            params: `task_path` at least; each key is checked here, before anything runs.
             batcher: params and a batch of token lists to (n, D) embeddings.
             prepare: params and all token lists of a task, called before the task's first batch.
 
@@ -77,7 +78,9 @@ class SE:
             classifiers=settings_of(self.params),
         )
         [(family, ids)] = families_of([TASKS[name]])
-        embedder = Embedder(_Batched(self.params, self.batcher, self.prepare))
+        self.params["current_task"] = name
+        kind = _Scored if "similarity" in self.params else _Batched
+        embedder = Embedder(kind(self.params, self.batcher, self.prepare))
         [result] = family.run(embedder, context, ids)
         self.results = _as_original(result)
         return self.results
@@ -93,13 +96,17 @@ class _Batched:
         self._prepare(self._params, [text.split() for text in sentences])
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
+        return self._encoded(sentences).astype(np.float32, copy=False)
+
+    def _encoded(self, sentences: Sequence[str]) -> NDArray[Any]:
+        """(N, D) vectors of the type that the batcher returns."""
         # alike in length, as in the original: batches need less padding
         order = sorted(range(len(sentences)), key=lambda row: len(sentences[row].split()))
         size = int(self._params["batch_size"])
         parts = []
         for start in range(0, len(order), size):
             batch = [sentences[row].split() for row in order[start : start + size]]
-            found = np.asarray(self._batcher(self._params, batch), np.float32)
+            found = np.asarray(self._batcher(self._params, batch))
             if found.ndim != 2 or len(found) != len(batch):
                 raise InputError(
                     f"the batcher returned an array of shape {found.shape} for {len(batch)} "
@@ -112,6 +119,30 @@ class _Batched:
         return out
 
 
+class _Scored(_Batched):
+    """The same with `similarity`, a function of two vectors, as the original calls it."""
+
+    def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+        """(N,) float64: a call of `similarity` a pair, with its two vectors (D,)."""
+        texts = list(dict.fromkeys([*first, *second]))
+        embeddings = self._encoded(texts)
+        finite = np.isfinite(embeddings).all(axis=1)
+        if not finite.all():
+            wrong = texts[int(np.argmin(finite))]
+            raise InputError(f"the embedding of {wrong[:60]!r} is not finite.")
+        vectors = dict(zip(texts, embeddings, strict=True))
+        return np.array([self._scored(a, b, vectors) for a, b in zip(first, second, strict=True)])
+
+    def _scored(self, first: str, second: str, vectors: Mapping[str, NDArray[Any]]) -> float:
+        found = np.asarray(self._params["similarity"](vectors[first], vectors[second]))
+        if found.size != 1 or not np.isfinite(found).all():
+            raise InputError(
+                f"params['similarity'] returned {str(found)[:40]} for {first[:40]!r} and "
+                f"{second[:40]!r}; a finite number is needed."
+            )
+        return float(found.reshape(()))
+
+
 def _as_original(result: Result) -> dict[str, Any]:
     if result.main == "accuracy":
         found = {"devacc": result.scores["dev_accuracy"], "acc": result.scores["accuracy"]}
@@ -120,7 +151,7 @@ def _as_original(result: Result) -> dict[str, Any]:
         return {**found, "ndev": result.data["dev_n"], "ntest": result.n}
     if result.main == "pearson_trained":
         return {
-            "devpearson": result.scores["dev_spearman_trained"],
+            "devpearson": result.scores["dev_pearson_trained"],
             "pearson": result.scores["pearson_trained"],
             "spearman": result.scores["spearman_trained"],
             "mse": result.scores["mse"],
@@ -134,7 +165,7 @@ def _as_original(result: Result) -> dict[str, Any]:
              result.scores[f"median_rank_{way}"])
             for way in ("i2t", "t2i")
         ]  # fmt: skip
-        dev = result.scores["dev_mean_recall"]
+        dev = 6 * result.scores["dev_mean_recall"]  # the original adds its six recalls up
         return {"devacc": dev, "acc": ways, "ndev": result.data["dev_n"], "ntest": result.n}
     return _subsets(result)
 

@@ -5,11 +5,21 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+import numpy as np
 
-CLASSIFIER_KEYS = ("nhid", "optim", "batch_size", "tenacity", "epoch_size", "max_epoch", "dropout")
-_KEYS = ("task_path", "usepytorch", "kfold", "seed", "batch_size", "classifier", "nhid", "mode")
+from rejoinder.errors import InputError, nearest
+from rejoinder.evaluation.classifiers.settings import NETWORK_KEYS, ClassifierSettings
+
+CLASSIFIER_KEYS = ("nhid", *NETWORK_KEYS)
+_DEFAULTS: Mapping[str, Any] = {"usepytorch": True, "seed": 1111, "batch_size": 128, "nhid": 0,
+                                "kfold": 5, "mode": "fast"}  # fmt: skip
+_KEYS = ("task_path", "classifier", "similarity", *_DEFAULTS)
+_ELSEWHERE: Mapping[str, str] = {
+    **{key: "it belongs into params['classifier']" for key in NETWORK_KEYS if key != "batch_size"},
+    "cudaEfficient": "classifiers are trained on the CPU here; leave it out",
+    "noreg": "SentEval sets it by itself, for SNLI; leave it out",
+}
+"""Keys that SentEval reads elsewhere than in its parameters, and what to do."""
 
 
 class dotdict(dict[str, Any]):  # noqa: N801 -- the name that scripts import
@@ -24,38 +34,94 @@ def completed(params: Mapping[str, Any]) -> dotdict:
     """The parameters with SentEval's defaults; keys of the user's own pass through.
 
     Raises:
-        InputError: a key of `classifier` is unknown, or `nhid` is not among them.
+        InputError: a parameter is missing, of another kind, or would have no effect.
     """
     found = dotdict(params)
-    for key in found:
+    _check_keys(found)
+    for key, value in _DEFAULTS.items():
+        found.setdefault(key, value)
+    if not found.get("classifier"):
+        found["classifier"] = {"nhid": 0}
+    _check_values(found)
+    _check_classifier(found)
+    _warn_of_unused(found, settings_of(found))
+    return found
+
+
+def settings_of(params: Mapping[str, Any]) -> ClassifierSettings:
+    """The settings of classifiers that the parameters mean.
+
+    Raises:
+        InputError: a value is out of its range.
+    """
+    return ClassifierSettings(
+        mode=params["mode"],
+        usepytorch=bool(params["usepytorch"]),
+        kfold=params["kfold"],
+        seed=params["seed"],
+        **params["classifier"],
+    )
+
+
+def _check_keys(params: Mapping[str, Any]) -> None:
+    if "task_path" not in params:
+        raise InputError("params has no 'task_path', the folder of SentEval's data.")
+    for key in params:
+        if key in _ELSEWHERE:
+            raise InputError(f"params[{key!r}] would have no effect: {_ELSEWHERE[key]}.")
         close = get_close_matches(key, _KEYS, n=1, cutoff=0.8)
         if key not in _KEYS and close:
             warnings.warn(
                 f"params[{key!r}] is not a parameter of SentEval; did you mean {close[0]!r}?",
-                stacklevel=4,
+                stacklevel=5,
             )
-    defaults: dict[str, Any] = {"usepytorch": True, "seed": 1111, "batch_size": 128, "nhid": 0,
-                                "kfold": 5, "mode": "fast"}  # fmt: skip
-    for key, value in defaults.items():
-        found.setdefault(key, value)
-    if not found.get("classifier"):
-        found["classifier"] = {"nhid": 0}
-    for key in found["classifier"]:
+
+
+def _check_values(params: dotdict) -> None:
+    size = params["batch_size"]
+    if not isinstance(size, int | np.integer) or size < 1:
+        raise InputError(f"params['batch_size'] is {size!r}; a whole number from 1 on is needed.")
+    if params["usepytorch"] not in (True, False):
+        raise InputError(
+            f"params['usepytorch'] is {params['usepytorch']!r}; True or False is needed."
+        )
+    if "similarity" in params and not callable(params["similarity"]):
+        raise InputError(
+            f"params['similarity'] is {params['similarity']!r}; a function of two vectors is "
+            "needed, or leave it out for the cosine."
+        )
+
+
+def _check_classifier(params: dotdict) -> None:
+    classifier = params["classifier"]
+    for key in classifier:
         if key not in CLASSIFIER_KEYS:
             raise InputError(f"params['classifier'][{key!r}]: {nearest(key, CLASSIFIER_KEYS)}.")
-    if "nhid" not in found["classifier"]:
+    if "nhid" not in classifier:
         raise InputError(
             "params['classifier'] has no 'nhid', the number of hidden units; 0 is one."
         )
-    return found
+    if params["nhid"] not in (0, classifier["nhid"]):
+        raise InputError(
+            f"params['nhid'] is {params['nhid']!r} and params['classifier']['nhid'] is "
+            f"{classifier['nhid']!r}; only the latter is read, in SentEval too: write it there."
+        )
 
 
-def settings_of(params: dotdict) -> ClassifierSettings:
-    """The settings of classifiers that the parameters mean."""
-    return ClassifierSettings(
-        mode=params["mode"],
-        usepytorch=bool(params["usepytorch"]),
-        kfold=int(params["kfold"]),
-        seed=int(params["seed"]),
-        **params["classifier"],
-    )
+def _warn_of_unused(params: Mapping[str, Any], settings: ClassifierSettings) -> None:
+    """Scripts name these as a matter of course, and so they are no error."""
+    default = ClassifierSettings()
+    unused = [
+        key
+        for key in NETWORK_KEYS
+        if params["classifier"].get(key, getattr(default, key)) != getattr(default, key)
+    ]
+    if settings.classifier == "pytorch" or not unused:
+        return
+    if settings.mode == "fast":
+        reason = (
+            "mode 'fast' goes to the optimum; params['mode'] = 'compat' trains as SentEval does"
+        )
+    else:
+        reason = "scikit-learn has no such settings; params['usepytorch'] = True uses the network"
+    warnings.warn(f"classifier: {', '.join(unused)} without effect: {reason}.", stacklevel=4)

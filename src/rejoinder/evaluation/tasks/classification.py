@@ -23,6 +23,7 @@ from rejoinder.datasets.sentence_pairs import (
     read_snli,
 )
 from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.classifiers.validation import Outcome
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
@@ -63,11 +64,18 @@ def f1_score(predictions: Labels, gold: Labels) -> float:
     return 100 * 2 * both / either if either else 0.0
 
 
-def _order(texts: Sequence[Sequence[str]], labels: Labels) -> NDArray[np.int64]:
-    """The order in which SentEval has sentences when it folds them: by number of tokens."""
+def published_order(
+    texts: Sequence[Sequence[str]], labels: Sequence[float] | Sequence[str]
+) -> NDArray[np.int64]:
+    """(N,) rows in the order in which SentEval folds and draws: by number of tokens, then label.
+
+    Args:
+        texts: the columns of a row, compared one after the other, N sentences each.
+        labels: N classes or grades.
+    """
     keys = [
         (*(len(text.split()) for text in row), label)
-        for row, label in zip(zip(*texts, strict=True), labels.tolist(), strict=True)
+        for row, label in zip(zip(*texts, strict=True), labels, strict=True)
     ]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
@@ -78,20 +86,20 @@ def _run_binary(
     data = read_binary(context.folder(ids[0]), name)
     whole = data.splits["all"]
     embedder.prepare(name, whole.sentences)
-    order = _order([whole.sentences], whole.labels)
+    order = published_order([whole.sentences], whole.labels.tolist())
     texts = [whole.sentences[row] for row in order]
     labels = whole.labels[order]
     outcome = validation.nested(embedder.embed(texts, name), labels, context.classifiers)
     items = [f"all:{row}" for row in order]
     scored = _Scored("all", labels, items, texts, len(labels), data.sha256)
-    return [_result(ids[0], outcome, scored, context)]
+    return [_result(ids[0], outcome, scored, context, "nested")]
 
 
 def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
     data = read_trec(context.folder(ids[0]))
     train, test = data.splits["train"], data.splits["test"]
     embedder.prepare("TREC", [*train.sentences, *test.sentences])
-    order = _order([train.sentences], train.labels)
+    order = published_order([train.sentences], train.labels.tolist())
     outcome = validation.kfold(
         embedder.embed([train.sentences[row] for row in order], "TREC"),
         train.labels[order],
@@ -101,7 +109,7 @@ def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     )
     items = [f"test:{row}" for row in range(len(test))]
     scored = _Scored("test", test.labels, items, test.sentences, len(train), data.sha256)
-    return [_result(ids[0], outcome, scored, context)]
+    return [_result(ids[0], outcome, scored, context, "kfold")]
 
 
 def _run_split(
@@ -116,18 +124,21 @@ def _run_split(
     if data.name == "WordContent":
         # a thousand classes of words: the original has no hidden units there
         settings = replace(settings, nhid=0)
+    if settings.classifier == "pytorch":
+        order = published_order([parts[0].sentences], labels[0].tolist())
+        train, labels = train[order], (labels[0][order], *labels[1:])
     outcome = validation.split((train, dev, test), labels, settings)
     items = [f"test:{row}" for row in range(len(parts[2]))]
     texts = parts[2].sentences
     scored = _Scored("test", labels[2], items, texts, len(dev), data.sha256)
-    return [_result(ids[0], outcome, scored, context)]
+    return [_result(ids[0], outcome, scored, replace(context, classifiers=settings), "split")]
 
 
 def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
     data = read_mrpc(context.folder(ids[0]))
     train, test = data.splits["train"], data.splits["test"]
     _prepare_pairs(embedder, data)
-    order = _order([train.first, train.second], train.labels)
+    order = published_order([train.first, train.second], train.labels.tolist())
     outcome = validation.kfold(
         _pairs(embedder, train, pair_features, "MRPC")[order],
         train.labels[order],
@@ -137,24 +148,45 @@ def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     )
     f1 = round(f1_score(outcome.predictions, test.labels), 2)
     scored = _Scored("test", test.labels, test.ids, _texts(test), len(train), data.sha256)
-    return [_result(ids[0], outcome, scored, context, f1=f1)]
+    return [_result(ids[0], outcome, scored, context, "kfold", f1=f1)]
+
+
+def _run_sick(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    data = read_sick(context.folder(ids[0]))
+    train = data.splits["train"]
+    order = published_order([train.first, train.second], train.labels.tolist())
+    return _run_inference(data, order, pair_features, embedder, context, ids)
+
+
+def _run_snli(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    data = read_snli(context.folder(ids[0]))
+    train = data.splits["train"]
+    names = [data.classes[label] for label in train.labels]
+    order = published_order([train.second, train.first], names)
+    if context.classifiers.mode == "compat":
+        # half a million pairs: the original tries one penalty, next to none
+        context = replace(context, classifiers=replace(context.classifiers, noreg=True))
+    return _run_inference(data, order, inference_features, embedder, context, ids)
 
 
 def _run_inference(
-    read: Callable[..., SentencePairSet],
+    data: SentencePairSet,
+    order: NDArray[np.int64],
     features: Callable[[Embeddings, Embeddings], Embeddings],
     embedder: Embedder,
     context: Context,
     ids: Sequence[str],
 ) -> list[Result]:
-    data = read(context.folder(ids[0]))
+    """Published splits of pairs; the network draws from the rows of train in that `order`."""
     _prepare_pairs(embedder, data)
     parts = [data.splits[split] for split in ("train", "dev", "test")]
     train, dev, test = (_pairs(embedder, part, features, data.name) for part in parts)
     labels = (parts[0].labels, parts[1].labels, parts[2].labels)
+    if context.classifiers.classifier == "pytorch":
+        train, labels = train[order], (labels[0][order], *labels[1:])
     outcome = validation.split((train, dev, test), labels, context.classifiers)
     scored = _Scored("test", labels[2], parts[2].ids, _texts(parts[2]), len(dev), data.sha256)
-    return [_result(ids[0], outcome, scored, context)]
+    return [_result(ids[0], outcome, scored, context, "split")]
 
 
 def _prepare_pairs(embedder: Embedder, data: SentencePairSet) -> None:
@@ -177,7 +209,12 @@ def _texts(pairs: SentencePairs) -> list[str]:
 
 
 def _result(
-    task: str, outcome: Outcome, scored: _Scored, context: Context, f1: float | None = None
+    task: str,
+    outcome: Outcome,
+    scored: _Scored,
+    context: Context,
+    protocol: str,
+    f1: float | None = None,
 ) -> Result:
     right = (outcome.predictions == scored.gold).astype(np.float64)
     low, high = mean_interval(right, context.seed)
@@ -195,7 +232,7 @@ def _result(
         groups={},
         seed=settings.seed,
         data={"name": task.split("/")[0], "sha256": scored.sha256, "dev_n": scored.dev_n},
-        notes=(f"classifier {settings.mode}, nhid {settings.nhid}, kfold {settings.kfold}",),
+        notes=(_note(settings, protocol),),
         items=Items(
             scored.ids,
             outcome.predictions.astype(np.float64),
@@ -203,6 +240,15 @@ def _result(
             scored.texts,
         ),
     )
+
+
+def _note(settings: ClassifierSettings, protocol: str) -> str:
+    told = f"classifier {settings.classifier}, mode {settings.mode}, nhid {settings.nhid}"
+    if protocol == "split":
+        return told
+    seed = settings.fold_seed(protocol)
+    fixed = "" if seed == settings.seed else ", as in the original, whatever the seed"
+    return f"{told}, kfold {settings.kfold}, folds drawn with seed {seed}{fixed}"
 
 
 FAMILIES = (
@@ -214,8 +260,8 @@ FAMILIES = (
     Family(("sst5/senteval",), partial(_run_split, partial(read_sst, classes=5))),
     Family(("trec/senteval",), _run_trec),
     Family(("mrpc/senteval",), _run_mrpc),
-    Family(("sick-e/senteval",), partial(_run_inference, read_sick, pair_features)),
-    Family(("snli/senteval",), partial(_run_inference, read_snli, inference_features)),
+    Family(("sick-e/senteval",), _run_sick),
+    Family(("snli/senteval",), _run_snli),
     *(
         Family(
             (f"{name.lower()}/senteval",),

@@ -12,7 +12,7 @@ from rejoinder.evaluation.intervals import correlation_interval
 from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
 from rejoinder.evaluation.results import Items, Result
 from rejoinder.evaluation.tasks.base import Context, Family
-from rejoinder.evaluation.tasks.classification import pair_features
+from rejoinder.evaluation.tasks.classification import pair_features, published_order
 
 _SPLITS = ("train", "dev", "test")
 Texts = tuple[Sequence[str], Sequence[str]]
@@ -53,7 +53,11 @@ def _result(
         for (first, second), scores in zip(texts, gold, strict=True)
     )
     settings = context.classifiers
-    best, predictions = fit_relatedness(train, dev, test, grades, settings)
+    if settings.regressor == "pytorch":
+        order = published_order(texts[0], gold[0].tolist())
+        train = Graded(train.features[order], train.gold[order])
+    found = fit_relatedness(train, dev, test, grades, settings)
+    predictions = found.test
     first, second = texts[2]
     return Result(
         task=task,
@@ -64,13 +68,14 @@ def _result(
             "pearson_trained": pearson_correlation(predictions, test.gold),
             "spearman_trained": spearman_correlation(predictions, test.gold),
             "mse": float(np.mean((predictions - test.gold) ** 2)),
-            "dev_spearman_trained": best,
+            "dev_pearson_trained": pearson_correlation(found.dev, dev.gold),
+            "dev_spearman_trained": spearman_correlation(found.dev, dev.gold),
         },
         intervals={"pearson_trained": correlation_interval(predictions, test.gold, context.seed)},
         groups={},
         seed=settings.seed,
         data={**data, "dev_n": len(dev.gold)},
-        notes=(f"regression {settings.mode}", *notes),
+        notes=(f"regression {settings.regressor}, mode {settings.mode}", *notes),
         items=Items(
             ids,
             predictions,

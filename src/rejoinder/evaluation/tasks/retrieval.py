@@ -18,6 +18,8 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     embedder.prepare(_NAME, [text for part in parts for text in part.captions])
     # torch is asked for after the data: without either, the data is what is missed first
     from rejoinder.evaluation.classifiers.retrieval import (
+        FOLD,
+        PER_IMAGE,
         Side,
         fit_retrieval,
         median_rank,
@@ -30,10 +32,11 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     train, dev, test = parts
     found = fit_retrieval(side(train), side(dev), side(test), context.classifiers)
     scores = {}
-    for way, ranks in (("i2t", found.caption_ranks), ("t2i", found.image_ranks)):
+    ways = (("i2t", found.caption_ranks, FOLD), ("t2i", found.image_ranks, PER_IMAGE * FOLD))
+    for way, ranks, fold in ways:
         for cutoff, recall in zip((1, 5, 10), recalls(ranks), strict=True):
             scores[f"recall_{cutoff}_{way}"] = recall
-        scores[f"median_rank_{way}"] = median_rank(ranks)
+        scores[f"median_rank_{way}"] = median_rank(ranks, fold)
     low, high = mean_interval((found.image_ranks < 1).astype(np.float64), context.seed)
     return [
         Result(
@@ -46,7 +49,11 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
             groups={},
             seed=context.classifiers.seed,
             data={"name": _NAME, "sha256": test.sha256, "dev_n": len(dev)},
-            notes=("ranked in folds of 1,000 images", "ties count against the model"),
+            notes=(
+                "classifier pytorch",
+                "ranked in folds of 1,000 images",
+                "ties count against the model",
+            ),
             items=Items(
                 [f"test:{row}" for row in range(len(test.captions))],
                 found.image_ranks.astype(np.float64),
