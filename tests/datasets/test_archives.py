@@ -6,6 +6,8 @@ import io
 import lzma
 import os
 import stat
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,7 +15,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from rejoinder.datasets.archives import Limits, unpack
+from rejoinder.datasets.archives import unpack
+from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.streams import Limits, read_packed
 from rejoinder.errors import InputError
 
 PACKERS = {
@@ -127,7 +131,7 @@ def test_bombs(tmp_path, into):
     for name in ("a.zip", "a.tar.xz", "zeros.gz"):
         with pytest.raises(InputError, match="more than 50 times its own"):
             unpack(tmp_path / name, into / name, tight)
-    with pytest.raises(InputError, match="more than 1,000 bytes"):
+    with pytest.raises(InputError, match="2,000,000 bytes, more than 1,000,"):
         unpack(tmp_path / "a.zip", into / "total", Limits(total=1_000))
     (tmp_path / "many.tar").write_bytes(tar_of(plain("1"), plain("2"), plain("3")))
     with pytest.raises(InputError, match="more than 2 files"):
@@ -155,3 +159,115 @@ def test_an_entry_twice(tmp_path, into):
     (tmp_path / "a.tar").write_bytes(tar_of(plain("x"), plain("x")))
     with pytest.raises(InputError, match="twice"):
         unpack(tmp_path / "a.tar", into)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr("x", "1")
+        file.writestr("./x", "2")
+    with pytest.raises(InputError, match=r"'\./x', which is in it twice"):
+        unpack(tmp_path / "a.zip", into / "zip")
+    (tmp_path / "b.tar").write_bytes(tar_of(plain("x"), plain("x/y")))
+    with pytest.raises(InputError, match="'x/y', which is in it twice, or is a file and a folder"):
+        unpack(tmp_path / "b.tar", into / "b")
+
+
+def test_a_zip_whose_directory_says_that_it_is_a_bomb_is_refused_unopened(tmp_path, into):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("small", b"text")
+        file.writestr("zeros", bytes(2_000_000))
+    with pytest.raises(InputError, match="unpacks to 2,000,004 bytes, more than 1,000,000"):
+        unpack(tmp_path / "a.zip", into, Limits(total=1_000_000))
+    assert not any(into.iterdir())
+
+
+def test_a_zip_whose_directory_lies_stops_at_the_size_it_states(tmp_path, into):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("zeros", bytes(2_000_000))
+    content = (tmp_path / "a.zip").read_bytes()
+    (tmp_path / "a.zip").write_bytes(
+        content.replace((2_000_000).to_bytes(4, "little"), (1_000).to_bytes(4, "little"))
+    )
+    with pytest.raises(InputError, match=r"damaged or cut: Bad CRC-32 for file 'zeros'"):
+        unpack(tmp_path / "a.zip", into)
+    assert (into / "zeros").stat().st_size <= 1_000
+
+
+def test_a_tar_is_refused_by_a_header_before_its_bytes(tmp_path, into):
+    entry = tarfile.TarInfo("huge")
+    entry.size = 1 << 40
+    (tmp_path / "a.tar").write_bytes(entry.tobuf() + bytes(1024))
+    with pytest.raises(InputError, match=r"unpacks to 1,099,511,63\d,\d* bytes, more than"):
+        unpack(tmp_path / "a.tar", into)
+    entry = tarfile.TarInfo("header")
+    entry.type, entry.size = tarfile.XHDTYPE, 1 << 30
+    (tmp_path / "a.tar").write_bytes(entry.tobuf() + bytes(1024))
+    with pytest.raises(InputError, match="a header of 1,073,741,824 bytes"):
+        unpack(tmp_path / "a.tar", into)
+    (tmp_path / "a.tar").write_bytes(tar_of(special("holes", tarfile.GNUTYPE_SPARSE)))
+    with pytest.raises(InputError, match=r"is a sparse file|is a link or a device"):
+        unpack(tmp_path / "a.tar", into)
+    assert not any(into.iterdir())
+
+
+def test_a_stream_is_stopped_by_what_was_read_of_it_not_by_its_whole_size(tmp_path, into):
+    """A large archive may hold much, but not all of it in its first bytes."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(50_000_000)) + os.urandom(2_000_000))
+    with pytest.raises(InputError, match=r"more than 50 times its own \d\d?,\d{3};? ?"):
+        unpack(tmp_path / "a.gz", into, Limits(ratio=50, free=1_000_000))
+    assert (into / "a").stat().st_size < 5_000_000
+
+
+def test_names(tmp_path, into):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        entry = zipfile.ZipInfo("x")
+        entry.filename = ""
+        file.writestr(entry, "text")
+    with pytest.raises(InputError, match="holds '', which is an entry without a name"):
+        unpack(tmp_path / "a.zip", into)
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w", encoding="latin-1") as file:
+        file.addfile(tarfile.TarInfo("caf\xe9"))
+    (tmp_path / "a.tar").write_bytes(memory.getvalue())
+    assert unpack(tmp_path / "a.tar", into) == [into / "caf\xe9"]
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as file:
+        file.writestr("x" * 300, "text")
+    with pytest.raises(InputError, match=r"b\.zip can't be unpacked to .*: File name too long"):
+        unpack(tmp_path / "b.zip", into)
+
+
+def test_an_encrypted_zip(tmp_path, into):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr("x", "text")
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(InputError, match="'x', which is encrypted"):
+        unpack(tmp_path / "a.zip", into)
+
+
+def test_a_full_disk_is_said(tmp_path):
+    script = (
+        "import resource, sys; from pathlib import Path\n"
+        "from rejoinder.datasets.archives import unpack\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "unpack(Path(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    (tmp_path / "a.gz").write_bytes(gzip.compress(os.urandom(100_000)))
+    said = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "a.gz", tmp_path / "into"],
+        capture_output=True, text=True, check=False,
+    ).stderr  # fmt: skip
+    assert "StorageError: " in said
+    assert "a file would exceed the size limit" in said
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_of_readers_are_metered_and_whole(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    content = os.urandom(100_000)
+    path.write_bytes(PACKERS[suffix](content) + PACKERS[suffix](b"more"))
+    assert read_bytes(path) == content + b"more"
+    path.write_bytes(PACKERS[suffix](content)[:-20])
+    with pytest.raises(InputError, match="is damaged or cut"):
+        read_bytes(path)
+    path.write_bytes(PACKERS[suffix](bytes(3_000_000)))
+    with pytest.raises(InputError, match="more than 50 times its own"):
+        read_packed(path, suffix, Limits(ratio=50, free=1_000_000))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, select
-from rejoinder.datasets.forms import examine, restore_escapes
+from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
+from rejoinder.datasets.cleaning import restore_escapes
+from rejoinder.datasets.cqa import read_cqa
+from rejoinder.datasets.forms import examine
 from rejoinder.datasets.inventory import presence
-from rejoinder.datasets.labelled import read_binary, read_trec
+from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
 from rejoinder.datasets.layout import add
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import read_stsb
@@ -41,12 +44,16 @@ MRPC = b"\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
 ROW = b'1\t1\t2\tA "quoted man.\tOne \xc2\x85 more\r\n'
 
 
+def mrpc(rows: int) -> bytes:
+    return MRPC + b"".join(ROW.replace(b"\t1\t", b"\t%d\t" % row) for row in range(rows))
+
+
 def test_files_are_known_by_their_form_whatever_their_name(tmp_path):
-    source = write(tmp_path / "in", a__txt=MRPC + 3 * ROW, b=MRPC + 2 * ROW, c=b"\0\1\2")
+    source = write(tmp_path / "in", a__txt=mrpc(3), b=mrpc(2), c=b"\0\1\2")
     [added] = add([of_size("mrpc", 3, 2)], [source], tmp_path / "data")
     assert added.missing == ()
     train = tmp_path / "data/downstream/MRPC/msr_paraphrase_train.txt"
-    assert train.read_bytes() == (MRPC[3:] + 3 * ROW).replace(b"\r\n", b"\n")
+    assert train.read_bytes() == mrpc(3)[3:].replace(b"\r\n", b"\n")
     assert "downstream/MRPC/msr_paraphrase_train.txt: the byte order mark was cut; 4 carriage " in (
         " ".join(added.notes)
     )
@@ -55,7 +62,7 @@ def test_files_are_known_by_their_form_whatever_their_name(tmp_path):
 
 
 def test_senteval_s_own_folder_is_used_where_it_is_there(tmp_path):
-    source = write(tmp_path / "in", a=MRPC + 3 * ROW)
+    source = write(tmp_path / "in", a=mrpc(3))
     (tmp_path / "data/senteval").mkdir(parents=True)
     [added] = add([of_size("mrpc", 3, 2)], [source / "a"], tmp_path / "data")
     assert (tmp_path / "data/senteval/downstream/MRPC/msr_paraphrase_train.txt").is_file()
@@ -78,6 +85,111 @@ def test_what_is_there_is_not_lost(tmp_path):
     assert read_binary(tmp_path / "data", "MR").splits["all"].sentences == ["c", "d"] * 2
     with pytest.raises(InputError, match=r"one/rt-polarity.pos and .*two/rt-polarity.pos could"):
         add([mr], [tmp_path / "one", tmp_path / "two"], tmp_path / "other")
+
+
+def sst(kind: str, rows: int) -> bytes:
+    line = {"binary": "sentence {}\t{}\n", "fine": "{1} sentence {0}\n"}[kind]
+    return "".join(line.format(row, row % 2) for row in range(rows)).encode()
+
+
+SST = {"sst2": ("binary", 4, 3, 2), "sst5": ("fine", 5, 4, 3)}
+
+
+@pytest.fixture
+def same_names(tmp_path) -> tuple[list[DataSet], Path]:
+    """Two sets whose files have the same names, in one folder."""
+    for kind, *rows in SST.values():
+        (tmp_path / "in" / kind).mkdir(parents=True)
+        for split, count in zip(("train", "dev", "test"), rows, strict=True):
+            (tmp_path / "in" / kind / f"sentiment-{split}").write_bytes(sst(kind, count))
+    return [of_size(name, *rows) for name, (_, *rows) in SST.items()], tmp_path / "in"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_sets_with_the_same_names_of_files_are_all_recognised(same_names, tmp_path, packed):
+    sets, source = same_names
+    if packed:
+        shutil.make_archive(str(source), "zip", source)
+        source = source.with_suffix(".zip")
+    two, five = add(sets, [source], tmp_path / "data")
+    assert (two.missing, five.missing) == ((), ())
+    assert len(read_sst(tmp_path / "data", 2).splits["train"]) == 4
+    assert len(read_sst(tmp_path / "data", 5).splits["train"]) == 5
+    [five] = add(sets[1:], [source], tmp_path / "other")
+    assert five.missing == ()
+
+
+def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
+    sets, source = same_names
+    (source / "fine/sentiment-dev").write_bytes(sst("fine", 2))
+    with pytest.raises(InputError, match=r"fine/sentiment-dev has 2 rows; .* published with 4"):
+        add(sets, [source], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    (source / "copy").mkdir()
+    (source / "copy/sentiment-dev").write_bytes(sst("fine", 4))
+    [_, five] = add(sets, [source], tmp_path / "data")
+    assert any("fine/sentiment-dev was left aside: " in note for note in five.notes)
+
+
+def test_of_two_that_differ_the_folder_tells(same_names, tmp_path):
+    sets, source = same_names
+    (source / "older").mkdir()
+    (source / "older/sentiment-dev").write_bytes(sst("fine", 4).replace(b"sent", b"other "))
+    add(sets, [source], tmp_path / "data")
+    assert read_sst(tmp_path / "data", 5).splits["dev"].sentences[0] == "sentence 0"
+
+
+REPEATED = [
+    ("mrpc", (3, 2), "msr_paraphrase_train.txt", mrpc(2) + ROW, "line 4: the id '1-2' .* line 3"),
+    (
+        "sick",
+        (2, 1, 1),
+        "SICK_test_annotated.txt",
+        b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+        + 2 * b"7\ta\tb\t3\tNEUTRAL\n",
+        "SICK_test_annotated.txt line 3: the id '7' is that of line 2 too",
+    ),
+    (
+        "stsb",
+        (2, 1, 1),
+        "sts-train.csv",
+        2 * b"main-news\tfile\t2012\t1\t5\ta\tb\n",
+        "line 2: the id 'main-news file 2012 1' is that of line 1 too",
+    ),
+    (
+        "cqa17",
+        (2, 2),
+        "SemEval2017-task3-English-test-input.xml",
+        b"<xml>\n"
+        + 2
+        * b'<OrgQuestion ORGQ_ID="Q1"><RelQuestion RELQ_ID="R1" RELQ_RELEVANCE2ORGQ="?"/>'
+        b"</OrgQuestion>\n" + b"</xml>",
+        "line 3: the id 'R1' is that of line 2 too",
+    ),
+    (
+        "cqa17",
+        (2, 2),
+        "SemEval2017-Task3-CQA-QL-test.xml.subtaskB.relevancy",
+        2 * b"Q1\tR1\t1\t0.5\ttrue\n",
+        "line 2: the id 'R1' is that of line 1 too",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "rows", "file", "content", "message"), REPEATED)
+def test_repeated_ids_are_refused(tmp_path, name, rows, file, content, message):
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        add([of_size(name, *rows)], [tmp_path / file], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_sources_that_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is neither a file nor a folder"):
+        add(select(["mr"]), [tmp_path / "pipe"], tmp_path / "data")
+    with pytest.raises(InputError, match="has no file of MR"):
+        add(select(["mr"]), [tmp_path], tmp_path / "data")
 
 
 @pytest.mark.parametrize(
@@ -199,6 +311,12 @@ def test_the_catalogue():
     assert [one.id for one in select(["probing"])] == [one.id for one in sets.values()
                                                        if "probing" in one.groups]  # fmt: skip
     assert len(select(["probing"])) == 10
+    assert all(one.splits for one in sets.values())
+    for name, dataset in sets.items():
+        judged_in_part = name in ("sts15", "sts16", "sts17", "cqa16")
+        assert judged_in_part or sum(dataset.splits.values()) == dataset.rows
+    assert [official_rows("stsb", split) for split in ("dev", "tset")] == [1_500, None]
+    assert official_rows("none", "test") is None
     assert [one.id for one in select(["STSBenchmark", "stsb"])] == ["stsb"]
     with pytest.raises(InputError, match="did you mean 'stsb'"):
         select(["stsbb"])
@@ -256,6 +374,24 @@ def test_readers_read_what_was_laid_out(laid_out):
     assert [states[name] for name in ("mr", "stsb", "sts15", "sick", "coco")] == [
         "complete", "complete", "complete", "incomplete", "absent",
     ]  # fmt: skip
+
+
+@pytest.mark.shared_data
+def test_readers_return_the_official_numbers_of_rows(shared_data):
+    for name in ("MR", "CR", "SUBJ"):
+        assert len(read_binary(shared_data, name).splits["all"]) == official_rows(
+            name.lower(), "all"
+        )
+    for year in (12, 13, 14, 15):
+        assert len(read_sts_year(shared_data, year)) == official_rows(f"sts{year}", "test")
+    assert len(read_sts_2017(shared_data)) == official_rows("sts17", "test")
+    for split in ("dev", "test"):
+        queries = read_cqa(shared_data, "2016", split).queries
+        assert sum(len(query.related) for query in queries) == official_rows("cqa16", split)
+    read = {"sst2": read_sst(shared_data, 2), "trec": read_trec(shared_data)}
+    for name, found in {**read, "mrpc": read_mrpc(shared_data)}.items():
+        for split, rows in found.splits.items():
+            assert len(rows) == official_rows(name, split)
 
 
 @pytest.mark.shared_data

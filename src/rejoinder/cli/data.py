@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rejoinder.datasets.catalogue import DataSet
+    from rejoinder.datasets.fetch import Failed
     from rejoinder.datasets.inventory import Presence
     from rejoinder.datasets.layout import Added
 
@@ -22,7 +25,9 @@ rejoinder data add all downloads/ --data data
 
 rejoinder data fetch stsb snli
 """
-_COLUMNS = ("id", "rows", "here", "what", "licence", "citation")
+_COLUMNS = ("id", "rows", "here", "what")
+"""On a terminal of 80 columns; a pipe gets the licence and citation too."""
+_FACTS = ("licence", "citation")
 
 Root = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
 Names = Annotated[
@@ -55,7 +60,7 @@ def list_sets(
     """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
     import json
 
-    from rejoinder.cli.output import print_table
+    from rejoinder.cli.output import form_of, print_rows, print_table
     from rejoinder.datasets.catalogue import catalogue, select
     from rejoinder.datasets.inventory import presence
 
@@ -68,17 +73,24 @@ def list_sets(
     if names:
         for dataset, here in found:
             _show(dataset, here)
+        typer.echo(f"  {catalogue().remark}")
+        return
+    piped = form_of(as_json=False, as_tsv=False) == "tsv"
+    rows = [(one.id, one.rows, here.state, one.what) for one, here in found]
+    if piped:
+        facts = [(one.licence, one.citation) for one, _ in found]
+        whole = [(*row, *more) for row, more in zip(rows, facts, strict=True)]
+        print_rows((*_COLUMNS, *_FACTS), whole, "tsv")
     else:
-        rows = [
-            (one.id, one.rows, here.state, one.what, one.licence, one.citation)
-            for one, here in found
-        ]
         print_table(f"Data sets below {data}", _COLUMNS, rows)
-        for _, here in found:
-            for problem in here.problems:
-                typer.echo(f"  {problem}")
-        typer.echo("  `rejoinder data list NAME` shows addresses, files and SHA-256.")
-    typer.echo(f"  {catalogue().remark}")
+    for _, here in found:
+        for sentence in (*here.problems, *here.notes):
+            typer.echo(f"  {sentence}", err=piped)
+    typer.echo(
+        "  `rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256.",
+        err=piped,
+    )
+    typer.echo(f"  {catalogue().remark}", err=piped)
 
 
 def add_sets(
@@ -114,19 +126,36 @@ def fetch_sets(
                 failed.append(one)
             else:
                 added.append(one)
-    _tell(added, data, as_json=as_json)
+    _tell(added, data, as_json=as_json, failed=failed)
     for one in failed:
         typer.echo(f"rejoinder: {one.id}: {one.reason}", err=True)
     if failed:
         raise typer.Exit(2)
 
 
-def _tell(results: "list[Added]", data: Path, *, as_json: bool) -> None:
+def _tell(
+    results: "list[Added]", data: Path, *, as_json: bool, failed: "Sequence[Failed]" = ()
+) -> None:
+    """Text for a terminal; for a pipe a row a file, missing file or note."""
     import json
     from dataclasses import asdict
 
-    if as_json:
-        typer.echo(json.dumps([asdict(one) for one in results], ensure_ascii=False))
+    from rejoinder.cli.output import form_of, print_rows
+
+    form = form_of(as_json=as_json, as_tsv=False)
+    if form == "json":
+        listed: list[Added | Failed] = [*results, *failed]
+        trees = [asdict(one) for one in listed]
+        typer.echo(json.dumps(trees, ensure_ascii=False))
+        return
+    if form == "tsv":
+        rows = [
+            (one.id, kind, text)
+            for one in results
+            for kind, texts in (("file", one.files), ("missing", one.missing), ("note", one.notes))
+            for text in texts
+        ]
+        print_rows(("set", "kind", "text"), rows, "tsv")
         return
     for one in results:
         typer.echo(f"{one.id}: {len(one.files)} files below {data}")
@@ -158,5 +187,5 @@ def _show(dataset: "DataSet", here: "Presence") -> None:
         rows = f"{file.rows:,} rows" if file.rows else "rows not known by file"
         there = "not here" if file.path in here.missing else "here"
         typer.echo(f"  {file.path}: {rows}, {there if file.needed else 'optional'}")
-    for problem in here.problems:
-        typer.echo(f"  {problem}")
+    for sentence in (*here.problems, *here.notes):
+        typer.echo(f"  {sentence}")

@@ -2,11 +2,12 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rejoinder.datasets.files import is_file
 from rejoinder.errors import InputError, nearest
 
 _FILE = Path(__file__).parent.parent / "data" / "catalogue.toml"
@@ -70,6 +71,8 @@ class DataSet:
     extras: tuple[str, ...] = ()
     """Names of licences and readmes that are kept with the files."""
     note: str = ""
+    splits: Mapping[str, int] = field(default_factory=dict)
+    """The published number of rows that the set's reader returns, by its names of splits."""
 
     @property
     def rows(self) -> int:
@@ -94,6 +97,26 @@ def catalogue() -> Catalogue:
     tree = tomllib.loads(_FILE.read_text("utf-8"))
     sets = [_data_set(entry) for entry in tree["sets"]]
     return Catalogue({one.id: one for one in sets}, tree["remark"])
+
+
+def official_rows(name: str, split: str) -> int | None:
+    """The published number of rows of a split, as the set's reader returns them.
+
+    Rows are sentences, pairs, images of COCO, or related questions of CQA; of pairs that some
+    years of STS publish without a score none. A reader that returns fewer read a cut file.
+
+    Args:
+        name: a data set's id.
+        split: as the reader names it; `all` where no splits are published.
+
+    Returns:
+        None where the catalogue does not know the set, the split or its number.
+
+    >>> official_rows("sick", "test"), official_rows("mr", "all"), official_rows("mr", "dev")
+    (4927, 10662, None)
+    """
+    dataset = catalogue().sets.get(name)
+    return dataset.splits.get(split) if dataset else None
 
 
 def select(names: list[str]) -> list[DataSet]:
@@ -125,7 +148,11 @@ def place_of(root: Path, file: DataFile) -> Path:
 
 
 def found_at(root: Path, dataset: DataSet, file: DataFile) -> Path | None:
-    """Where a file, or the same compressed as `.zst`, is below `root`."""
+    """Where a file, or the same compressed as `.zst`, is below `root`.
+
+    Raises:
+        InputError: a folder can't be looked into.
+    """
     inner = PurePosixPath(file.path)
     places = [root / inner]
     if inner.parts[0] in _SENTEVAL:
@@ -134,7 +161,7 @@ def found_at(root: Path, dataset: DataSet, file: DataFile) -> Path | None:
     places += [root / folder / name for folder in dataset.also for name in names]
     for place in places:
         for path in (place, place.with_name(place.name + ".zst")):
-            if path.is_file():
+            if is_file(path):
                 return path
     return None
 

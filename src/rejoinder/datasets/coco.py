@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from rejoinder.datasets.files import find_folder, read_bytes, senteval_places, sha256_of
+from rejoinder.datasets.files import find_folder, read_bytes, senteval_places
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 CAPTIONS = 5
 """Of each image: SentEval takes the first five."""
@@ -39,13 +40,8 @@ def read_coco(data: Path, split: str) -> Captioned:
     names = [f"{split}.safetensors", f"{split}.json"]
     folder = find_folder(data, senteval_places("downstream/COCO"), names[0], "COCO")
     contents = [read_bytes(folder / name) for name in names]
-    try:
-        features = load(contents[0])["features"]
-        groups = json.loads(contents[1])["captions"]
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{folder}/{split} is damaged: {error}; add it again with `rejoinder data add coco`."
-        ) from None
+    features = _features(contents[0], folder / names[0])
+    groups = parse_captions(contents[1], folder / names[1])
     if len(groups) != len(features):
         raise InputError(
             f"{folder}/{split}: {len(features)} images and captions of {len(groups)}; they must be "
@@ -57,4 +53,43 @@ def read_coco(data: Path, split: str) -> Captioned:
             f"{folder}/{names[1]}: image {few} has {len(groups[few])} captions, not 5."
         )
     captions = [text for group in groups for text in group[:CAPTIONS]]
-    return Captioned(np.asarray(features, np.float32), captions, sha256_of(*contents))
+    return Captioned(features, captions, sha256_of(*contents))
+
+
+def _features(content: bytes, path: Path) -> NDArray[np.float32]:
+    """The matrix `features` of a safetensors file.
+
+    Raises:
+        InputError: the file is damaged, or holds no matrix of finite numbers.
+    """
+    try:
+        features = np.asarray(load(content)["features"], np.float32)
+    except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{path} is damaged: {error}; add it again with `rejoinder data add coco`."
+        ) from None
+    if features.ndim != 2 or not features.size or not np.isfinite(features).all():
+        raise InputError(
+            f"{path}: features of shape {features.shape}; a row of finite numbers an image is "
+            "needed."
+        )
+    return features
+
+
+def parse_captions(content: bytes, path: Path) -> list[list[str]]:
+    """The captions of each image, from JSON.
+
+    Raises:
+        InputError: it is no JSON, or has no lists of strings.
+    """
+    try:
+        groups = json.loads(content)["captions"]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        groups = None
+    if not isinstance(groups, list) or not all(
+        isinstance(group, list) and all(isinstance(text, str) for text in group) for group in groups
+    ):
+        raise InputError(
+            f"{path}: JSON with `captions`, a list of strings for each image, is needed."
+        )
+    return groups

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rejoinder.datasets.catalogue import DataFile, DataSet
-from rejoinder.datasets.files import tab_separated, text_lines
+from rejoinder.datasets.files import content_of, refuse_repeats, tab_separated, text_lines
 from rejoinder.datasets.forms import Examined
 from rejoinder.datasets.pickles import as_files, read_coco_pickle
 from rejoinder.errors import InputError
@@ -20,8 +20,10 @@ COCO_NAMES = frozenset(_COCO)
 
 def converted(
     dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
-) -> dict[DataFile, Examined]:
-    """Files of the layout that are made of what was found: of JSON lines, SICK.txt, pickles.
+) -> dict[DataFile, tuple[Path, Examined]]:
+    """Files of the layout that are made of what was found, and of which file each is made.
+
+    They are made of JSON lines, SICK.txt and pickles.
 
     Raises:
         InputError: a pickle is refused, or SICK.txt is not of its form.
@@ -35,7 +37,9 @@ def converted(
     return {}
 
 
-def _snli(dataset: DataSet, found: Mapping[DataFile, Examined]) -> dict[DataFile, Examined]:
+def _snli(
+    dataset: DataSet, found: Mapping[DataFile, Examined]
+) -> dict[DataFile, tuple[Path, Examined]]:
     made = {}
     for source, examined in found.items():
         if source.kind != "nli":
@@ -47,7 +51,7 @@ def _snli(dataset: DataSet, found: Mapping[DataFile, Examined]) -> dict[DataFile
             if of == split and kind in columns and file not in found:
                 content = "".join(f"{text}\n" for text in columns[kind]).encode("utf-8")
                 note = f"it was made of {source.name}, without rows that have no gold label"
-                made[file] = Examined(content, len(columns[kind]), "", (note,))
+                made[file] = Path(source.name), Examined(content, len(columns[kind]), "", (note,))
     return made
 
 
@@ -65,16 +69,16 @@ def judged_columns(content: bytes) -> dict[str, list[str]]:
 
 def _sick(
     dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
-) -> dict[DataFile, Examined]:
+) -> dict[DataFile, tuple[Path, Examined]]:
     made = {}
     for path in files:
-        splits = sick_splits(path.read_bytes(), path)
+        splits = sick_splits(content_of(path), path)
         for file in dataset.files:
             if file.name in splits and file not in found:
                 rows = splits[file.name]
                 content = "".join("\t".join(row) + "\n" for row in (_SICK_COLUMNS, *rows))
                 note = f"it was made of {path.name}, which holds all splits"
-                made[file] = Examined(content.encode(), len(rows), "", (note,))
+                made[file] = path, Examined(content.encode(), len(rows), "", (note,))
     return made
 
 
@@ -82,7 +86,7 @@ def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
     """Rows of SemEval's three files, by file, from the edition of SICK that is one file.
 
     Raises:
-        InputError: a column is missing, or a row names no split.
+        InputError: a column is missing, a row names no split, or an id is repeated.
     """
     lines = text_lines(content, path)
     header = lines[0].split("\t") if lines else []
@@ -90,6 +94,7 @@ def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
     if missing := [name for name in wanted if name not in header]:
         raise InputError(f"{path} line 1: the columns {', '.join(missing)} are missing.")
     splits: dict[str, list[list[str]]] = {name: [] for name in _SICK_SETS.values()}
+    ids, numbers = [], []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
             continue
@@ -100,15 +105,18 @@ def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
             raise InputError(
                 f"{path} line {number}: the split {row['SemEval_set'][:20]!r}; one of {known}."
             )
+        ids.append(row["pair_ID"])
+        numbers.append(number)
         first, second, score = (row[name] for name in _SICK_COLUMNS[1:4])
         judged = [row["pair_ID"], first, second, score, row["entailment_label"]]
         splits[_SICK_SETS[row["SemEval_set"]]].append(judged)
+    refuse_repeats(ids, numbers, path)
     return splits
 
 
 def _coco(
     dataset: DataSet, pickles: Sequence[Path], found: Mapping[DataFile, Examined]
-) -> dict[DataFile, Examined]:
+) -> dict[DataFile, tuple[Path, Examined]]:
     made = {}
     for path in pickles:
         features, captions = read_coco_pickle(path)
@@ -116,7 +124,7 @@ def _coco(
         for file, content in zip(_pair(dataset, path.stem), contents, strict=True):
             if file not in found:
                 note = f"it was made of {path.name}, which is not needed any more"
-                made[file] = Examined(content, len(captions), "", (note,))
+                made[file] = path, Examined(content, len(captions), "", (note,))
     return made
 
 

@@ -2,6 +2,7 @@
 
 import io
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import find_folder, read_bytes, sha256_of, text_lines
+from rejoinder.datasets.files import (
+    find_folder,
+    is_file,
+    read_bytes,
+    refuse_repeats,
+    text_lines,
+)
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {
@@ -25,6 +33,7 @@ _FILES = {
     ),
 }
 """Files of questions, and stems of the files of gold, `….subtaskB.relevancy`."""
+_RANKS = range(1_000_000)
 _FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
 
 
@@ -83,7 +92,7 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
     content = read_bytes(path)
     gold_path = _gold_path(data, stem)
     gold_content = read_bytes(gold_path) if gold_path else b""
-    gold = _relevancy(gold_content, gold_path) if gold_path else {}
+    gold = parse_relevancy(gold_content, gold_path) if gold_path else {}
     queries = parse_cqa(content, path, gold)
     return QuestionSet(year, split, queries, sha256_of(content, gold_content))
 
@@ -92,7 +101,7 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
     """The queries of a file; a question in `gold` is judged by that, others by the XML.
 
     Raises:
-        InputError: damaged XML, or a question that nobody judged.
+        InputError: damaged XML, a question that nobody judged, or an id that is repeated.
     """
     found: dict[str, list[tuple[Question, int, bool]]] = {}
     originals: dict[str, Question] = {}
@@ -111,13 +120,14 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
                         f"{path}: question {question.id} is judged {label!r} and is in no "
                         ".subtaskB.relevancy file; put that file beside it."
                     )
-                rank = int(related.get("RELQ_RANKING_ORDER", "0"))
+                rank = _rank(related.get("RELQ_RANKING_ORDER", "0"), path, question.id)
                 found.setdefault(original.id, []).append((question, rank, relevant))
             element.clear()
-    except ET.ParseError as error:
+    except (ET.ParseError, ValueError, LookupError) as error:  # encodings that expat lacks
         raise InputError(f"{path} is damaged or no XML: {error}.") from None
     if not found:
         raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
+    _refuse_repeated(found, content, path)
     return [
         RelatedQuestions(
             originals[name],
@@ -127,6 +137,29 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
         )
         for name, rows in found.items()
     ]
+
+
+def _rank(text: str, path: Path, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) in _RANKS):
+        raise InputError(
+            f"{path}: question {name} has RELQ_RANKING_ORDER {text[:20]!r}; a number is needed."
+        )
+    return int(text)
+
+
+def _refuse_repeated(
+    found: Mapping[str, list[tuple[Question, int, bool]]], content: bytes, path: Path
+) -> None:
+    """Refuse a related question that occurs twice, naming the lines."""
+    ids = [question.id for rows in found.values() for question, _, _ in rows]
+    repeated = [name for name, times in Counter(ids).items() if times > 1]
+    if not repeated:
+        return
+    written = f'RELQ_ID="{repeated[0]}"'.encode()
+    lines = [n for n, line in enumerate(content.split(b"\n"), 1) if written in line]
+    if len(lines) > 1:
+        refuse_repeats(repeated[:1] * len(lines), lines, path)
+    raise InputError(f"{path} has the related question {repeated[0]!r} twice; remove one.")
 
 
 def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Question:
@@ -139,14 +172,19 @@ def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Que
 def _gold_path(data: Path, stem: str) -> Path | None:
     for folder in _FOLDERS:
         path = data / folder / f"{stem}.subtaskB.relevancy"
-        if path.is_file():
+        if is_file(path):
             return path
     return None
 
 
-def _relevancy(content: bytes, path: Path) -> dict[str, bool]:
-    """Judgements by id of the related question."""
-    gold = {}
+def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
+    """Judgements by id of the related question.
+
+    Raises:
+        InputError: a line is not of its form, or an id is repeated.
+    """
+    gold: dict[str, bool] = {}
+    ids, numbers = [], []
     for number, line in enumerate(text_lines(content, path), 1):
         fields = line.split()
         if not fields:
@@ -156,5 +194,8 @@ def _relevancy(content: bytes, path: Path) -> dict[str, bool]:
                 f"{path} line {number}: {line[:40]!r}; query, question, rank, score and true or "
                 "false are needed."
             )
+        ids.append(fields[1])
+        numbers.append(number)
         gold[fields[1]] = fields[4] == "true"
+    refuse_repeats(ids, numbers, path)
     return gold

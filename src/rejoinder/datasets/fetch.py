@@ -9,6 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlparse
@@ -17,7 +18,9 @@ from rejoinder.datasets.catalogue import DataSet
 from rejoinder.datasets.files import sha256_of_file
 from rejoinder.datasets.inventory import presence
 from rejoinder.datasets.layout import Added, add
-from rejoinder.errors import InputError
+from rejoinder.datasets.staging import held
+from rejoinder.errors import InputError, RejoinderError
+from rejoinder.files.storage import refused
 from rejoinder.version import VERSION
 
 _FOLDER = ".downloads"
@@ -26,6 +29,7 @@ _ATTEMPTS = 3
 _TIMEOUT = 30.0
 """Seconds without a byte."""
 _MOST = 8 << 30
+_REDIRECTS = range(300, 400)
 
 Progress = Callable[[str, int, int | None], None]
 """Name of the file, bytes there, all bytes if that is known."""
@@ -54,12 +58,23 @@ def fetch(
     """Download data sets and lay them out; one that fails does not keep the others.
 
     What was downloaded of a set that failed stays for the next time.
+
+    Raises:
+        BusyError: another command is writing `root`.
+        StorageError: `root` can't be written.
     """
+    with held(root):
+        yield from _fetch_all(datasets, root, progress, overwrite=overwrite, timeout=timeout)
+
+
+def _fetch_all(
+    datasets: Sequence[DataSet], root: Path, progress: Progress, *, overwrite: bool, timeout: float
+) -> Iterator[Added | Failed]:
     uses = Counter(address for dataset in datasets for address in dataset.addresses)
     for dataset in datasets:
         try:
             yield _fetch_one(dataset, root, progress, overwrite=overwrite, timeout=timeout)
-        except InputError as error:
+        except RejoinderError as error:
             yield Failed(dataset.id, str(error))
             continue
         for address in dataset.addresses:
@@ -116,12 +131,14 @@ def download(
     Raises:
         InputError: the address is dead, the connection breaks off again and again, or the bytes
             are wrong.
+        StorageError: the file can't be written: a full disk, missing rights.
     """
     if place.is_file():
         return
     if urlparse(address).scheme not in ("http", "https"):
         raise InputError(f"{address} is neither http nor https. {advice}")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    with _writing(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
     part = place.with_name(place.name + ".part")
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -131,6 +148,11 @@ def download(
             if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and part.exists():
                 part.unlink()  # longer than the file: it was another one
                 continue
+            if error.code in _REDIRECTS:
+                raise InputError(
+                    f"{address} redirects without end, or to what is neither https nor as "
+                    f"safe as the address ({error.url}). {advice}"
+                ) from None
             raise InputError(f"{address} answers {error.code} {error.reason}. {advice}") from None
         except (_BrokenOffError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
             if attempt == _ATTEMPTS:
@@ -139,14 +161,43 @@ def download(
                     f"({str(error) or type(error).__name__}); the same command goes on from them. "
                     f"{advice}"
                 ) from None
-        except (urllib.error.URLError, OSError) as error:
+        except (urllib.error.URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise InputError(f"{address} can't be reached: {reason}. {advice}") from None
     else:
         raise InputError(f"{address} refuses to send the file. {advice}")
     _check(address, part, sha256, advice)
-    part.replace(place)
-    _validator(part).unlink(missing_ok=True)
+    with _writing(place):
+        part.replace(place)
+        _validator(part).unlink(missing_ok=True)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to http and https, but none from https to http."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """The next request."""
+        allowed = ("https",) if req.type == "https" else ("http", "https")
+        if urlparse(newurl).scheme not in allowed:
+            raise urllib.error.HTTPError(newurl, code, msg, headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Let errors of the disk be told from errors of the network."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error) from None
 
 
 def _attempt(address: str, part: Path, progress: Progress, timeout: float) -> None:
@@ -159,34 +210,45 @@ def _attempt(address: str, part: Path, progress: Progress, timeout: float) -> No
         request.add_header("Range", f"bytes={there}-")
         if _validator(part).is_file():
             request.add_header("If-Range", _validator(part).read_text("utf-8"))
-    with urllib.request.urlopen(request, timeout=timeout) as response:  # noqa: S310
+    opener = urllib.request.build_opener(_Redirects)
+    with opener.open(request, timeout=timeout) as response:
         begins = (response.headers.get("Content-Range") or "").startswith(f"bytes {there}-")
         resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT and begins
         done = there if resumed else 0
         length = response.headers.get("Content-Length")
-        total = done + int(length) if length and length.isdigit() else None
+        total = done + int(length) if length and length.isdecimal() else None
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified")
-        if tag and not tag.startswith("W/"):  # weak ones don't say that bytes are the same
-            _validator(part).write_text(tag, "utf-8")
-        else:
-            _validator(part).unlink(missing_ok=True)
-        with part.open("ab" if resumed else "wb") as file:
+        if total is not None and total > _MOST:
+            raise InputError(f"{address} sends {total:,} bytes, which no data set here has.")
+        with _writing(part):
+            if tag and not tag.startswith("W/"):  # weak ones don't say that bytes are the same
+                _validator(part).write_text(tag, "utf-8")
+            else:
+                _validator(part).unlink(missing_ok=True)
+            file = part.open("ab" if resumed else "wb", buffering=0)
+        with file:
             done = _copy(response, file, done, lambda count: progress(address, count, total))
     if total is not None and done != total:
         raise _BrokenOffError(f"{done:,} of {total:,} bytes came")
 
 
 def _copy(
-    response: http.client.HTTPResponse, file: IO[bytes], done: int, tell: Callable[[int], None]
+    response: http.client.HTTPResponse, file: FileIO, done: int, tell: Callable[[int], None]
 ) -> int:
     tell(done)
     while piece := response.read(_PIECE):
         done += len(piece)
         if done > _MOST:
-            raise _BrokenOffError(f"more than {_MOST:,} bytes came, which no data set here has")
-        file.write(piece)
+            raise InputError(f"more than {_MOST:,} bytes came, which no data set here has.")
+        _write(file, piece)
         tell(done)
     return done
+
+
+def _write(file: FileIO, piece: bytes) -> None:
+    with _writing(Path(file.name)):
+        while piece:
+            piece = piece[file.write(piece) :]
 
 
 def _check(address: str, part: Path, sha256: str | None, advice: str) -> None:

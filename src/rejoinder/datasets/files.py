@@ -1,14 +1,11 @@
 """Finding the files of data sets and cutting them into lines, exactly as they were meant."""
 
-import bz2
-import gzip
-import hashlib
-import lzma
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from rejoinder.errors import DataMissingError, InputError, MissingExtraError
+from rejoinder.datasets.streams import OPENERS, read_packed
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.files import hashed
 
 ROOTS = ("senteval", "data", "")
 """Where SentEval's folders `downstream` and `probing` may lie below a folder of data sets."""
@@ -50,17 +47,21 @@ def read_bytes(path: Path) -> bytes:
     present = _present(path)
     if present is None:
         raise DataMissingError(f"{path} is not there, and no {path.name}.zst either.")
+    if present.suffix in OPENERS:
+        return read_packed(present, present.suffix)
+    return content_of(present)
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file as they are.
+
+    Raises:
+        InputError: it can't be read.
+    """
     try:
-        content = present.read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{present} can't be read: {error}.") from None
-    unpack = _UNPACK.get(present.suffix)
-    if unpack is None:
-        return content
-    try:
-        return unpack(content)
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{present} is damaged or cut: {error}.") from None
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def text_lines(
@@ -110,59 +111,75 @@ def number_of(text: str, low: float, high: float, path: Path, line: int) -> floa
         InputError: it is none.
     """
     try:
-        value = float(text)
+        value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
     except ValueError:
         value = float("nan")
     if not low <= value <= high:
         raise InputError(
-            f"{path} line {line}: score {text!r}; a number from {low:g} to {high:g} is needed."
+            f"{path} line {line}: score {text[:20]!r}; a number from {low:g} to {high:g} is needed."
         )
     return value
 
 
-def sha256_of(*contents: bytes) -> str:
-    """SHA-256 of files, one after the other."""
-    digest = hashlib.sha256()
-    for content in contents:
-        digest.update(content)
-    return digest.hexdigest()
+def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None:
+    """Refuse a file that uses an id twice: predictions are compared by these ids.
+
+    Args:
+        ids: (N,) of the rows.
+        lines: (N,) where each stands.
+        path: the file.
+
+    Raises:
+        InputError: an id is repeated; the message names it and both lines.
+    """
+    if len(set(ids)) == len(ids):
+        return
+    first: dict[str, int] = {}
+    for name, line in zip(ids, lines, strict=True):
+        if name in first:
+            raise InputError(
+                f"{path} line {line}: the id {name[:40]!r} is that of line {first[name]} too; "
+                "every row needs an id of its own. Remove one of the two, or get the file again."
+            )
+        first[name] = line
 
 
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    try:
+        return hashed.sha256_of_file(path)
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+
+
+def refuse_empty(rows: int, path: Path) -> None:
+    """Refuse a file without rows.
+
+    Raises:
+        InputError: `rows` is 0.
+    """
+    if not rows:
+        raise InputError(f"{path} has no rows; it is empty or cut. Get it again.")
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there.
+
+    Raises:
+        InputError: its folder can't be looked into.
+    """
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def _present(path: Path) -> Path | None:
-    if path.is_file():
+    if is_file(path):
         return path
     packed = path.with_name(path.name + ".zst")
-    return packed if packed.is_file() else None
-
-
-def _unpack_zstd(content: bytes) -> bytes:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("zstandard", "extract") from None
-    parts = []
-    try:
-        while content:
-            # a stream_reader would take a cut frame for the end of the file
-            reader = zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
-            parts.append(reader.decompress(content))
-            if not reader.eof:
-                raise ValueError("it ends within compressed data")
-            content = reader.unused_data
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from None
-    return b"".join(parts)
-
-
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    ".zst": _unpack_zstd,
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".xz": lzma.decompress,
-}
+    return packed if is_file(packed) else None

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from rejoinder.datasets.files import (
     find_folder,
     read_bytes,
+    refuse_empty,
     senteval_places,
-    sha256_of,
     tab_separated,
     text_lines,
 )
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def read_binary(data: Path, name: str) -> LabelledSet:
         _lenient_lines(content, folder / file)
         for content, file in zip(contents, (positive, negative), strict=True)
     ]
+    for group, file in zip(groups, (positive, negative), strict=True):
+        refuse_empty(len(group), folder / file)
     labels = np.repeat(np.array([1, 0]), [len(group) for group in groups])
     sentences = [line.strip() for group in groups for line in group]
     whole = Labelled(sentences, labels, ("0", "1"))
@@ -117,6 +120,7 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
             else:
                 label, _, text = line.strip().partition(" ")
             rows.append((text.strip(), _class(label.strip(), classes, path, number)))
+        refuse_empty(len(rows), path)
         splits[split] = _labelled(rows, tuple(map(str, range(classes))))
     return LabelledSet(name, splits, sha256_of(*contents))
 
@@ -145,6 +149,7 @@ def read_trec(data: Path) -> LabelledSet:
                     f"CLASS one of {', '.join(_TREC)}."
                 )
             rows.append((rest.partition(" ")[2].strip(), _TREC.index(coarse)))
+        refuse_empty(len(rows), path)
         splits[split] = _labelled(rows, _TREC)
     return LabelledSet("TREC", splits, sha256_of(*contents))
 

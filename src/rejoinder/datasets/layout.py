@@ -1,22 +1,18 @@
 """Laying out a data set: local files, folders or archives into SentEval's folders."""
 
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rejoinder.datasets.archives import is_archive, unpack
+from rejoinder.datasets.archives import is_archive
 from rejoinder.datasets.catalogue import DataFile, DataSet, found_at, place_of
-from rejoinder.datasets.conversions import COCO_NAMES, converted
-from rejoinder.datasets.files import sha256_of_file
+from rejoinder.datasets.conversions import converted
+from rejoinder.datasets.files import content_of, sha256_of_file
 from rejoinder.datasets.forms import Examined
-from rejoinder.datasets.recognition import Recogniser, check_rows
+from rejoinder.datasets.recognition import Match, Recogniser, check_rows
+from rejoinder.datasets.sources import check_sources, gathered, walk
+from rejoinder.datasets.staging import scratch, write_together
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import write_bytes
-
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -32,10 +28,23 @@ class Added:
     """What was changed and what is worth knowing, a sentence each."""
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be written of one data set."""
+
+    dataset: DataSet
+    found: Mapping[DataFile, Match]
+    contents: Mapping[DataFile, Examined]
+    """Those of `found`, and what is made of them."""
+    writes: Mapping[Path, bytes]
+    same: frozenset[Path]
+    """Of `writes`, what is there already."""
+
+
 def add(
     datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool = False
 ) -> list[Added]:
-    """Lay out below `root` what `sources` hold of the data sets.
+    """Lay out below `root` what `sources` hold of the data sets: all of it, or nothing.
 
     Args:
         datasets: which; of several those that are found.
@@ -46,21 +55,37 @@ def add(
     Raises:
         InputError: nothing is found, a file is cut or of another form, an archive is refused, or a
             file that is there would be lost.
+        BusyError: another command is writing `root`.
+        StorageError: `root` can't be written: a full disk, missing rights.
     """
-    with _gathered(sources, _names(datasets)) as files:
+    check_sources(sources)
+    with scratch(root) as folder:
+        files = gathered(sources, datasets, folder)
         recogniser = Recogniser(files)
-        results = []
+        plans = []
         for dataset in datasets:
-            found = recogniser.find(dataset)
-            made = converted(dataset, files, {file: one for file, (_, one) in found.items()})
-            if found or made:
-                results.append(_lay_out(dataset, found, made, sources, root, overwrite))
-    if not results:
-        looked = ", ".join(map(str, sources))
-        wanted = "; ".join(_description(dataset) for dataset in datasets[:3])
-        more = f"; and {len(datasets) - 3} more sets" if len(datasets) > 3 else ""
-        raise InputError(f"{looked} has no file of {wanted}{more}.")
-    return results
+            plan = _plan(dataset, recogniser, files, root)
+            if plan.contents:
+                plans.append(plan)
+        if not plans:
+            raise InputError(_nothing_found(datasets, sources))
+        changes = {
+            path: content
+            for plan in plans
+            for path, content in plan.writes.items()
+            if path not in plan.same
+        }
+        if not overwrite:
+            _refuse_loss(changes)
+        write_together(root, changes)
+        return [_added(plan, sources, root) for plan in plans]
+
+
+def _nothing_found(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
+    looked = ", ".join(map(str, sources))
+    wanted = "; ".join(_description(dataset) for dataset in datasets[:3])
+    more = f"; and {len(datasets) - 3} more sets" if len(datasets) > 3 else ""
+    return f"{looked} has no file of {wanted}{more}."
 
 
 def _description(dataset: DataSet) -> str:
@@ -71,74 +96,25 @@ def _description(dataset: DataSet) -> str:
     return f"{dataset.name}, which is {names} …; look for {dataset.look_for}"
 
 
-@contextmanager
-def _gathered(sources: Sequence[Path], names: frozenset[str]) -> Iterator[list[Path]]:
-    """All files of the sources; archives are unpacked into a folder that goes away again."""
-    with tempfile.TemporaryDirectory(prefix="rejoinder-data-") as place:
-        files: list[Path] = []
-        archives = 0
-        for source in sources:
-            if not source.exists():
-                raise InputError(f"{source} is not there; name an archive, a file or a folder.")
-            for path in _walk(source):
-                if path != source and not _of_interest(path, names):
-                    continue
-                if path == source or is_archive(path):
-                    archives += 1
-                    files += unpack(path, Path(place) / str(archives))
-                else:
-                    files.append(path)
-        yield files
-
-
-def _walk(source: Path) -> Iterator[Path]:
-    if not source.is_dir():
-        yield source
-        return
-    for folder, _, names in os.walk(source):
-        yield from (Path(folder) / name for name in sorted(names))
-
-
-def _of_interest(path: Path, names: frozenset[str]) -> bool:
-    """Whether a file of a folder is opened: a compressed one only if its name says so."""
-    if path.suffix not in _PACKED or ".tar" in path.name:
-        return True
-    return path.stem in names
-
-
-def _names(datasets: Sequence[DataSet]) -> frozenset[str]:
-    own = {
-        name
-        for dataset in datasets
-        for file in dataset.files
-        for name in (file.name, *file.names, *dataset.extras)
-    }
-    return frozenset(own | COCO_NAMES)
-
-
-def _lay_out(
-    dataset: DataSet,
-    found: dict[DataFile, tuple[Path, Examined]],
-    made: dict[DataFile, Examined],
-    sources: Sequence[Path],
-    root: Path,
-    overwrite: bool,
-) -> Added:
-    contents = {file: one for file, (_, one) in found.items()} | made
-    for file, one in made.items():
-        check_rows(sources[0], one, file, dataset)
+def _plan(dataset: DataSet, recogniser: Recogniser, files: Sequence[Path], root: Path) -> _Plan:
+    found = recogniser.find(dataset)
+    made = converted(dataset, files, {file: match.examined for file, match in found.items()})
+    for file, (source, examined) in made.items():
+        check_rows(source, examined, file, dataset)
+    contents = {file: match.examined for file, match in found.items()}
+    contents |= {file: examined for file, (_, examined) in made.items()}
     places = {file: place_of(root, file) for file in contents}
-    writes = {places[file]: one.content for file, one in contents.items()}
+    writes = {places[file]: examined.content for file, examined in contents.items()}
     writes |= _extras(dataset, found, places)
-    same = {place for place, content in writes.items() if _holds(place, content)}
-    if not overwrite:
-        _refuse_loss(writes.keys() - same)
-    for place, content in writes.items():
-        if place not in same:
-            write_bytes(place, content)
-    notes = [*_about_archives(dataset, sources), *_about_files(dataset, found, contents)]
-    if kept := len(same):
-        notes.append(f"{kept} of {len(writes)} files were there already.")
+    same = frozenset(path for path, content in writes.items() if _holds(path, content))
+    return _Plan(dataset, found, contents, writes, same)
+
+
+def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
+    dataset = plan.dataset
+    notes = [*_about_archives(dataset, sources), *_about_files(plan)]
+    if kept := len(plan.same):
+        notes.append(f"{kept} of {len(plan.writes)} files were there already.")
     missing = tuple(
         file.path for file in dataset.files if file.needed and not found_at(root, dataset, file)
     )
@@ -146,30 +122,28 @@ def _lay_out(
         notes.append(
             f"{dataset.name} is incomplete without {_few(missing)}; look for {dataset.look_for}."
         )
-    return Added(dataset.id, tuple(map(str, writes)), missing, tuple(notes))
+    return Added(dataset.id, tuple(map(str, plan.writes)), missing, tuple(notes))
 
 
 def _extras(
-    dataset: DataSet,
-    found: dict[DataFile, tuple[Path, Examined]],
-    places: dict[DataFile, Path],
+    dataset: DataSet, found: Mapping[DataFile, Match], places: Mapping[DataFile, Path]
 ) -> dict[Path, bytes]:
     """Licences and readmes beside the files that were found."""
     extras = {}
-    for file, (path, _) in found.items():
+    for file, match in found.items():
         for name in dataset.extras:
-            beside = path.with_name(name)
+            beside = match.path.with_name(name)
             if beside.is_file():
-                extras[places[file].with_name(name)] = beside.read_bytes()
+                extras[places[file].with_name(name)] = content_of(beside)
     return extras
 
 
-def _holds(place: Path, content: bytes) -> bool:
-    return place.is_file() and place.read_bytes() == content
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and content_of(path) == content
 
 
-def _refuse_loss(places: set[Path]) -> None:
-    if lost := sorted(str(place) for place in places if place.exists()):
+def _refuse_loss(paths: Mapping[Path, bytes]) -> None:
+    if lost := sorted(str(path) for path in paths if path.exists()):
         raise InputError(
             f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or name "
             "another folder of data sets."
@@ -178,7 +152,7 @@ def _refuse_loss(places: set[Path]) -> None:
 
 def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
     official = dataset.sha256 or {}
-    files = [path for source in sources for path in _walk(source)] if official else []
+    files = [path for source in sources for path in walk(source)] if official else []
     for path in files:
         if path.name not in official and not (path in sources and is_archive(path)):
             continue
@@ -193,26 +167,26 @@ def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
             )
 
 
-def _about_files(
-    dataset: DataSet,
-    found: dict[DataFile, tuple[Path, Examined]],
-    contents: dict[DataFile, Examined],
-) -> Iterator[str]:
-    for file, one in contents.items():
-        changes = list(one.notes)
-        if file in found and found[file][0].name != file.name:
-            changes.append(f"it was {found[file][0].name}")
-        if file.rows and one.rows != file.rows:
-            changes.append(f"it has {one.rows:,} rows, not the published {file.rows:,}")
-        if file.letters and one.letters != file.letters:
+def _about_files(plan: _Plan) -> Iterator[str]:
+    dataset = plan.dataset
+    for file, examined in plan.contents.items():
+        changes = list(examined.notes)
+        match = plan.found.get(file)
+        if match and match.path.name != file.name:
+            changes.append(f"it was {match.path.name}")
+        if file.rows and examined.rows != file.rows:
+            changes.append(f"it has {examined.rows:,} rows, not the published {file.rows:,}")
+        if file.letters and examined.letters != file.letters:
             changes.append("its text differs from that of the known edition")
         if changes:
             yield f"{file.path}: {'; '.join(changes)}."
-    unchanged = sum(not one.notes for one in contents.values())
+        if match:
+            yield from match.aside
+    unchanged = sum(not examined.notes for examined in plan.contents.values())
     if unchanged:
         yield f"{unchanged} files of {dataset.name} have the bytes of their source."
-    rows = sum(one.rows for one in contents.values())
-    if dataset.total and len(contents) == len(dataset.files) and rows != dataset.total:
+    rows = sum(examined.rows for examined in plan.contents.values())
+    if dataset.total and len(plan.contents) == len(dataset.files) and rows != dataset.total:
         yield f"{dataset.name} has {rows:,} rows here, {dataset.total:,} in the literature."
 
 

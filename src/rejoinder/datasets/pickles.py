@@ -6,9 +6,10 @@ image), `image_to_caption_ids` (ids by row) and `captions` (by id, with a `clean
 
 import json
 import pickle
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,14 +68,36 @@ _ADMITTED: Mapping[tuple[str, str], Any] = {
 """All names that a pickle may call; dict, list, str, int and bytes need none."""
 
 
-class _Unpickler(pickle.Unpickler):
+_InPython: Any = pickle._Unpickler
+"""The one in C allocates whatever a damaged index asks for."""
+
+
+class _Unpickler(_InPython):  # type: ignore[misc]
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_InPython.dispatch)
+
     def find_class(self, module: str, name: str) -> Any:
+        """One of the admitted names."""
         if (module, name) not in _ADMITTED:
             raise pickle.UnpicklingError(
                 f"it calls {module}.{name}; dict, list, str, int, bytes and NumPy arrays alone "
                 "are admitted"
             )
         return _ADMITTED[module, name]
+
+    def load_build(self) -> None:
+        """Give an object its state: arrays and their types alone, no function or class."""
+        if not isinstance(self.stack[-2], _Array | _Dtype):
+            raise pickle.UnpicklingError(f"it changes a {type(self.stack[-2]).__name__}")
+        super().load_build()
+
+    dispatch[pickle.BUILD[0]] = load_build
+
+
+_REFUSED = (
+    pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError, AssertionError,
+    struct.error,
+)  # fmt: skip
+"""How reading a pickle fails, besides the errors of what it holds."""
 
 
 def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
@@ -97,7 +120,9 @@ def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
             f"{path} is not one of SentEval's COCO files ({what}); a dict of "
             f"{', '.join(_KEYS)} is needed."
         ) from None
-    except (pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError) as error:
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+    except _REFUSED as error:
         raise InputError(
             f"{path} is refused or cut: {error or type(error).__name__}. Get it again from the "
             "official place."

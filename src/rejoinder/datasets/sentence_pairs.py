@@ -11,12 +11,14 @@ from rejoinder.datasets.files import (
     find_folder,
     number_of,
     read_bytes,
+    refuse_empty,
+    refuse_repeats,
     senteval_places,
-    sha256_of,
     tab_separated,
     text_lines,
 )
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
 
@@ -57,24 +59,36 @@ def read_mrpc(data: Path) -> SentencePairSet:
     folder = find_folder(data, senteval_places("downstream/MRPC"), files["train"], "MRPC")
     splits, contents = {}, []
     for split, file in files.items():
-        path = folder / file
-        contents.append(read_bytes(path))
-        rows = []
-        for number, line in enumerate(text_lines(contents[-1], path), 1):
-            if number == 1 or not line.strip():  # the first line names the columns
-                continue
-            row = tab_separated(line, (5,), path, number)
-            if row[0] not in ("0", "1"):
-                raise InputError(f"{path} line {number}: class {row[0][:20]!r}; 0 or 1 is needed.")
-            rows.append(row)
-        splits[split] = SentencePairs(
-            [row[3].strip() for row in rows],
-            [row[4].strip() for row in rows],
-            np.array([int(row[0]) for row in rows], np.int64),
-            np.zeros(0),
-            [f"{row[1]}-{row[2]}" for row in rows],
-        )
+        contents.append(read_bytes(folder / file))
+        splits[split] = parse_mrpc(contents[-1], folder / file)
+        refuse_empty(len(splits[split]), folder / file)
     return SentencePairSet("MRPC", splits, ("0", "1"), sha256_of(*contents))
+
+
+def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
+    """One file of MRPC; an id is that of both sentences.
+
+    Raises:
+        InputError: a line is not of its form, or an id is repeated.
+    """
+    rows, numbers = [], []
+    for number, line in enumerate(text_lines(content, path), 1):
+        if number == 1 or not line.strip():  # the first line names the columns
+            continue
+        row = tab_separated(line, (5,), path, number)
+        if row[0] not in ("0", "1"):
+            raise InputError(f"{path} line {number}: class {row[0][:20]!r}; 0 or 1 is needed.")
+        rows.append(row)
+        numbers.append(number)
+    ids = [f"{row[1]}-{row[2]}" for row in rows]
+    refuse_repeats(ids, numbers, path)
+    return SentencePairs(
+        [row[3].strip() for row in rows],
+        [row[4].strip() for row in rows],
+        np.array([int(row[0]) for row in rows], np.int64),
+        np.zeros(0),
+        ids,
+    )
 
 
 def read_sick(data: Path) -> SentencePairSet:
@@ -89,6 +103,7 @@ def read_sick(data: Path) -> SentencePairSet:
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
         splits[split] = parse_sick(contents[-1], folder / file)
+        refuse_empty(len(splits[split]), folder / file)
     return SentencePairSet("SICK", splits, NLI_CLASSES, sha256_of(*contents))
 
 
@@ -96,9 +111,9 @@ def parse_sick(content: bytes, path: Path) -> SentencePairs:
     """One file of SICK.
 
     Raises:
-        InputError: a line is not of its form.
+        InputError: a line is not of its form, or an id is repeated.
     """
-    first, second, labels, scores, ids = [], [], [], [], []
+    first, second, labels, scores, ids, numbers = [], [], [], [], [], []
     for number, line in enumerate(text_lines(content, path), 1):
         if number == 1 or not line.strip():
             continue
@@ -110,10 +125,12 @@ def parse_sick(content: bytes, path: Path) -> SentencePairs:
                 f"{', '.join(NLI_CLASSES).upper()} is needed."
             )
         ids.append(row[0])
+        numbers.append(number)
         first.append(row[1].strip())
         second.append(row[2].strip())
         scores.append(number_of(row[3], 1, 5, path, number))
         labels.append(NLI_CLASSES.index(label))
+    refuse_repeats(ids, numbers, path)
     return SentencePairs(first, second, np.array(labels, np.int64), np.array(scores), ids)
 
 
@@ -143,6 +160,7 @@ def read_snli(data: Path) -> SentencePairSet:
                     f"{folder}/labels.{split} line {number}: {name[:20]!r}; one of "
                     f"{', '.join(NLI_CLASSES)} is needed."
                 )
+        refuse_empty(len(names), folder / f"labels.{split}")
         labels = np.array([NLI_CLASSES.index(name) for name in names], np.int64)
         ids = [str(row) for row in range(len(first))]
         splits[split] = SentencePairs(first, second, labels, np.zeros(0), ids)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from rejoinder.datasets.files import is_file
 from rejoinder.datasets.inference import InferencePairs, read_inference
 from rejoinder.errors import DataMissingError
 
@@ -19,7 +20,7 @@ def read_snli_split(data: Path, split: str) -> InferencePairs:
     names = [f"snli_1.0_{split}{suffix}" for suffix in _SUFFIXES]
     for folder in _FOLDERS:
         for name in names:
-            if (data / folder / name).is_file():
+            if is_file(data / folder / name):
                 return read_inference(data / folder / name)
     looked = ", ".join(str(data / folder / names[0]) for folder in _FOLDERS)
     raise DataMissingError(

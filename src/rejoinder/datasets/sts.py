@@ -9,8 +9,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import number_of
+from rejoinder.datasets.files import (
+    is_file,
+    number_of,
+    read_bytes,
+    refuse_repeats,
+    tab_separated,
+    text_lines,
+)
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.files.hashed import sha256_of
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Published numbers of pairs."""
@@ -67,7 +75,7 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
     for place in _PLACES:
         path = data / place / f"sts-{split}.csv"
         looked.append(str(path))
-        if path.is_file():
+        if is_file(path) or is_file(path.with_name(f"{path.name}.zst")):
             pairs = _read(path, split)
             # SentEval's folder holds either form: `rejoinder data add` tokenises nothing
             if form in (None, pairs.form):
@@ -79,38 +87,41 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
 
 
 def _read(path: Path, split: str) -> GradedPairs:
-    content = path.read_bytes()
-    first, second, gold, genres, ids = [], [], [], [], []
-    # quotes are plain characters here, and other line ends than \n are text: no CSV reader
-    for number, line in enumerate(content.decode("utf-8").split("\n"), 1):
-        if not line.strip("\r"):
-            continue
-        row = line.rstrip("\r").split("\t")
-        if len(row) not in _COLUMNS:
-            raise InputError(
-                f"{path} line {number}: {len(row)} columns; a row has 7, or 9 with its sources."
-            )
-        gold.append(number_of(row[4], 0, 5, path, number))
-        ids.append(f"{split}:{number}")
-        first.append(row[5])
-        second.append(row[6])
-        genres.append("main-forums" if row[0] == "main-forum" else row[0])
-    if len(gold) != ROWS[split]:
+    content = read_bytes(path)
+    rows = parse_stsb(content, path)
+    if len(rows) != ROWS[split]:
         raise InputError(
-            f"{path} has {len(gold)} pairs; the {split} split has {ROWS[split]}. It is cut, or "
+            f"{path} has {len(rows)} pairs; the {split} split has {ROWS[split]}. It is cut, or "
             "another data set."
         )
-    form = "senteval" if is_tokenised(first) else "official"
+    first = [row[5] for _, _, row in rows]
     return GradedPairs(
         split,
-        form,
+        "senteval" if is_tokenised(first) else "official",
         first,
-        second,
-        np.array(gold),
-        genres,
-        hashlib.sha256(content).hexdigest(),
-        ids,
+        [row[6] for _, _, row in rows],
+        np.array([gold for _, gold, _ in rows]),
+        ["main-forums" if row[0] == "main-forum" else row[0] for _, _, row in rows],
+        sha256_of(content),
+        [f"{split}:{number}" for number, _, _ in rows],
     )
+
+
+def parse_stsb(content: bytes, path: Path) -> list[tuple[int, float, list[str]]]:
+    """The rows of one file: number of the line, score, fields. Quotes are plain characters.
+
+    Raises:
+        InputError: a line is not of its form, or its genre, file, year and id are repeated.
+    """
+    rows = []
+    for number, line in enumerate(text_lines(content, path), 1):
+        if not line:
+            continue
+        row = tab_separated(line, _COLUMNS, path, number)
+        rows.append((number, number_of(row[4], 0, 5, path, number), row))
+    ids = [" ".join(row[:4]) for _, _, row in rows]
+    refuse_repeats(ids, [number for number, _, _ in rows], path)
+    return rows
 
 
 def is_tokenised(sentences: list[str]) -> bool:

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets.files import find_folder, number_of, read_bytes, sha256_of, text_lines
+from rejoinder.datasets.files import (
+    find_folder,
+    is_file,
+    number_of,
+    read_bytes,
+    text_lines,
+)
 from rejoinder.datasets.sts import GradedPairs, is_tokenised
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.files.hashed import sha256_of
 
 SUBSETS = {
     12: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -79,6 +86,8 @@ def _read_year(folder: Path, year: int) -> GradedPairs:
             gold.append(number_of(score, 0, 5, scores, number))
             genres.append(subset)
             ids.append(f"{subset}:{number}")
+    if not gold:
+        raise InputError(f"{folder} has no pair of STS{year} with a score; its files are empty.")
     found = "senteval" if is_tokenised(first) else "official"
     return GradedPairs(
         "test", found, first, second, np.array(gold), genres, sha256_of(*contents), ids
@@ -109,6 +118,8 @@ def read_sts_2017(data: Path) -> GradedPairs:
             gold.append(number_of(score, 0, 5, scores, number))
             genres.append(f"track{track}")
             ids.append(f"track{track}:{number}")
+    if not gold:
+        raise InputError(f"{inputs.parent} has no pair of STS 2017 with a score.")
     return GradedPairs(
         "test", "official", first, second, np.array(gold), genres, sha256_of(*contents), ids
     )
@@ -117,7 +128,7 @@ def read_sts_2017(data: Path) -> GradedPairs:
 def _subset_file(folder: Path, year: int, kind: str, subset: str) -> Path:
     """By SentEval's name, or by the authors' one of 2016."""
     names = (f"STS.{kind}.{subset}.txt", f"STS20{year}.{kind}.{subset}.txt")
-    return next((folder / name for name in names if (folder / name).is_file()), folder / names[0])
+    return next((folder / name for name in names if is_file(folder / name)), folder / names[0])
 
 
 def _of_2017(data: Path, name: str) -> Path:
