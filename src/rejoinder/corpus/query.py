@@ -196,3 +196,15 @@ def lost_parents(table: ir.Table) -> ir.Table:
     return joined.aggregate(
         not_found=joined.above_id.isnull().sum(), dropped=joined.above_rule.notnull().sum()
     )
+
+
+def first_without_parent(table: ir.Table) -> ir.Table:
+    """The first kept reply whose parent is not there: columns id, parent."""
+    missing = replies(table).anti_join(table.view(), [("parent", "id")])
+    return missing.select("id", "parent").order_by("id").limit(1)
+
+
+def like_ids(table: ir.Table, parent: str) -> ir.Table:
+    """An id that ends as `parent` does, or the other way round: no rows where there is none."""
+    ends = table.id.endswith(parent) | ibis.literal(parent).endswith(table.id)
+    return table.filter(ends & (table.id != "")).select("id").order_by("id").limit(1)
