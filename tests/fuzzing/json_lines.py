@@ -18,7 +18,8 @@ _PARTS = (
     "a", "b", "t1_a", "t1_2.0", "2.0", "words", " ", "\u00e9", "\U0001f600", "\u2028", "\x85",
     "\ufeff", "\x7f", "\t", "\x00", "\x01", "\x0b", "\r", r"\n", r"\t", r"\"", r"\\", r"\/",
     r"\u0000", r"\u0041", r"\ud83d", r"\ude00", r"\ud83d\ude00", r"\ud83d\u0041", r"\uDBFF\uDFFF",
-    r"\\ud83d", "NaN", "1e999", "{", "]", "'", ", ", "&amp;", "[deleted]", r"\x", r"\u12", r"\ud83", '"',
+    r"\\ud83d", "NaN", "1e999", "{", "]", "'", ", ", "&amp;", "[deleted]", r"\x", r"\u12", r"\ud83",
+    '"',
 )  # fmt: skip
 _BROKEN_PARTS = 4
 """The last of them end a string early or are no escapes."""
