@@ -118,18 +118,19 @@ class StageProgress(_Bar):
 
     def __init__(self, unit: str) -> None:
         super().__init__(None, unit)
-        self.stage, self.begun = "", time.monotonic()
+        self.stage, self.begun, self.first = "", time.monotonic(), 0
 
     def stage_update(
         self, stage: str, done: int, total: int | None = None, unit: str | None = None
     ) -> None:
         """`done` of `stage`, and of how many if that is known."""
         if stage != self.stage:
-            self.stage, self.begun = stage, time.monotonic()
+            self.stage, self.begun, self.first = stage, time.monotonic(), done
         unit = self.unit if unit is None else unit
-        rate = done / max(time.monotonic() - self.begun, 1e-3)
+        # what came with the first update took a time that nobody measured
+        rate = (done - self.first) / max(time.monotonic() - self.begun, 1e-3)
         shown = decimal(int(rate)) if unit == "bytes" else f"{rate:,.0f}"
-        self.show(stage, done, f"{shown}/s" if done else "", total=total, unit=unit)
+        self.show(stage, done, f"{shown}/s" if done > self.first else "", total=total, unit=unit)
 
     def part_update(self, done: int, total: int) -> None:
         """`done` of `total`, of the vocabulary."""

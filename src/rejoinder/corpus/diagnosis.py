@@ -41,7 +41,10 @@ def no_pairs(
 
 def _unmatched(engine: Engine, table: Any) -> str:
     """A parent that is no comment's id beside an id that is like it, if there is one."""
-    child, parent = engine.rows(query.first_without_parent(table)).row(0)
-    like = engine.rows(query.like_ids(table, parent)).get_column("id")
-    other = like[0] if len(like) else engine.rows(table.aggregate(id=table.id.min())).item()
-    return f" For example {child!r} answers {parent!r}, which is no comment's id; {other!r} is one."
+    near = engine.rows(query.near_misses(table).limit(1))
+    if len(near):
+        reply, parent, like = near.row(0)
+        return f" For example {reply!r} answers {parent!r}, and there is {like!r}."
+    lost = query.without_parents(table)
+    reply, parent = engine.rows(lost.order_by("id").limit(1)).row(0)
+    return f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."

@@ -13,7 +13,7 @@ from rejoinder.corpus import query  # first: it says how to get what extraction 
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
-from rejoinder.corpus.files import find_files
+from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.query import Filters
 from rejoinder.corpus.readers import Report, read_comments
@@ -90,6 +90,7 @@ def extract(
     options = options or ExtractOptions()
     with claim_output(out, overwrite=options.overwrite):
         files = find_files(dumps)
+        refuse_inside(files, out)
         with new_folder(out, overwrite=options.overwrite) as folder:
             spill = folder / "spill"
             spill.mkdir()

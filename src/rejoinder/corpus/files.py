@@ -1,7 +1,7 @@
 """Finding dumps: paths, patterns and folders to files, and what kind of file each one is."""
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -29,16 +29,32 @@ def find_files(dumps: Iterable[str | Path]) -> list[Path]:
     """
     found: set[Path] = set()
     for dump in dumps:
-        path = Path(dump)
-        if path.is_dir():
-            found.update(_dumps_in(path))
-        elif path.exists():
-            if not path.is_file():
-                raise InputError(f"{path} is no regular file; write it to a file first.")
-            found.add(path)
-        else:
-            found.update(_matches(str(dump)))
+        try:
+            found.update(_files(Path(dump)))
+        except OSError as error:
+            raise InputError(f"{dump} can't be read: {error.strerror}.") from None
     return sorted(found, key=lambda path: (path.name, str(path)))
+
+
+def _files(dump: Path) -> list[Path]:
+    if dump.is_dir():
+        return _dumps_in(dump)
+    if not dump.exists():
+        return _matches(str(dump))
+    if not dump.is_file():
+        raise InputError(f"{dump} is no regular file; write it to a file first.")
+    return [dump]
+
+
+def refuse_inside(files: Sequence[Path], out: Path) -> None:
+    """Refuse to replace a folder that holds what is read.
+
+    Raises:
+        InputError: a file is in `out`.
+    """
+    for path in files:
+        if out.resolve() in path.resolve().parents:
+            raise InputError(f"{path} is in {out}, which would be replaced; name another output.")
 
 
 def kind_of(path: Path) -> Kind:
@@ -92,10 +108,7 @@ def _matches(pattern: str) -> list[Path]:
 
 
 def _dumps_in(folder: Path) -> list[Path]:
-    try:
-        inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except OSError as error:
-        raise InputError(f"{folder} can't be read: {error.strerror}.") from None
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     if (folder / _OWN).is_file() and any(_is(path, ".parquet") for path in inside):
         raise InputError(
             f"{folder} holds pairs already, the output of an extraction; see its {_OWN}."

@@ -198,13 +198,22 @@ def lost_parents(table: ir.Table) -> ir.Table:
     )
 
 
-def first_without_parent(table: ir.Table) -> ir.Table:
-    """The first kept reply whose parent is not there: columns id, parent."""
-    missing = replies(table).anti_join(table.view(), [("parent", "id")])
-    return missing.select("id", "parent").order_by("id").limit(1)
+def without_parents(table: ir.Table) -> ir.Table:
+    """Kept replies whose parent is not there: columns id, parent."""
+    return replies(table).anti_join(table.view(), [("parent", "id")]).select("id", "parent")
 
 
-def like_ids(table: ir.Table, parent: str) -> ir.Table:
-    """An id that ends as `parent` does, or the other way round: no rows where there is none."""
-    ends = table.id.endswith(parent) | ibis.literal(parent).endswith(table.id)
-    return table.filter(ends & (table.id != "")).select("id").order_by("id").limit(1)
+def near_misses(table: ir.Table) -> ir.Table:
+    """Kept replies whose parent is not there, and an id that ends as that one does, but for case.
+
+    Columns: id, parent, like.
+    """
+    lost = without_parents(table).mutate(end=lambda t: _end(t.parent))
+    ends = table.filter(_end(table.id) != "").select(like="id", end=_end(table.id))
+    joined = lost.inner_join(ends, "end")
+    return joined.select("id", "parent", "like").order_by("id", "like")
+
+
+def _end(ids: ir.StringValue) -> ir.StringValue:
+    """The letters and digits with which ids end: what is left without a prefix."""
+    return ids.strip().lower().re_extract("[a-z0-9]+$", 0)

@@ -38,7 +38,6 @@ class DuckDBEngine:
         """
         amount = _bytes(memory)
         threads = _threads(amount, threads, memory)
-        self.spill = spill
         self.connection: Any = ibis.duckdb.connect()
         settings = {
             "memory_limit": f"{int(amount * _SHARE)}B",
@@ -115,8 +114,8 @@ class DuckDBEngine:
             reason = str(error).split("\n")[0]
             if "max_temp_directory_size" in str(error):  # nine tenths of the space that was free
                 raise StorageError(
-                    f"{self.spill.parent} has no space left for what does not fit into --memory; "
-                    "free some, raise --memory, or name another output."
+                    "the disk of the output has no space left for what does not fit into --memory; "
+                    "free some, raise --memory, or name an output on another disk."
                 ) from None
             if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in reason:
                 raise InputError(
