@@ -238,6 +238,19 @@ def test_no_pairs_says_what_took_the_comments(run, tmp_path):
         run(b"")
 
 
+@pytest.mark.parametrize(
+    ("parent", "shown"),
+    [
+        ("t4_a", "'b' answers 't4_a', and there is 'a'"),
+        ("msg/A ", "'b' answers 'msg/A ', and there is 'a'"),
+        ("nowhere", "'b' answers 'nowhere'; ids are like 'b'"),
+    ],
+)
+def test_no_pairs_shows_ids_that_did_not_meet(run, parent, shown):
+    with pytest.raises(InputError, match=shown):
+        run(lines(comment("a", "First of all"), comment("b", "Second of all", parent)))
+
+
 def test_a_full_folder_is_refused_and_a_failed_run_leaves_it_alone(tmp_path):
     dump = tmp_path / "dump.jsonl"
     dump.write_bytes(lines(*many(3)))

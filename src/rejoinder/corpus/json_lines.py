@@ -139,8 +139,9 @@ def _read_sound_lines(
 ) -> tuple[pl.DataFrame, list[int], list[Malformed]]:
     """The rows of the lines that can be read, their numbers, and what is wrong with the others."""
     numbers: list[int] = []
-    lines: list[bytes] = []
+    lines: list[str] = []
     malformed: list[Malformed] = []
+    refused: list[int] = []
     for number, line in enumerate(block.split(b"\n"), first_line):
         text = _text(line)
         if not text.strip():
@@ -149,8 +150,11 @@ def _read_sound_lines(
             malformed.append(Malformed(file, number, problem))
         else:
             numbers.append(number)
-            lines.append(_mended(text))
-    frames, refused = _read_all_but_refused(lines, columns)
+            lines.append(text)
+    try:
+        frames = [_read_lines(lines, columns)]
+    except _REFUSED:
+        frames, refused = _read_all_but_refused(list(map(_mended, lines)), columns)
     deep = [Malformed(file, numbers[row], "not JSON: nested too deeply") for row in refused]
     for row in reversed(refused):
         del numbers[row]
@@ -159,11 +163,11 @@ def _read_sound_lines(
 
 
 def _read_all_but_refused(
-    lines: list[bytes], columns: tuple[str, ...]
+    lines: list[str], columns: tuple[str, ...]
 ) -> tuple[list[pl.DataFrame], list[int]]:
     """Frames of lines that Polars reads, and the indices of those that it refuses."""
     try:
-        return [_read(b"\n".join(lines), columns)], []
+        return [_read_lines(lines, columns)], []
     except _REFUSED:
         if len(lines) == 1:
             return [], [0]
@@ -171,6 +175,10 @@ def _read_all_but_refused(
     first, refused = _read_all_but_refused(lines[:half], columns)
     second, later = _read_all_but_refused(lines[half:], columns)
     return first + second, refused + [half + row for row in later]
+
+
+def _read_lines(lines: list[str], columns: tuple[str, ...]) -> pl.DataFrame:
+    return _read(_without_halves("\n".join(lines).encode()), columns)
 
 
 def _text(line: bytes) -> str:
@@ -190,11 +198,9 @@ def _problem(text: str) -> str | None:
     return None
 
 
-def _mended(text: str) -> bytes:
+def _mended(text: str) -> str:
     """A line that `json` reads, so that Polars reads it too; unchanged where it does already."""
-    if _MAY_NEED_MENDING.search(text):
-        text = _TOKEN.sub(_mended_token, text)
-    return _without_halves(text.encode())
+    return _TOKEN.sub(_mended_token, text) if _MAY_NEED_MENDING.search(text) else text
 
 
 def _mended_token(match: re.Match[str]) -> str:
