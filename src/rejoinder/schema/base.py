@@ -31,12 +31,14 @@ def _printable(value: str) -> str:
     return value
 
 
-Text = Annotated[str, Field(max_length=4_096), AfterValidator(_printable)]
-"""A string that a file name, a line of TOML and a terminal can hold."""
+Printable = AfterValidator(_printable)
+"""Of a string that a file name, a line of TOML and a terminal can hold."""
+Text = Annotated[str, Field(max_length=4_096), Printable]
+FilledText = Annotated[str, Field(min_length=1, max_length=4_096), Printable]
 
 Units = Annotated[int, Field(ge=1, le=16_384)]
 """Units of a layer."""
-Layers = Annotated[tuple[Units, ...], AsTuple, Field(max_length=64)]
+Layers = Annotated[tuple[Units, ...], Field(max_length=64), AsTuple]
 """Units of consecutive layers."""
 Probability = Annotated[float, Field(ge=0, lt=1)]
 """A share of what is dropped."""
@@ -62,14 +64,3 @@ def _filled(tag: str, default: str) -> Callable[[Any], Any]:
         return {tag: default, **value} if isinstance(value, Mapping) and tag not in value else value
 
     return fill
-
-
-__all__ = [
-    "AsTuple",
-    "Layers",
-    "Probability",
-    "Settings",
-    "Text",
-    "Units",
-    "tagged",
-]

@@ -53,9 +53,19 @@ def faults(kind: type[Settings], error: ValidationError) -> list[str]:
     for details in error.errors(include_url=False):
         if details["type"] == _SEVERAL:
             lines += details["ctx"]["lines"]
-        else:
+        elif not _is_long_enough(details):
             lines.append(_line(root, details))
     return lines
+
+
+def _is_long_enough(details: ErrorDetails) -> bool:
+    """Whether a list is called too short only because values of it are at fault, each told."""
+    found = details["input"]
+    return (
+        details["type"] == "too_short"
+        and isinstance(found, list | tuple)
+        and len(found) >= details["ctx"]["min_length"]
+    )
 
 
 @dataclass

@@ -2,10 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 from rejoinder.schema.base import Settings
 from rejoinder.schema.toml import toml_value
+
+
+@cache
+def _schema(model: type[Settings]) -> Mapping[str, Any]:
+    return model.model_json_schema()
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,7 @@ class Node:
     @classmethod
     def of(cls, model: type[Settings]) -> Self:
         """The place of a whole model."""
-        schema = model.model_json_schema()
+        schema = _schema(model)
         return cls(schema, schema)
 
     @property

@@ -35,6 +35,18 @@ def contradictions(config: "RunConfig", faulty: frozenset[str] = frozenset()) ->
 def _phases(config: "RunConfig") -> Iterator[str]:
     if not config.phases:
         yield "no [[phases]]: say for how many steps to train, as [[phases]] steps = 1000"
+    for number, phase in enumerate(config.phases):
+        if phase.warmup_steps > phase.steps:
+            yield (
+                f"phases.{number}.warmup_steps is {phase.warmup_steps}; allowed: up to the "
+                f"phase's steps = {phase.steps}"
+            )
+
+
+def _rates(config: "RunConfig") -> Iterator[str]:
+    for number, phase in enumerate(config.phases):
+        if not phase.learning_rate and not (config.encoder.has_table and phase.table_learning_rate):
+            yield f"phases.{number}.learning_rate is 0, and nothing else learns; set it above 0"
 
 
 def _windows(config: "RunConfig") -> Iterator[str]:
@@ -110,6 +122,7 @@ def _files(config: "RunConfig") -> Iterator[str]:
 
 _CHECKS: tuple[tuple[tuple[str, ...], Callable[["RunConfig"], Iterator[str]]], ...] = (
     (("phases",), _phases),
+    (("phases", "encoder"), _rates),
     (("phases", "training", "tasks"), _windows),
     (("head", "encoder"), _head),
     (("text", "encoder"), _text),

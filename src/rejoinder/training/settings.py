@@ -7,17 +7,12 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from rejoinder.encoders.settings import Activation, DanConfig, Encoder
 from rejoinder.errors import nearest
 from rejoinder.objectives.settings import EntailmentConfig
-from rejoinder.schema.base import AsTuple, Layers, Probability, Settings, Text, tagged
+from rejoinder.schema.base import AsTuple, Layers, Printable, Probability, Settings, Text, tagged
 from rejoinder.schema.faults import several
 from rejoinder.training.contradictions import contradictions
 from rejoinder.training.task_settings import ResponsesTask
 from rejoinder.training.task_settings import TaskConfig as TaskConfig
 from rejoinder.training.task_settings import TaskData as TaskData
-
-_Beta = Annotated[float, Field(ge=0, lt=1)]
-_Every = 1_000_000_000
-_Rate = Annotated[float, Field(ge=0, le=1_000)]
-
 
 _LEAK_SETS = ("stsb-dev", "stsb-test")
 
@@ -30,6 +25,17 @@ def _leak_set(name: str) -> str:
         if name not in known:
             raise ValueError(f'is "{name}"; {nearest(name, known)}')
     return name
+
+
+_Beta = Annotated[float, Field(ge=0, lt=1)]
+_Name = Annotated[str, Field(min_length=1, max_length=200), Printable]
+_LeakSets = Annotated[
+    tuple[Annotated[Text, AfterValidator(_leak_set)], ...],
+    Field(min_length=1, max_length=1_000),
+    AsTuple,
+]
+_Every = 1_000_000_000
+_Rate = Annotated[float, Field(ge=0, le=1_000)]
 
 
 class WordsConfig(Settings):
@@ -171,20 +177,6 @@ class Phase(Settings):
         default="none", description="`linear`: down to 0 at the end of the phase."
     )
 
-    @model_validator(mode="after")
-    def _warms_up_within_its_steps(self) -> Self:
-        if self.warmup_steps > self.steps:
-            raise ValueError(
-                f"warmup_steps is {self.warmup_steps}; allowed: up to its steps = {self.steps}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _learns(self) -> Self:
-        if not self.learning_rate and not self.table_learning_rate:
-            raise ValueError("learning_rate is 0, and so is table_learning_rate: nothing learns")
-        return self
-
 
 class TrainingConfig(Settings):
     """The loop around the steps."""
@@ -231,11 +223,9 @@ class TrainingConfig(Settings):
         default=False,
         description="Drop pairs with a sentence of the evaluation sets named by `leak_sets`.",
     )
-    leak_sets: Annotated[tuple[Annotated[Text, AfterValidator(_leak_set)], ...], AsTuple] = Field(
+    leak_sets: _LeakSets = Field(
         default=_LEAK_SETS,
-        min_length=1,
-        max_length=1_000,
-        description="Names of evaluation sets, as `rejoinder leaks` lists them.",
+        description="Names of evaluation sets whose sentences' hashes are shipped.",
     )
     rank_init: float = Field(
         default=0.0,
@@ -265,9 +255,7 @@ class ExportConfig(Settings):
 class RunConfig(Settings):
     """A whole run."""
 
-    name: Text = Field(
-        default="rejoinder", min_length=1, max_length=200, description="Of the model."
-    )
+    name: _Name = Field(default="rejoinder", description="What the model is called.")
     text: TextConfig = Field(default_factory=WordsConfig)
     encoder: Encoder = Field(default_factory=DanConfig)
     head: HeadConfig = Field(default_factory=HeadConfig)
@@ -276,12 +264,10 @@ class RunConfig(Settings):
     optimizer: OptimizerConfig = Field(default_factory=OptimizerConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     export: ExportConfig = Field(default_factory=ExportConfig)
-    tasks: Annotated[tuple[TaskConfig, ...], AsTuple] = Field(
-        default=(), max_length=1_000, description="None: response selection alone."
-    )
-    phases: Annotated[tuple[Phase, ...], AsTuple] = Field(
-        default=(), max_length=1_000, description="At least one."
-    )
+    tasks: Annotated[tuple[TaskConfig, ...], Field(max_length=1_000), AsTuple] = ()
+    """None: response selection alone."""
+    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), AsTuple] = ()
+    """At least one."""
 
     @model_validator(mode="after")
     def _contradicts_itself_nowhere(self, info: ValidationInfo) -> Self:

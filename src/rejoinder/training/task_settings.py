@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rejoinder.schema.base import AsTuple, Probability, Settings, Text, tagged
+from rejoinder.schema.base import AsTuple, FilledText, Printable, Probability, Settings, tagged
+from rejoinder.schema.toml import toml_value
 
-Label = Annotated[Text, Field(max_length=200)]
+_Label = Annotated[str, Field(max_length=200), Printable]
 
 
 def _named(value: Any) -> Any:
@@ -17,7 +18,7 @@ def _named(value: Any) -> Any:
 
 def _task_name(value: str) -> str:
     if not re.fullmatch(r"[\w-]*", value):
-        raise ValueError(f'is "{value}"; a name is letters, digits, - and _')
+        raise ValueError(f"is {toml_value(value)}; a name is letters, digits, - and _")
     if value == "responses":
         raise ValueError('is "responses", which is the task of that objective; take another')
     return value
@@ -26,7 +27,7 @@ def _task_name(value: str) -> str:
 class GroupFile(Settings):
     """A file of groups of sentences that mean the same."""
 
-    path: Text = Field(min_length=1, description="Below the folder that `--data` names.")
+    path: FilledText = Field(description="Below the folder that `--data` names.")
     share: float = Field(
         default=1.0,
         gt=0,
@@ -39,16 +40,13 @@ class GroupFile(Settings):
 class InferenceFile(GroupFile):
     """A file of pairs of sentences with a class, as SNLI's."""
 
-    premise: Text = Field(
+    premise: FilledText = Field(
         default="sentence1",
-        min_length=1,
         description="Field of the premise; a list of premises is read as one text.",
     )
-    hypothesis: Text = Field(
-        default="sentence2", min_length=1, description="Field of the hypothesis."
-    )
-    label: Text = Field(default="gold_label", min_length=1, description="Field of the class.")
-    labels: Mapping[Label, Literal["entailment", "neutral", "contradiction", ""]] = Field(
+    hypothesis: FilledText = Field(default="sentence2", description="Field of the hypothesis.")
+    label: FilledText = Field(default="gold_label", description="Field of the class.")
+    labels: Mapping[_Label, Literal["entailment", "neutral", "contradiction", ""]] = Field(
         default_factory=dict,
         description='The file\'s labels as entailment, neutral or contradiction; "" leaves their '
         "rows out.",
@@ -57,10 +55,14 @@ class InferenceFile(GroupFile):
 
 TaskData = GroupFile | InferenceFile
 _GroupFiles = Annotated[
-    tuple[Annotated[GroupFile, BeforeValidator(_named)], ...], AsTuple, Field(min_length=1)
+    tuple[Annotated[GroupFile, BeforeValidator(_named)], ...],
+    Field(min_length=1, max_length=1_000),
+    AsTuple,
 ]
 _InferenceFiles = Annotated[
-    tuple[Annotated[InferenceFile, BeforeValidator(_named)], ...], AsTuple, Field(min_length=1)
+    tuple[Annotated[InferenceFile, BeforeValidator(_named)], ...],
+    Field(min_length=1, max_length=1_000),
+    AsTuple,
 ]
 
 
@@ -104,7 +106,7 @@ class ResponsesTask(Task):
 class LabelledTask(Task):
     """What every task on labelled files has."""
 
-    name: Annotated[Text, Field(max_length=100), AfterValidator(_task_name)] = Field(
+    name: Annotated[str, Field(max_length=100), AfterValidator(_task_name)] = Field(
         default="",
         description="Tells apart tasks of one objective, each with its own scale; letters, digits, "
         "- and _. Empty: the objective's.",
