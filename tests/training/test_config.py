@@ -1,5 +1,6 @@
 """Configurations: all faults at once, the nearest key named, back and forth through TOML."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -507,7 +508,7 @@ from rejoinder.errors import MissingExtraError
 for name in {blocked}:
     sys.modules[name] = None
 try:
-    train(Path("configs/demo.toml"), Path({out!r}), Path("pairs"))
+    train(config=Path("configs/demo.toml"), out=Path({out!r}), pairs=Path("pairs"))
 except MissingExtraError as error:
     print(error)
 """
@@ -525,6 +526,32 @@ def test_training_without_its_extra_says_what_to_install(blocked, tmp_path):
         "",
     )
     assert not [*tmp_path.iterdir()]
+
+
+def test_encoders_that_need_torch_need_pydantic_too_and_say_so():
+    code = """
+import sys
+from tiny_models import transformer_model
+from rejoinder.errors import MissingExtraError
+from rejoinder.runtime.encoder import SentenceEncoder
+model = transformer_model()
+for name in [*sys.modules]:
+    if name.startswith(("rejoinder.encoders", "rejoinder.schema", "pydantic")):
+        del sys.modules[name]
+sys.modules["pydantic"] = None
+try:
+    SentenceEncoder(model)
+except MissingExtraError as error:
+    print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT / "tests")])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert (done.stdout, done.stderr) == (
+        "pydantic is not installed; it comes with: pip install 'rejoinder[train]'\n",
+        "",
+    )
 
 
 def test_the_config_needs_no_torch_and_the_package_no_pydantic():

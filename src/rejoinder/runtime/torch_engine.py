@@ -1,6 +1,6 @@
 """Encoders that run through torch, which is imported when such a model is loaded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -63,7 +63,9 @@ def _transformer(model: ModelContents) -> Any:
     from rejoinder.encoders.settings import TransformerConfig
     from rejoinder.encoders.transformer import TransformerEncoder
 
-    config = _checked(TransformerConfig, model)
+    # its dropout is for training
+    sizes = ("layers", "heads", "hidden", "filter", "dim")
+    config = _checked(TransformerConfig, model, sizes)
     return TransformerEncoder(model.features.rows, config, torch.Generator())
 
 
@@ -73,11 +75,11 @@ def _bilstm(model: ModelContents) -> Any:
     from rejoinder.encoders.bilstm import BilstmEncoder
     from rejoinder.encoders.settings import BilstmConfig
 
-    config = _checked(BilstmConfig, model)
+    config = _checked(BilstmConfig, model, ("width", "hidden", "dim", "max_tokens"))
     return BilstmEncoder(model.features.rows, config, torch.Generator())
 
 
-def _checked(kind: "type[Sizes]", model: ModelContents) -> "Sizes":
+def _checked(kind: "type[Sizes]", model: ModelContents, sizes: Sequence[str]) -> "Sizes":
     """The sizes in a model's `config.json`.
 
     Raises:
@@ -85,8 +87,9 @@ def _checked(kind: "type[Sizes]", model: ModelContents) -> "Sizes":
     """
     from rejoinder.schema.faults import check
 
+    values = {name: model.encoder[name] for name in sizes}
     try:
-        return check(kind, dict(model.encoder), f"the encoder of {model.name}")
+        return check(kind, values, f"the encoder of {model.name}")
     except ConfigError as error:
         raise ModelError(f"{error} The folder is damaged.") from None
 

@@ -1,14 +1,11 @@
 """Tables of settings: checked by Pydantic, faults in our words, written back as TOML.
 
-Training alone needs it; `import rejoinder` and encoding with a DAN do without Pydantic.
+What trains needs it; `import rejoinder` and encoding with a DAN do without Pydantic.
 
 Raises:
     MissingExtraError: Pydantic is not installed.
 """
 
-from rejoinder.errors import MissingExtraError
+from rejoinder.errors import require
 
-try:
-    import pydantic  # noqa: F401
-except ImportError:
-    raise MissingExtraError("pydantic", "train") from None
+require("train", "pydantic")

@@ -140,11 +140,16 @@ def _range(facts: Mapping[str, Any]) -> str:
 
 
 def _bounds(facts: Mapping[str, Any]) -> Iterator[str]:
-    if "minimum" in facts:
-        yield f"from {facts['minimum']:,}"
-    elif "exclusiveMinimum" in facts:
-        yield f"above {facts['exclusiveMinimum']:,}"
-    if "maximum" in facts:
-        yield f"to {facts['maximum']:,}" if "minimum" in facts else f"up to {facts['maximum']:,}"
-    elif "exclusiveMaximum" in facts:
-        yield f"to below {facts['exclusiveMaximum']:,}"
+    # a version of Pydantic gives the bounds of numbers as they stand in the code, another as floats
+    least, above, most, below = (
+        None if facts.get(name) is None else f"{facts[name]:,.15g}"
+        for name in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+    )
+    if least is not None:
+        yield f"from {least}"
+    elif above is not None:
+        yield f"above {above}"
+    if most is not None:
+        yield f"to {most}" if least is not None else f"up to {most}"
+    elif below is not None:
+        yield f"to below {below}"

@@ -4,10 +4,6 @@ Raises:
     MissingExtraError: a package of the extra is not installed.
 """
 
-from importlib.util import find_spec
+from rejoinder.errors import require
 
-from rejoinder.errors import MissingExtraError
-
-for _package in ("torch", "pydantic", "tensorboard"):  # each asked for before any work begins
-    if find_spec(_package) is None:
-        raise MissingExtraError(_package, "train")
+require("train", "torch", "pydantic", "tensorboard")  # asked for before any work begins
