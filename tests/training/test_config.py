@@ -439,7 +439,7 @@ def test_overrides_replace_values(path):
         ("training.exclude_leaks=True", 'exclude_leaks is "True"; allowed: true or false'),
         ("training.seed=" + "9" * 5000, "training.seed is"),
         ("training.seed=" + "[" * 5000, "training.seed is"),
-        ("training.seed=0x" + "f" * 9000, "training.seed is a int too large to show"),
+        ("training.seed=0x" + "f" * 9000, "training.seed is a value too large to show"),
         ("name=a\udcff", "name is|holds"),
     ],
     ids=lambda value: value[:20],

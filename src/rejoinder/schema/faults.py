@@ -174,5 +174,5 @@ def shown(value: object) -> str:
     try:
         said = toml_value(value)
     except (RecursionError, ValueError):  # nested or of more digits than Python will print
-        return f"a {type(value).__name__} too large to show"
+        return "a value too large to show"
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
