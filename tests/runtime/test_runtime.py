@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -345,4 +346,18 @@ def test_what_needs_torch_says_what_to_install_without_it(monkeypatch, tiny):
     model = tiny()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"rejoinder\[train\]"):
+        SentenceEncoder(model)
+
+
+@pytest.mark.parametrize(
+    ("tiny", "changed", "said"),
+    [
+        (transformer_model, {"heads": 3}, r"hidden is 8; allowed: a multiple of 2 \* heads = 6"),
+        (bilstm_model, {"max_tokens": 10**9}, "max_tokens is 1000000000; allowed: a whole number"),
+    ],
+)
+def test_sizes_that_no_encoder_has_are_a_damaged_model(tiny, changed, said):
+    model = tiny()
+    model = replace(model, encoder={**model.encoder, **changed})
+    with pytest.raises(ModelError, match=rf"^the encoder of tiny-\w+: {said}.*is damaged\.$"):
         SentenceEncoder(model)

@@ -117,6 +117,8 @@ def test_the_classifier_of_the_model_is_the_trained_one(train, tmp_path, labelle
 
 def test_a_task_may_stand_alone(train, tmp_path):
     tree = {**KINDS["multitask"], "tasks": [{**KINDS["multitask"]["tasks"][1], "share": 1.0}]}
+    del tree["objective"], tree["training"]  # of ranking, and of the pairs
+    tree["phases"] = [{"steps": 20, "learning_rate": 0.01}]
     result, _ = train(tree, tmp_path / "run", with_pairs=False)
     encoder = SentenceEncoder.load(result.model)
     assert (result.pairs, encoder.entail(["A man eats."], ["A man sleeps."]).shape) == (0, (1, 3))
@@ -131,7 +133,7 @@ def test_training_starts_from_a_model(train, tmp_path, kind):
     first, _ = train({**plain, "export": {"dtype": "float32"}}, tmp_path / "first")
     tree = {**plain, "tasks": KINDS["multitask"]["tasks"], "export": {"dtype": "float32"}}
     tree["training"] = {**plain["training"], "init_from": str(first.model)}
-    still = [{"steps": 1, "batch_size": 64, "learning_rate": 1e-9, "table_learning_rate": 1e-9}]
+    still = [{"steps": 1, "batch_size": 64, "learning_rate": 1e-9}]
     second, _ = train({**tree, "phases": still}, tmp_path / "second")
     one, two = (SentenceEncoder.load(run.model) for run in (first, second))
     np.testing.assert_allclose(one.encode(TEXTS), two.encode(TEXTS), atol=1e-5)
@@ -140,7 +142,20 @@ def test_training_starts_from_a_model(train, tmp_path, kind):
     wrong = {**tree, "encoder": {**plain["encoder"], size: 8}, "phases": still}
     with pytest.raises(ConfigError, match=rf"has encoder .*'{size}': .*they must be the same"):
         train(wrong, tmp_path / "third")
+    key = {"transformer": "max_tokens"}.get(kind, "unknown_buckets")
+    wrong = {**tree, "text": {**plain["text"], key: 7}, "phases": still}
+    with pytest.raises(ConfigError, match=rf"has text.{key} \d+; the config has 7: they must be"):
+        train(wrong, tmp_path / "third")
     assert not (tmp_path / "third").exists()
+
+
+def test_a_task_may_be_called_anything(train, tmp_path):
+    # "train" is a method of the dictionary that holds the scales
+    task = {"objective": "paraphrase", "share": 1.0, "data": ["groups.jsonl"], "name": "train"}
+    tree = {"text": {"min_count": 2}, "encoder": DAN["encoder"], "head": DAN["head"]}
+    tree |= {"tasks": [task], "phases": [{"steps": 2, "batch_size": 8}]}
+    result, _ = train(tree, tmp_path / "run", with_pairs=False)
+    assert result.model.is_dir()
 
 
 def test_a_labelled_file_must_stay_the_same(train, tmp_path, labelled):
