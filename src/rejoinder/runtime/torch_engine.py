@@ -57,7 +57,8 @@ def _transformer(model: ModelContents) -> Any:
 
     from rejoinder.encoders.transformer import TransformerConfig, TransformerEncoder
 
-    config = TransformerConfig(**model.encoder)
+    sizes = {key: model.encoder[key] for key in ("layers", "heads", "hidden", "filter", "dim")}
+    config = TransformerConfig(**sizes)  # dropout is for training
     return TransformerEncoder(model.features.rows, config, torch.Generator())
 
 
