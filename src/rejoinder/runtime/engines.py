@@ -1,4 +1,4 @@
-"""The engines behind `SentenceEncoder`, by the kind of encoder; torch is imported when asked for."""
+"""The engines behind `SentenceEncoder`, by the kind of encoder; torch only where it is needed."""
 
 from typing import Protocol
 
