@@ -48,7 +48,7 @@ def mutated_tree(random: Random, tree: Any) -> Any:
     node = random.choice(tables)
     key = random.choice(list(node) if isinstance(node, dict) else range(len(node)))
     value = copy.deepcopy(random.choice(_AWKWARD))
-    match random.randrange(8):
+    match random.randrange(9):
         case 0:
             del node[key]
         case 1 if isinstance(node, dict):
@@ -59,7 +59,9 @@ def mutated_tree(random: Random, tree: Any) -> Any:
             node[key] = [node[key]]
         case 3 if isinstance(node[key], int | float):
             node[key] = node[key] + random.choice((-1, 1, 0.5, 2**31))
-        case 4:
+        case 4 if node[key] is not None:
+            node[key] = type(node[key])()  # an empty table, an empty list, no words
+        case 5:
             node[key] = copy.deepcopy(random.choice(list(_nodes(tree))))
         case _:
             node[key] = value
@@ -83,7 +85,7 @@ def mutated_bytes(random: Random, content: bytes) -> bytes:
             return random.choice(_BYTES)
     turned = bytearray(content)
     for _ in range(random.choice((1, 3, 50)) if content else 0):
-        turned[random.randrange(len(turned))] ^= 1 << random.randrange(8)
+        turned[random.randrange(len(turned))] ^= 1 << random.randrange(9)
     return bytes(turned)
 
 

@@ -10,12 +10,12 @@ import typer
 
 _EPILOG = """Examples:
 
-rejoinder adapt runs/dan/model --sts ../shared/data/raw/STSBenchmark --out adapted/
+rejoinder adapt runs/dan/model --sts ../shared/data --out adapted/
 
 rejoinder adapt st:all-MiniLM-L6-v2 --sts ../shared/data --out minilm-adapted/
 
-rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ --tasks stsb,sts
---data ../shared/data
+rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ \\
+--tasks stsb,sts --data ../shared/data
 """
 
 
@@ -41,11 +41,13 @@ def adapt(
     form: Annotated[
         str | None, typer.Option(help="STS data as official or senteval; default: either.")
     ] = None,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam, for the map.")] = 3e-4,
+    learning_rate: Annotated[
+        float, typer.Option(help="Learning rate of Adam, for the map.")
+    ] = 3e-4,
     penalty: Annotated[
-        float, typer.Option(help="Times the squared distance of the map from the identity.")
+        float, typer.Option(help="Weight of the squared distance of the map from the identity.")
     ] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the order of pairs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the order of pairs.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what OUT holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_tsv: Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")] = False,

@@ -35,7 +35,8 @@ _RANK = """Examples:
 
 rejoinder rank model/ 'How old are you?' --responses replies.txt
 
-printf 'Yes.\\nI am 20.\\n' | rejoinder rank model/ 'How old are you?' --responses -
+printf 'Yes.\\nI am 20.\\n' |
+rejoinder rank model/ 'How old are you?' --responses -
 """
 _INFO = """Examples:
 
