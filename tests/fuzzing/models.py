@@ -85,7 +85,7 @@ def mutated_bytes(random: Random, content: bytes) -> bytes:
             return random.choice(_BYTES)
     turned = bytearray(content)
     for _ in range(random.choice((1, 3, 50)) if content else 0):
-        turned[random.randrange(len(turned))] ^= 1 << random.randrange(9)
+        turned[random.randrange(len(turned))] ^= 1 << random.randrange(8)
     return bytes(turned)
 
 
@@ -96,9 +96,10 @@ def mutated_tensors(random: Random, content: bytes) -> bytes:
         header = json.loads(content[8 : 8 + size])
     except ValueError:
         return mutated_bytes(random, content)
-    tensors = sorted(header.keys() - {"__metadata__"}) if isinstance(header, dict) else []
+    tables = header.items() if isinstance(header, dict) else ()
+    tensors = [name for name, facts in tables if isinstance(facts, dict) and "dtype" in facts]
     kind = random.randrange(4)
-    if kind == 0 and tensors and isinstance(header[tensors[0]], dict):
+    if kind == 0 and tensors:
         header[random.choice(tensors)]["dtype"] = random.choice(_TYPES)
     elif kind == 1 and isinstance(header, dict) and isinstance(header.get("__metadata__"), dict):
         header["__metadata__"] = {

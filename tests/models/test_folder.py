@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -445,3 +447,13 @@ def test_the_words_of_a_config_are_those_of_training_and_of_the_runtime():
     assert set(layout.ACTIVATIONS) == set(heads.ACTIVATIONS) == set(_ACTIVATIONS)
     assert set(layout.KINDS) == set(_KINDS)
     assert layout._CLASSES == CLASSES
+
+
+def test_the_page_on_design_shows_the_config_as_it_is(written):
+    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text("utf-8")
+    [shown] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    config = json.loads((written / "config.json").read_text("utf-8"))
+    assert list(json.loads(shown)) == list(config)
+    for table in ("text", "head"):
+        assert json.loads(shown)[table].keys() == config[table].keys()
+    assert json.loads(shown)["training"].keys() >= config["training"].keys()
