@@ -67,7 +67,7 @@ def train(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of data sets: the files of [[tasks]] are below it, and with the STS "
+            help="Folder of data sets: the files of \\[\\[tasks]] are below it, and with the STS "
             "Benchmark in it evaluations have its dev figures."
         ),
     ] = None,
