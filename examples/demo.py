@@ -4,7 +4,8 @@
     python examples/demo.py --data ../shared/data/conversations/chitchat.jsonl.zst
 
 Each step is a command that you can type yourself; it is printed before it runs. The last step is
-the Python of the README.
+the Python of the README. The dump that comes with the project goes to `demo/`, a dump of yours to
+`demo/yours/`; each run replaces the one before it.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.normalize import as_series, normalize
 
 ROOT = Path(__file__).resolve().parent.parent
+SMALL_DUMP = ROOT / "examples" / "small.jsonl"
 SMALL_DUMP_BYTES = 4_000_000
 """Below this a dump gives a tenth of its threads to each of dev and test, not a fortieth."""
 FEW_PAIRS = 50_000
@@ -41,16 +43,22 @@ NEIGHBOURS = 3
 def main() -> None:
     """Extract, train, evaluate, search; then say where everything lies."""
     parser = argparse.ArgumentParser(description="The whole way, in minutes.")
-    parser.add_argument("--data", default=str(ROOT / "examples" / "small.jsonl"), help="a dump")
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder to write")
+    parser.add_argument("--data", help="a dump of yours; default: examples/small.jsonl")
+    parser.add_argument("--out", type=Path, help="folder to write; default: demo, or demo/yours")
     chosen = parser.parse_args()
+    data, out = chosen.data or str(SMALL_DUMP), chosen.out or place_of(chosen.data)
     begun = time.monotonic()
     try:
-        model = demonstrate(chosen.data, chosen.out)
+        model = demonstrate(data, out)
     except RejoinderError as error:
         print(f"rejoinder: {error}", file=sys.stderr)
         sys.exit(2)
-    say_next(model, chosen.out, time.monotonic() - begun)
+    say_next(model, out, time.monotonic() - begun)
+
+
+def place_of(data: str | None) -> Path:
+    """Where the demonstration of a dump goes: one of yours leaves the project's own alone."""
+    return Path("demo") if data is None else Path("demo") / "yours"
 
 
 def demonstrate(data: str, out: Path) -> Path:
@@ -69,7 +77,7 @@ def demonstrate(data: str, out: Path) -> Path:
     model = run / "model"
     command(
         "evaluate", str(model), "--tasks", "response", "--pairs", str(pairs),
-        "--out", str(out / "results.json"),
+        "--out", str(out / "results.json"), "--overwrite",
     )  # fmt: skip
     show_neighbours(model, pairs)
     return model

@@ -64,7 +64,7 @@ def test_evaluation_prints_and_writes(folder):
     told = run("evaluate", "run/model", "--tasks", "response", "--pairs", "pairs", "--out",
                "results.json", cwd=folder)  # fmt: skip
     assert "P@10" in told.stdout
-    assert "trained on" in told.stdout
+    assert "trained on" in told.stderr
     [result] = json.loads((folder / "results.json").read_text())["results"]
     assert result["task"] == "response/p@n"
     assert result["encoder"]["training"]["pairs"] > 3_000
@@ -80,7 +80,7 @@ def test_a_function_of_ones_own_is_scored(folder):
         "    return np.array([[len(t), t.count('e') + 1] for t in texts], np.float32)\n"
     )
     told = run("evaluate", "py:mine:encode", "--tasks", "response", "--pairs", "pairs", cwd=folder)
-    assert "encode was used for both sides" in told.stdout
+    assert "encode was used for both sides" in told.stderr
 
 
 def test_several_seeds_show_their_spread(folder):

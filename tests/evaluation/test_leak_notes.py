@@ -38,5 +38,5 @@ def test_models_that_excluded_nothing_and_encoders_of_others():
 def test_results_carry_the_note_behind_their_own():
     result = Result("stsb/cosine", "test", 2, "pearson", {"pearson": np.float64(0.5)}, {}, {}, 0,
                     {}, notes=("one",))  # fmt: skip
-    assert stamp(result, {"training": TRAINING}, 0).notes == ("one", LEFT_OUT)
-    assert stamp(result, {}, 0).notes == ("one",)
+    assert stamp(result, {"training": TRAINING}, {}, 0).notes == ("one", LEFT_OUT)
+    assert stamp(result, {}, {}, 0).notes == ("one",)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from rejoinder.evaluation.results import Missing, Result
+    from rejoinder.cli.evaluation_run import Repetition
+    from rejoinder.evaluation.results import Missing
 
 _EPILOG = """Examples:
 
@@ -28,10 +29,8 @@ rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation adapted/ --tasks stsb,sts
 
 rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --worst 20
 """
-_SHOWN_GROUPS = 10
-_SMALL_GROUP = 100
-_DETAILED = 6
-"""Results up to which all that they hold is shown."""
+_WITH_REPEAT = ("repeat", "cache", "skip_missing", "json_output")
+"""Parameters that act on a repetition."""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
+    command: typer.Context,
     model: Annotated[
         str | None,
         typer.Argument(
@@ -75,9 +75,15 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Of the draw of negatives and the intervals.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write results.json there, after each task; what it has is not redone."),
+        typer.Option(
+            help="Write results.json there, after each task. What it has of the same encoder, "
+            "data and settings is not scored again; results of other settings stay beside it."
+        ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Redo what OUT has.")] = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option(help="Score again what OUT has; drop what it has of another encoder."),
+    ] = False,
     skip_missing: Annotated[
         bool, typer.Option(help="Exit 0 although data of some tasks is missing.")
     ] = False,
@@ -91,18 +97,23 @@ def evaluate(
     ] = None,
     repeat: Annotated[
         Path | None,
-        typer.Option(help="Run what made this results.json again, and show what differs."),
+        typer.Option(
+            help="Score every result of this results.json again, each as it was asked for, and "
+            "show what differs."
+        ),
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
 ) -> None:
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
-    import json
-
+    from rejoinder.cli.evaluation_run import run_asked
+    from rejoinder.cli.evaluation_tables import show_results, worst_of
+    from rejoinder.cli.output import form_of
     from rejoinder.errors import InputError
-    from rejoinder.evaluation.results import as_tree, read_results, read_run
 
+    shown = form_of(as_json=json_output, as_tsv=False)
     if repeat is not None:
-        asked = dict(read_run(repeat))
+        _refuse_beside_repeat(command)
+        missing = _repeat(repeat, cache, shown)
     elif model is None or tasks is None:
         raise InputError("a model and --tasks are needed, or --repeat results.json.")
     else:
@@ -118,15 +129,17 @@ def evaluate(
             "seed": seed,
             "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
         }
-    results, missing = _run(asked, out, cache, overwrite=overwrite)
-    if json_output:
-        trees: Any = [as_tree(result) for result in results]
-        typer.echo(json.dumps(trees))
-    elif repeat is not None:
-        show_differences(read_results(repeat), results)
-    else:
-        show(results)
-        show_worst(results, worst)
+        outcome = run_asked(asked, out, cache, overwrite=overwrite)
+        places = range(len(outcome.results) if worst else 0)
+        items = {place: worst_of(outcome.results[place], worst, out) for place in places}
+        show_results(outcome.results, items, shown)
+        if outcome.reused:
+            typer.echo(
+                f"rejoinder: {outcome.reused} of these results were in {out} already, of the same "
+                "encoder, data and settings; --overwrite scores them again.",
+                err=True,
+            )
+        missing = outcome.missing
     for reason in dict.fromkeys(one.reason for one in missing):
         names = ", ".join(one.task for one in missing if one.reason == reason)
         typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
@@ -134,130 +147,66 @@ def evaluate(
         raise typer.Exit(2)
 
 
-def _run(
-    asked: "Mapping[str, Any]", out: Path | None, cache: Path | None, *, overwrite: bool
-) -> "tuple[list[Result], list[Missing]]":
-    """Run what was asked for; results are saved after each task, those that OUT has are kept."""
-    from rejoinder.cli.evaluation_inputs import open_encoder, response_pairs
-    from rejoinder.cli.progress import task_bar
-    from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-    from rejoinder.evaluation.results import Missing, read_results, write_results
-    from rejoinder.evaluation.run import evaluate as run
-    from rejoinder.evaluation.run import identity
-    from rejoinder.evaluation.tasks.base import Context
+def _refuse_beside_repeat(command: typer.Context) -> None:
+    """Refuse options that a repetition would not look at.
 
-    pairs = asked["pairs"]
-    context = Context(
-        data=None if asked["data"] is None else Path(asked["data"]),
-        pairs=None if pairs is None else lambda: response_pairs(Path(pairs), asked["split"]),
-        form=asked["form"],
-        seed=asked["seed"],
-        classifiers=ClassifierSettings(**asked["classifiers"]),
-        text=asked["text"],
-    )
-    adaptation = asked.get("adaptation")
-    encoder = open_encoder(asked["encoder"], None if adaptation is None else Path(adaptation))
-    results: list[Result] = []
-    if out is not None and out.exists() and not overwrite:
-        results = read_results(out)
-        _check_same(out, results, dict(identity(encoder)))
-    done = {result.task for result in results}
-    missing: list[Missing] = []
-    with task_bar() as progress:
-        wanted = asked["tasks"].split(",")
-        outcomes = run(
-            encoder, wanted, context, skip=done.__contains__, progress=progress, cache=cache
-        )
-        for outcome in outcomes:
-            if isinstance(outcome, Missing):
-                missing.append(outcome)
-                continue
-            results.append(outcome)
-            if out is not None:
-                results = write_results(out, results, asked)
-    return results, missing
-
-
-def show_differences(before: "Sequence[Result]", now: "Sequence[Result]") -> None:
-    """Print every score that is not what it was, and how many are."""
-    from rejoinder.cli.output import print_table
-
-    found = {(one.task, one.split): one for one in now}
-    rows: list[tuple[object, ...]] = []
-    same = 0
-    for result in before:
-        again = found.get((result.task, result.split))
-        for name, value in result.scores.items():
-            other = again.scores.get(name) if again else None
-            if other == value:
-                same += 1
-            else:
-                rows.append(
-                    (result.task, result.split, name, value, "–" if other is None else other)
-                )
-        if again and again.data != result.data:
-            rows.append((result.task, result.split, "data", str(result.data), str(again.data)))
-    if rows:
-        print_table("", ("task", "split", "score", "before", "now"), rows)
-    typer.echo(f"{same} scores are the same, {len(rows)} differ")
-
-
-def _check_same(out: Path, results: "Sequence[Result]", about: dict[str, Any]) -> None:
+    Raises:
+        InputError: there is one.
+    """
     from rejoinder.errors import InputError
 
-    for result in results:
-        if dict(result.encoder) != about:
+    for parameter in command.command.params:
+        source = command.get_parameter_source(parameter.name or "")
+        if parameter.name not in _WITH_REPEAT and source and source.name == "COMMANDLINE":
+            named = parameter.opts[-1] if parameter.opts[-1].startswith("-") else "a model"
             raise InputError(
-                f"{out} holds results of {result.encoder.get('name')}, another encoder than "
-                f"{about.get('name')} or another version of it; name another file, or --overwrite."
+                f"--repeat takes the encoder and all settings from the file; leave out {named}."
             )
 
 
-def _rows(result: "Result", detailed: bool) -> "list[tuple[object, ...]]":
-    """The lines of a result: all scores and the larger groups, or the main score alone."""
-    names = list(result.scores) if detailed else [result.main]
-    rows: list[tuple[object, ...]] = []
-    for name in names:
-        interval = ""
-        if name in result.intervals:
-            interval = "{:.4f} to {:.4f}".format(*result.intervals[name])
-        value = result.scores[name]
-        rows.append((result.task, result.split, "all", result.n, name, value, interval))
-    if not detailed or len(result.groups) < 2:
-        return rows
-    large = sorted(result.groups.items(), key=lambda item: -item[1].n)
-    for group, figures in [item for item in large if item[1].n >= _SMALL_GROUP][:_SHOWN_GROUPS]:
-        name = result.main if result.main in figures.scores else next(iter(figures.scores))
-        value = figures.scores[name]
-        rows.append((result.task, result.split, group, figures.n, name, value, ""))
-    return rows
+def _repeat(path: Path, cache: Path | None, form: str) -> "list[Missing]":
+    """Score the results of a file again, and show what differs."""
+    import json
+
+    from rejoinder.cli.evaluation_run import repeat
+    from rejoinder.cli.fitting import Column, print_fitted
+    from rejoinder.cli.output import print_rows
+
+    found, missing = repeat(path, cache)
+    same, rows = _differences(found)
+    columns = ("task", "split", "score", "before", "now")
+    if form == "json":
+        differ = [dict(zip(columns, row, strict=True)) for row in rows]
+        typer.echo(json.dumps({"same": same, "differ": differ}))
+        return missing
+    if form == "tsv":
+        print_rows(columns, rows, form)
+    elif rows:
+        print_fitted("", [Column(name) for name in columns], rows)
+    typer.echo(f"{same} scores are the same, {len(rows)} differ", err=form == "tsv")
+    return missing
 
 
-def show(results: "Sequence[Result]") -> None:
-    """Print results as one table: with all scores and groups where they are few."""
-    from rejoinder.cli.output import print_table
-
-    rows = [row for result in results for row in _rows(result, len(results) <= _DETAILED)]
-    title = f"{results[0].encoder.get('name', '')}" if results else ""
-    print_table(title, ("task", "split", "part", "n", "score", "value", "95 % interval"), rows)
-    said: dict[str, list[str]] = {}
-    for result in results:
-        for note in result.notes:
-            said.setdefault(note, []).append(f"{result.task} on {result.split}")
-    for note, where in said.items():
-        typer.echo(f"  {', '.join(dict.fromkeys(where))}: {note}")
-    training = results[0].encoder.get("training") if results else None
-    if isinstance(training, dict) and training.get("pairs"):
-        typer.echo(f"  trained on {training['pairs']:,} pairs, seed {training.get('seed')}")
-
-
-def show_worst(results: "Sequence[Result]", count: int) -> None:
-    """Print the items with the largest errors: of scores the distance of ranks, else the wrong."""
-    from rejoinder.cli.output import print_table
-    from rejoinder.evaluation.results import worst_items
-
-    for result in results if count else ():
-        if result.items is None:
-            continue
-        rows = worst_items(result, count)
-        print_table(f"{result.task} on {result.split}", ("item", "predicted", "gold", "text"), rows)
+def _differences(found: "Sequence[Repetition]") -> tuple[int, list[tuple[Any, ...]]]:
+    """How many scores are what they were, and a row for each that is not."""
+    same = 0
+    rows: list[tuple[Any, ...]] = []
+    for one in found:
+        before, now = one.before, one.now
+        where = (before.task, before.split)
+        for name, value in before.scores.items():
+            again = now.scores.get(name) if now else None
+            if again == value:
+                same += 1
+            else:
+                rows.append((*where, name, value, "–" if again is None else again))
+        if now and now.data != before.data:
+            sha256 = (str(result.data.get("sha256"))[:12] for result in (before, now))
+            rows.append((*where, "data", *sha256))
+        if now and dict(now.encoder) != dict(before.encoder):
+            names = (
+                str(result.encoder.get("sha256", result.encoder.get("name")))[:24]
+                for result in (before, now)
+            )
+            rows.append((*where, "encoder", *names))
+    return same, rows

@@ -2,6 +2,8 @@
 
 import hashlib
 import importlib
+import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import InputError
+from rejoinder.evaluation.calls import TRACEBACK, call, raised
+from rejoinder.files.hashed import sha256_of_file
 from rejoinder.protocols import Embeddings, Encodes
 
 
@@ -20,14 +24,28 @@ class Called:
     def __init__(self, encode: Callable[[Sequence[str]], Any], name: str) -> None:
         self._encode = encode
         self._name = name
+        self._source = _source_of(encode)
 
     def describe(self) -> dict[str, object]:
         """Who this is."""
-        return {"name": self._name}
+        return {"name": self._name, **self._source}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """What the function returns, as an array."""
-        return np.asarray(self._encode(list(sentences)))
+        """What the function returns, as an array where it makes one; the caller checks it."""
+        returned: Embeddings = self._encode(list(sentences))
+        try:
+            return np.asarray(returned)
+        except (ValueError, TypeError, RuntimeError):  # ragged rows, tensors on a device
+            return returned
+
+
+def _source_of(function: object) -> dict[str, str]:
+    """The SHA-256 of the file that a function stands in: another one is another encoder."""
+    try:
+        file = inspect.getsourcefile(function)  # type: ignore[arg-type]
+        return {} if file is None else {"source_sha256": sha256_of_file(Path(file))}
+    except (OSError, TypeError):  # of a library in C, of an object that is called
+        return {}
 
 
 def open_function(place: str) -> Encodes:
@@ -44,13 +62,22 @@ def open_function(place: str) -> Encodes:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"py:{place} names no function: {error}; write py:MODULE:NAME.") from None
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        raise InputError(f"py:{place}: the module {module} {raised(error)}") from error
     finally:
         sys.path.pop(0)
     if isinstance(found, type):
-        found = found()
+        found = call(found, who=f"py:{place}: the class {name}")
     if hasattr(found, "encode"):
         encoder: Encodes = found
         return encoder
+    if not callable(found):
+        raise InputError(
+            f"py:{place} is an object of type {type(found).__name__}; a function, or an object "
+            "with a method encode, is needed."
+        )
     return Called(found, f"py:{place}")
 
 

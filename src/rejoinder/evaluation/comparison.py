@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.metrics import pearson_correlation
-from rejoinder.evaluation.results import Result, read_items, read_results, subsets_of
+from rejoinder.evaluation.recomputed import cutoff_of
+from rejoinder.evaluation.results import Result, in_percent, subsets_of
+from rejoinder.evaluation.results_file import read_items, read_results
 from rejoinder.evaluation.significance import Test, holm, mcnemar, paired_bootstrap, williams
+from rejoinder.evaluation.variants import differences, variants
 
 LEVEL = 0.05
 _FEW = 200
@@ -36,6 +39,8 @@ class Comparison:
     corrected: float = 1.0
     """p after Holm's correction for all comparisons of the files."""
     note: str = ""
+    settings: str = ""
+    """What tells it from other results of the task in the first file; empty: there are none."""
 
     @property
     def difference(self) -> float:
@@ -43,51 +48,102 @@ class Comparison:
         return self.first - self.second
 
     @property
+    def in_percent(self) -> bool:
+        """Whether the score goes to 100, not to 1."""
+        return in_percent(self.score)
+
+    @property
     def separable(self) -> bool:
         """Whether the corrected p is below 0.05."""
         return self.corrected < LEVEL
 
 
-def compare(first: Path, second: Path, *, seed: int = 0) -> list[Comparison]:
-    """Every task that both files have, by its main score.
+@dataclass(frozen=True)
+class Compared:
+    """What two files have in common."""
+
+    tasks: tuple[Comparison, ...]
+    left_out: tuple[str, ...]
+    """A sentence for every task of both that could not be matched."""
+
+
+def compare(first: Path, second: Path, *, seed: int = 0) -> Compared:
+    """Every task that both files have, by its main score, under the same settings.
+
+    Of a task that each file has once, under other settings, these two are compared, and the note
+    says how they differ.
 
     Raises:
-        InputError: they share no task, or a task was scored on other items.
+        InputError: a file is damaged, they share no task, or a task was scored on other items.
     """
-    ours = {(result.task, result.split): result for result in read_results(first)}
-    theirs = {(result.task, result.split): result for result in read_results(second)}
-    shared = [key for key in ours if key in theirs]
-    if not shared:
+    ours, theirs = read_results(first), read_results(second)
+    if not {_task(one) for one in ours} & {_task(one) for one in theirs}:
         raise InputError(f"{first} and {second} share no task; nothing can be compared.")
+    matched, left_out = _matched(ours, theirs)
+    labels = variants(ours)
     found = [
-        _compared(
-            ours[key],
-            read_items(first, ours[key]),
-            theirs[key],
-            read_items(second, theirs[key]),
-            seed,
+        replace(
+            _compared(one, read_items(first, one), other, read_items(second, other), seed),
+            settings=labels[one.key],
         )
-        for key in shared
+        for one, other in matched
     ]
     corrected = holm([one.p for one in found])
-    return [replace(one, corrected=p) for one, p in zip(found, corrected, strict=True)]
+    tasks = tuple(replace(one, corrected=p) for one, p in zip(found, corrected, strict=True))
+    return Compared(tasks, tuple(left_out))
+
+
+def _task(result: Result) -> tuple[str, str]:
+    return result.task, result.split
+
+
+def _matched(
+    ours: Sequence[Result], theirs: Sequence[Result]
+) -> tuple[list[tuple[Result, Result]], list[str]]:
+    """Pairs of results to compare, and a sentence for each task of both without a pair."""
+    pairs, left_out = [], []
+    for task in dict.fromkeys(map(_task, ours)):
+        left = [one for one in ours if _task(one) == task]
+        right = [one for one in theirs if _task(one) == task]
+        same = {one.key: one for one in right}
+        found = [(one, same[one.key]) for one in left if one.key in same]
+        if not found and len(left) == len(right) == 1:
+            found = [(left[0], right[0])]
+        if right and not found:
+            left_out.append(
+                f"{task[0]} on {task[1]} is left out: {len(left)} results in the first file and "
+                f"{len(right)} in the second, and none of them of the same settings and data"
+            )
+        pairs += found
+    return pairs, left_out
 
 
 def _compared(
     first: Result, left: pl.DataFrame, second: Result, right: pl.DataFrame, seed: int
 ) -> Comparison:
-    if set(left["id"]) != set(right["id"]) or left["id"].n_unique() != len(left):
+    what = f"{first.task} on {first.split}"
+    if first.main != second.main:
         raise InputError(
-            f"{first.task} on {first.split} was scored on other items in the two files "
-            f"({len(left)} and {len(right)}); only the same items can be compared."
+            f"{what}: the main score is {first.main} in one file and {second.main} in the other; "
+            "only the same can be compared."
+        )
+    if set(left["id"]) != set(right["id"]):
+        raise InputError(
+            f"{what} was scored on other items in the two files ({len(left)} and {len(right)}); "
+            "only the same items can be compared."
         )
     right = left.select("id").join(right, on="id", how="left", maintain_order="left")
     gold = left["gold"].to_numpy()
     if not np.array_equal(gold, right["gold"].to_numpy()):
-        raise InputError(f"{first.task} on {first.split}: the gold of the two files differs.")
+        raise InputError(f"{what}: the gold of the two files differs.")
     a, b = left["prediction"].to_numpy(), right["prediction"].to_numpy()
-    test, interval = _tested(first.main, left["id"].to_list(), a, b, gold, seed)
-    few = f"{len(gold)} items: too few for a bootstrap to keep its level"
+    try:
+        test, interval = _tested(first.main, left["id"].to_list(), a, b, gold, seed)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None
+    notes = [f"settings differ: {said}"] if (said := differences(first, second)) else []
+    if test.name == "paired bootstrap" and len(gold) < _FEW:
+        notes.append(f"{len(gold)} items: too few for a bootstrap to keep its level")
     return Comparison(
         first.task,
         first.split,
@@ -98,18 +154,22 @@ def _compared(
         interval,
         test.p,
         test.name,
-        note=few if test.name == "paired bootstrap" and len(gold) < _FEW else "",
+        note="; ".join(notes),
     )
 
 
 def _tested(
     main: str, ids: Sequence[str], a: Array, b: Array, gold: Array, seed: int
 ) -> tuple[Test, tuple[float, float]]:
-    """The test that fits a main score, and the interval of the difference in its own unit."""
+    """The test that fits a main score, and the interval of the difference in its own unit.
+
+    Raises:
+        InputError: no test is known for the score.
+    """
     if main == "accuracy":
         return _right_or_wrong(a == gold, b == gold, 100.0, seed)
-    if main.startswith("P@"):
-        cutoff = int(main.removeprefix("P@").split()[0])
+    cutoff = cutoff_of(main)
+    if cutoff is not None:
         return _right_or_wrong(a <= cutoff, b <= cutoff, 1.0, seed)
     if main == "recall_1_t2i":
         return _right_or_wrong(a < 1, b < 1, 100.0, seed)
@@ -121,6 +181,8 @@ def _tested(
     elif main.startswith("pearson_track"):
         track = main.removeprefix("pearson_")
         groups = [subsets_of(ids)[track]]
+    elif main not in ("pearson", "pearson_trained"):
+        raise InputError(f"no test is known for the score {main!r}.")
     weights = np.array([len(rows) for rows in groups]) / sum(len(rows) for rows in groups)
     difference = _correlation_difference(a, b, gold, groups, weights)
     count = sum(len(rows) for rows in groups)
@@ -128,12 +190,17 @@ def _tested(
     if len(groups) == 1:
         rows = groups[0]
         test = williams(
-            pearson_correlation(a[rows], gold[rows]),
-            pearson_correlation(b[rows], gold[rows]),
-            pearson_correlation(a[rows], b[rows]),
+            _within_one(pearson_correlation(a[rows], gold[rows])),
+            _within_one(pearson_correlation(b[rows], gold[rows])),
+            _within_one(pearson_correlation(a[rows], b[rows])),
             len(rows),
         )
     return test, interval
+
+
+def _within_one(correlation: float) -> float:
+    """Of equal arrays rounding gives a little more than 1."""
+    return min(1.0, max(-1.0, correlation))
 
 
 def _right_or_wrong(

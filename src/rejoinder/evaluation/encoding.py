@@ -5,43 +5,41 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from rejoinder.errors import InputError
+from rejoinder.evaluation.calls import call, first_not_finite, matrix_of, numbers_of, quoted
 from rejoinder.evaluation.metrics import Array, cosines
 from rejoinder.files.atomic import new_file
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
+
+Rows = NDArray[np.int64]
 
 _CACHED_VALUES = 250_000_000
 """Numbers that are kept for later tasks: 1 GB of float32. Beyond it a task encodes for itself."""
 
 
 def encode_checked(
-    encode: Callable[[Sequence[str]], Embeddings], sentences: Sequence[str], task: str
-) -> Embeddings:
-    """(N, D) float32 embeddings of `sentences`, each different one encoded once.
+    encode: Callable[[Sequence[str]], Embeddings], sentences: Sequence[str], who: str
+) -> tuple[Embeddings, str]:
+    """(N, D) float32 embeddings of `sentences`, and the dtype in which they came.
 
     Raises:
-        InputError: the encoder returns another shape, or a value that is not finite; the message
-            names the task and the sentence.
+        InputError: the encoder raises, returns another shape or kind, or a value that is not
+            finite; the message begins with `who` and names the sentence.
     """
-    places: dict[str, int] = {}
-    rows = [places.setdefault(sentence, len(places)) for sentence in sentences]
-    embeddings = np.asarray(encode(list(places)), np.float32)
-    if embeddings.ndim != 2 or len(embeddings) != len(places):
+    returned = matrix_of(call(encode, sentences, who=who), len(sentences), who)
+    with np.errstate(over="ignore"):  # what float32 can't hold is found below
+        embeddings = np.asarray(returned, np.float32)
+    wrong = first_not_finite(embeddings)
+    if wrong is not None:
         raise InputError(
-            f"{task}: the encoder returned an array of shape {embeddings.shape} for {len(places)} "
-            "sentences; (N, D) is needed."
+            f"{who} returned an embedding of sentence {wrong} ({quoted(sentences, wrong)}) that is "
+            "not finite; finite float32 numbers are needed."
         )
-    finite = np.isfinite(embeddings).all(axis=1)
-    if not finite.all():
-        wrong = int(np.argmin(finite))
-        raise InputError(
-            f"{task}: the embedding of sentence {rows.index(wrong)} "
-            f"({list(places)[wrong][:60]!r}) is not finite."
-        )
-    return embeddings[rows]
+    return embeddings, str(returned.dtype)
 
 
 class Embedder:
@@ -50,8 +48,9 @@ class Embedder:
     An encoder that prepares itself for a task gives other vectors for each: nothing is kept then.
     """
 
-    def __init__(self, encoder: Encodes) -> None:
+    def __init__(self, encoder: Encodes, name: str | None = None) -> None:
         self.encoder = encoder
+        self.name = name or type(encoder).__name__
         self._places: dict[str, int] = {}
         self._known: Embeddings | None = None
         self._used = 0
@@ -89,8 +88,12 @@ class Embedder:
     def prepare(self, task: str, sentences: Sequence[str]) -> None:
         """To be called with all sentences of a task before it embeds any."""
         if isinstance(self.encoder, Prepares):
-            self.encoder.prepare(task, sentences)
+            call(self.encoder.prepare, task, sentences, who=self.who(task, "prepare"))
             self._places, self._known, self._used = {}, None, 0
+
+    def who(self, task: str, method: str) -> str:
+        """The beginning of a sentence on what a method of the encoder did in a task."""
+        return f"{task}: {method} of the encoder {self.name}"
 
     def embed(self, sentences: Sequence[str], task: str) -> Embeddings:
         """(N, D) float32 embeddings of `sentences`.
@@ -101,30 +104,62 @@ class Embedder:
         new = [text for text in dict.fromkeys(sentences) if text not in self._places]
         if not new:
             return self._rows(sentences)
-        embeddings = encode_checked(self._encode, new, task)
-        if self._known is not None and embeddings.shape[1] != self._known.shape[1]:
-            raise InputError(
-                f"{task}: the encoder returned vectors of {embeddings.shape[1]} numbers, and "
-                f"earlier of {self._known.shape[1]}."
-            )
+        embeddings = self._encode(new, task)
         if not self._room(embeddings):
             return self._joined(sentences, new, embeddings)
         self._keep(new, embeddings)
         return self._rows(sentences)
 
-    def embed_responses(self, sentences: Sequence[str], task: str) -> Embeddings:
-        """(N, D) float32 embeddings on the response side, where the encoder has one, else `embed`.
+    def embed_distinct(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Rows]:
+        """Embeddings of the distinct texts among `sentences`, and (N,) which row each one has.
+
+        It holds every vector once, where `embed` copies one for each sentence.
+
+        Raises:
+            InputError: see `embed`.
+        """
+        if isinstance(self.encoder, Prepares) and not self._places:
+            # the next task prepares anew: nothing is worth keeping
+            return self._distinct(lambda texts: self._encode(texts, task), sentences)
+        new = [text for text in dict.fromkeys(sentences) if text not in self._places]
+        if new:
+            embeddings = self._encode(new, task)
+            if not self._room(embeddings):
+                return self._distinct(lambda texts: self._joined(texts, new, embeddings), sentences)
+            self._keep(new, embeddings)
+        rows = np.array([self._places[text] for text in sentences], np.int64)
+        return self._kept(), rows
+
+    def embed_responses(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Rows]:
+        """The same on the response side, where the encoder has one, else `embed_distinct`.
 
         Raises:
             InputError: see `encode_checked`.
         """
-        if isinstance(self.encoder, EncodesResponses):
-            return encode_checked(self.encoder.encode_response, sentences, task)
-        return self.embed(sentences, task)
+        encoder = self.encoder
+        if not isinstance(encoder, EncodesResponses):
+            return self.embed_distinct(sentences, task)
+        who = self.who(task, "encode_response")
+        return self._distinct(
+            lambda texts: encode_checked(encoder.encode_response, texts, who)[0], sentences
+        )
 
-    def _encode(self, sentences: Sequence[str]) -> Embeddings:
-        embeddings = np.asarray(self.encoder.encode(sentences))
-        self.dtype = str(embeddings.dtype)
+    @staticmethod
+    def _distinct(
+        encode: Callable[[Sequence[str]], Embeddings], sentences: Sequence[str]
+    ) -> tuple[Embeddings, Rows]:
+        places: dict[str, int] = {}
+        rows = [places.setdefault(sentence, len(places)) for sentence in sentences]
+        return encode(list(places)), np.array(rows, np.int64)
+
+    def _encode(self, sentences: Sequence[str], task: str) -> Embeddings:
+        who = self.who(task, "encode")
+        embeddings, self.dtype = encode_checked(self.encoder.encode, sentences, who)
+        if self._known is not None and embeddings.shape[1] != self._known.shape[1]:
+            raise InputError(
+                f"{who} returned vectors of {embeddings.shape[1]} numbers, and earlier of "
+                f"{self._known.shape[1]}; one width for all texts is needed."
+            )
         return embeddings
 
     def _joined(
@@ -156,9 +191,12 @@ class Embedder:
         self._used = needed
 
     def _rows(self, sentences: Sequence[str]) -> Embeddings:
+        return self._kept()[[self._places[text] for text in sentences]]
+
+    def _kept(self) -> Embeddings:
         if self._known is None:
             raise InputError("nothing to encode: the task has no sentences.")
-        return self._known[[self._places[text] for text in sentences]]
+        return self._known
 
     def similarity(
         self, first: Sequence[str], second: Sequence[str], task: str
@@ -172,11 +210,18 @@ class Embedder:
             InputError: a similarity or an embedding is not usable.
         """
         if isinstance(self.encoder, ScoresPairs):
-            values = np.asarray(self.encoder.similarity_pairs(first, second), np.float64)
-            if values.shape != (len(first),) or not np.isfinite(values).all():
+            who = self.who(task, "similarity_pairs")
+            said = call(self.encoder.similarity_pairs, first, second, who=who)
+            values = np.asarray(numbers_of(said, who, "(N,) numbers, one a pair, are"), np.float64)
+            if values.shape != (len(first),):
                 raise InputError(
-                    f"{task}: similarity_pairs returned {values.shape} values for {len(first)} "
-                    "pairs, or one that is not finite; (N,) finite numbers are needed."
+                    f"{who} returned an array of shape {values.shape} for {len(first)} pairs; (N,) "
+                    "is needed, a number a pair."
+                )
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"{who} returned a similarity of pair {int(np.argmin(np.isfinite(values)))} "
+                    "that is not finite; finite numbers are needed."
                 )
             return values, ["the similarity is the encoder's own, similarity_pairs"]
         both = self.embed([*first, *second], task)

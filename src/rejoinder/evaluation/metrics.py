@@ -9,6 +9,10 @@ from rejoinder.errors import InputError
 Array = NDArray[np.float64]
 
 
+class ScoringError(InputError):
+    """A score that is not defined; `evaluate` adds the task and the encoder to the message."""
+
+
 def pearson_correlation(x: Array, y: Array) -> float:
     """Pearson's r of two (N,) arrays.
 
@@ -33,14 +37,17 @@ def _pearson(x: Array, y: Array) -> Array:
     y = y - y.mean(axis=1, keepdims=True)
     spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     if not spread.all():
-        raise InputError("a correlation with a constant is not defined; all scores are equal.")
+        raise ScoringError(
+            "a correlation with a constant is not defined, and all values are equal; scores that "
+            "differ are needed."
+        )
     return (x * y).sum(axis=1) / spread  # type: ignore[no-any-return]
 
 
 def _checked(values: Array) -> Array:
     values = np.asarray(values, np.float64)
     if not np.isfinite(values).all():
-        raise InputError(f"score {int(np.argmin(np.isfinite(values)))} is not finite.")
+        raise ScoringError(f"score {int(np.argmin(np.isfinite(values)))} is not finite.")
     return values
 
 
@@ -80,7 +87,7 @@ def rescaled(values: Array) -> Array:
     """
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise InputError("scores that are all equal can't be rescaled to 0-5.")
+        raise ScoringError("scores that are all equal can't be rescaled to 0-5.")
     return 5 * (values - low) / (high - low)
 
 

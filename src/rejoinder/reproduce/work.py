@@ -15,7 +15,8 @@ from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.results import Result, read_results, write_results
+from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results_file import read_results, write_results
 from rejoinder.evaluation.run import evaluate
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs

@@ -10,7 +10,8 @@ from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.tables import Table
 from rejoinder.evaluation.report.writer import STYLE
-from rejoinder.evaluation.results import as_tree, read_items
+from rejoinder.evaluation.results_file import read_items
+from rejoinder.evaluation.results_format import as_tree
 from rejoinder.files.atomic import write_text
 from rejoinder.reproduce.figures import figure7, figure8
 from rejoinder.reproduce.tables import tables_of

@@ -6,8 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features, Folds, Rows
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+
+try:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+except ImportError:
+    raise MissingExtraError("scikit-learn", "eval") from None
 
 
 class LibraryLearner:
@@ -20,9 +27,6 @@ class LibraryLearner:
         self._settings, self._features, self._labels = settings, features, labels
 
     def _fitted(self, rows: Rows, strength: float) -> Any:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.multiclass import OneVsRestClassifier
-
         model = LogisticRegression(
             C=strength, random_state=self._settings.seed, solver="liblinear", max_iter=100
         )

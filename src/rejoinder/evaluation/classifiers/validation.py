@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
+from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features, Rows, open_learner
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.metrics import ScoringError
 
 
 @dataclass(frozen=True)
@@ -20,18 +21,25 @@ class Outcome:
     """In percent; of `nested` the mean over folds."""
     predictions: Rows
     """(N,) classes of the test rows; of `nested` each row's from the fold that held it out."""
+    folds: Rows | None = None
+    """(N,) the fold that held each row out, of `nested`."""
 
 
 def _folds(labels: Rows, settings: ClassifierSettings, protocol: str) -> list[tuple[Rows, Rows]]:
-    from sklearn.model_selection import StratifiedKFold
-
+    try:
+        from sklearn.model_selection import StratifiedKFold
+    except ImportError:
+        raise MissingExtraError("scikit-learn", "eval") from None
+    rarest = int(np.bincount(labels)[np.unique(labels)].min())
+    if settings.kfold > rarest:
+        raise ScoringError(
+            f"kfold is {settings.kfold}, and {len(labels):,} rows to be folded hold only {rarest} "
+            f"of a class; every fold needs one of each: {rarest} folds at the most."
+        )
     splitter = StratifiedKFold(
         n_splits=settings.kfold, shuffle=True, random_state=settings.fold_seed(protocol)
     )
-    try:
-        return list(splitter.split(np.zeros(len(labels)), labels))
-    except ValueError as error:
-        raise InputError(f"{settings.kfold} folds of {len(labels)} rows: {error}") from None
+    return list(splitter.split(np.zeros(len(labels)), labels))
 
 
 def _best(accuracy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -45,23 +53,24 @@ def nested(features: Features, labels: Rows, settings: ClassifierSettings) -> Ou
 
     Used for sets without published splits: MR, CR, SUBJ, MPQA.
     """
-    learner, grid = open_learner(settings, features, labels), settings.grid("nested")
     outer = _folds(labels, settings, "nested")
     inner = [
         (train[fit], train[test])
         for train, _ in outer
         for fit, test in _folds(labels[train], settings, "nested")
     ]
+    learner, grid = open_learner(settings, features, labels), settings.grid("nested")
     accuracy = learner.held_out(inner, grid)
     means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
     places, dev = _best(means)
     predicted = learner.predict(outer, [grid[place] for place in places])
-    predictions = np.empty(len(labels), np.int64)
+    predictions, folds = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
     scores = []
-    for (_, test), found in zip(outer, predicted, strict=True):
-        predictions[test] = found
+    for fold, ((_, test), found) in enumerate(zip(outer, predicted, strict=True)):
+        predictions[test], folds[test] = found, fold
         scores.append(round(100 * float((found == labels[test]).mean()), 2))
-    return Outcome(round(float(dev.mean()), 2), round(float(np.mean(scores)), 2), predictions)
+    accuracy_of_folds = round(float(np.mean(scores)), 2)
+    return Outcome(round(float(dev.mean()), 2), accuracy_of_folds, predictions, folds)
 
 
 def kfold(
@@ -74,8 +83,8 @@ def kfold(
     """Folds of the training split choose the penalty: TREC, MRPC."""
     features = np.concatenate([train, test])
     labels = np.concatenate([train_labels, test_labels])
-    learner, grid = open_learner(settings, features, labels), settings.grid("kfold")
     inner = _folds(train_labels, settings, "kfold")
+    learner, grid = open_learner(settings, features, labels), settings.grid("kfold")
     means = learner.held_out(inner, grid).mean(axis=0)
     place, dev = _best(means)
     rows = np.arange(len(labels))

@@ -10,6 +10,7 @@ from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.metrics import Array
 from rejoinder.evaluation.report.tables import names
 from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.variants import variants, with_label
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's: apart for the colour-blind, and in grey."""
@@ -41,10 +42,11 @@ def svg_of(figure: Any) -> str:
 
 def bars(runs: Sequence[Sequence[Result]]) -> str:
     """The main score of every task, a bar an encoder, with 95 % intervals; scores from 0 to 1."""
-    keys = list(dict.fromkeys((one.task, one.split) for run in runs for one in run))
+    labels = variants(one for run in runs for one in run)
+    keys = list(labels)
     figure, axes = new_figure(8, 1.2 + 0.22 * len(keys) * (len(runs) + 0.5))
     for place, (name, run) in enumerate(zip(names(runs), runs, strict=True)):
-        found = {(one.task, one.split): one for one in run}
+        found = {one.key: one for one in run}
         rows = [row for row, key in enumerate(keys) if key in found]
         values, errors = [], []
         for row in rows:
@@ -59,7 +61,7 @@ def bars(runs: Sequence[Sequence[Result]]) -> str:
             where, values, height=0.8 / len(runs), label=name,
             color=COLOURS[place % len(COLOURS)], xerr=np.array(errors).T, ecolor="#333333",
         )  # fmt: skip
-    axes.set_yticks(range(len(keys)), [f"{task} {split}" for task, split in keys])
+    axes.set_yticks(range(len(keys)), [with_label(*key[:2], labels[key]) for key in keys])
     axes.set_ylim(len(keys) - 0.5, -0.5)
     axes.set_xlabel("main score, 0 to 1 (accuracy and MAP as shares), with 95 % intervals")
     figure.legend(loc="outside upper right", ncols=3)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.variants import variants, with_label
 
 _NONE = "–"
 _LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--"})
@@ -63,12 +64,14 @@ class Table:
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:
     """Every task and split, its main score for each encoder."""
-    keys = dict.fromkeys((one.task, one.split, one.main) for run in runs for one in run)
+    every = [one for run in runs for one in run]
+    labels = variants(every)
+    keys = dict.fromkeys((one.key, one.main) for one in every)
     rows = []
-    for task, split, main in keys:
-        cells = [f"{task} {split}, {main}"]
+    for key, main in keys:
+        cells = [f"{with_label(*key[:2], labels[key])}, {main}"]
         for run in runs:
-            found = [one for one in run if (one.task, one.split, one.main) == (task, split, main)]
+            found = [one for one in run if (one.key, one.main) == (key, main)]
             cells.append(_with_interval(found[0]) if found else _NONE)
         rows.append(tuple(cells))
     return Table("All tasks, main scores with 95 % intervals", ("task", *names(runs)), tuple(rows))
@@ -81,10 +84,12 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
     for entry in tomllib.loads(source)["table"]:
         ours = []
         for name, run in zip(names(runs), runs, strict=True):
-            scores = {one.task: one.scores.get(entry["score"]) for one in run if one.split != "dev"}
-            values = [scores.get(task) for task in entry["tasks"]]
-            if any(value is not None for value in values):
-                ours.append((f"{name} (ours)", *(_cell(v, entry["digits"]) for v in values)))
+            for label, results in _by_settings(run, entry["tasks"]).items():
+                scores = {one.task: one.scores.get(entry["score"]) for one in results}
+                values = [scores.get(task) for task in entry["tasks"]]
+                if any(value is not None for value in values):
+                    said = f"{name} (ours; {label})" if label else f"{name} (ours)"
+                    ours.append((said, *(_cell(value, entry["digits"]) for value in values)))
         if ours:
             rows = [
                 (name, *(_cell(value, entry["digits"]) for value in values))
@@ -92,6 +97,20 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
             ]
             tables.append(Table(entry["title"], ("encoder", *entry["tasks"]), (*rows, *ours)))
     return tables
+
+
+def _by_settings(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
+    """The results of some tasks, dev aside, by the label of their settings.
+
+    Those that are there under one setting alone belong to every label.
+    """
+    chosen = [one for one in run if one.split != "dev" and one.task in tasks]
+    labels = variants(chosen)
+    return {
+        label: [one for one in chosen if labels[one.key] in (label, "")]
+        for label in dict.fromkeys(labels.values())
+        if label or set(labels.values()) == {""}
+    }
 
 
 def names(runs: Sequence[Sequence[Result]]) -> tuple[str, ...]:

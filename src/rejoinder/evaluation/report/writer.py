@@ -7,8 +7,11 @@ from pathlib import Path
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.plots import bars, predicted_against_gold
 from rejoinder.evaluation.report.tables import beside_published, names, overview
-from rejoinder.evaluation.results import Result, read_items, read_results
+from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results_file import read_items, read_results
+from rejoinder.evaluation.variants import variants
 from rejoinder.files.atomic import new_folder
+from rejoinder.files.claims import claim_output
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.2rem .6rem;
@@ -22,17 +25,26 @@ def write_report(places: Sequence[Path], out: Path, *, overwrite: bool = False) 
     Raises:
         InputError: a file is no results file, none has results, or `out` is occupied.
         MissingExtraError: matplotlib is not installed.
+        BusyError: another command is writing `out`.
+        StorageError: `out` can't be written.
     """
+    with claim_output(out, overwrite=overwrite):
+        _write(places, out, overwrite=overwrite)
+
+
+def _write(places: Sequence[Path], out: Path, *, overwrite: bool) -> None:
     runs = [read_results(place) for place in places]
     if not any(runs):
         raise InputError(f"{', '.join(map(str, places))}: no results to report.")
     tables = [overview(runs), *beside_published(runs)]
     plots = {"bars": bars(runs)}
+    labels = variants(result for run in runs for result in run)
     for place, name, run in zip(places, names(runs), runs, strict=True):
         for result in run:
             if result.task.startswith("stsb/") and result.predictions:
                 items = read_items(place, result)
-                title = f"{name}: {result.task} {result.split}"
+                label = f" ({labels[result.key]})" if labels[result.key] else ""
+                title = f"{name}: {result.task} {result.split}{label}"
                 plots[f"gold-{len(plots)}"] = predicted_against_gold(
                     title, items["prediction"].to_numpy(), items["gold"].to_numpy()
                 )

@@ -1,9 +1,9 @@
 """What every task is given, and what a family of tasks is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
@@ -31,6 +31,8 @@ class Context:
     classifiers: ClassifierSettings = field(default_factory=ClassifierSettings)
     text: str = "both"
     """Of the questions of CQA: subject, body or both."""
+    tell: Callable[[str], None] = lambda _doing: None
+    """Called now and then with what a task is doing."""
 
     def __post_init__(self) -> None:
         if self.form not in (None, "official", "senteval"):
@@ -47,6 +49,10 @@ class Context:
         return self.data
 
 
+Hashes = Mapping[tuple[str, str], str]
+"""SHA-256 of the data by task and split."""
+
+
 @dataclass(frozen=True)
 class Family:
     """Tasks that share their data and their work."""
@@ -54,3 +60,19 @@ class Family:
     ids: tuple[str, ...]
     run: Callable[[Embedder, Context, Sequence[str]], list[Result]]
     """Results of those of the ids that are asked for."""
+    hashes: Callable[[Context, Sequence[str]], Hashes]
+    """What those results would be scored on: their `data["sha256"]`, without scoring."""
+    protocol: str | None = None
+    """Of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`; none: no
+    classifiers."""
+    reads_text: bool = False
+    """Whether the setting `text` acts on it."""
+
+    def settings(self, context: Context) -> dict[str, Any]:
+        """The settings that act on its results, as plain values."""
+        found: dict[str, Any] = {"seed": context.seed}
+        if self.reads_text:
+            found["text"] = context.text
+        if self.protocol is not None:
+            found["classifiers"] = context.classifiers.describe(self.protocol)
+        return found

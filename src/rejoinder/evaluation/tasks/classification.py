@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,9 @@ from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.classifiers.validation import Outcome
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Items, Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Embeddings
 
 Labels = NDArray[np.int64]
@@ -45,6 +47,7 @@ class _Scored:
     dev_n: int
     """Rows that chose the penalty."""
     sha256: str
+    notes: tuple[str, ...]
 
 
 def pair_features(first: Embeddings, second: Embeddings) -> Embeddings:
@@ -91,7 +94,7 @@ def _run_binary(
     labels = whole.labels[order]
     outcome = validation.nested(embedder.embed(texts, name), labels, context.classifiers)
     items = [f"all:{row}" for row in order]
-    scored = _Scored("all", labels, items, texts, len(labels), data.sha256)
+    scored = _Scored("all", labels, items, texts, len(labels), data.sha256, _row_notes(data))
     return [_result(ids[0], outcome, scored, context, "nested")]
 
 
@@ -108,7 +111,8 @@ def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
         context.classifiers,
     )
     items = [f"test:{row}" for row in range(len(test))]
-    scored = _Scored("test", test.labels, items, test.sentences, len(train), data.sha256)
+    notes = _row_notes(data)
+    scored = _Scored("test", test.labels, items, test.sentences, len(train), data.sha256, notes)
     return [_result(ids[0], outcome, scored, context, "kfold")]
 
 
@@ -130,7 +134,8 @@ def _run_split(
     outcome = validation.split((train, dev, test), labels, settings)
     items = [f"test:{row}" for row in range(len(parts[2]))]
     texts = parts[2].sentences
-    scored = _Scored("test", labels[2], items, texts, len(dev), data.sha256)
+    notes = _row_notes(data)
+    scored = _Scored("test", labels[2], items, texts, len(dev), data.sha256, notes)
     return [_result(ids[0], outcome, scored, replace(context, classifiers=settings), "split")]
 
 
@@ -147,7 +152,8 @@ def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
         context.classifiers,
     )
     f1 = round(f1_score(outcome.predictions, test.labels), 2)
-    scored = _Scored("test", test.labels, test.ids, _texts(test), len(train), data.sha256)
+    texts, notes = _texts(test), _row_notes(data)
+    scored = _Scored("test", test.labels, test.ids, texts, len(train), data.sha256, notes)
     return [_result(ids[0], outcome, scored, context, "kfold", f1=f1)]
 
 
@@ -185,7 +191,8 @@ def _run_inference(
     if context.classifiers.classifier == "pytorch":
         train, labels = train[order], (labels[0][order], *labels[1:])
     outcome = validation.split((train, dev, test), labels, context.classifiers)
-    scored = _Scored("test", labels[2], parts[2].ids, _texts(parts[2]), len(dev), data.sha256)
+    ids_, texts, notes = parts[2].ids, _texts(parts[2]), _row_notes(data)
+    scored = _Scored("test", labels[2], ids_, texts, len(dev), data.sha256, notes)
     return [_result(ids[0], outcome, scored, context, "split")]
 
 
@@ -202,6 +209,20 @@ def _pairs(
 ) -> Embeddings:
     both = embedder.embed([*pairs.first, *pairs.second], name)
     return features(both[: len(pairs)], both[len(pairs) :])
+
+
+def _row_notes(data: LabelledSet | SentencePairSet) -> tuple[str, ...]:
+    counts = {split: len(part) for split, part in data.splits.items()}
+    return row_notes(data.name.lower(), counts)
+
+
+def _hashes(
+    read: Callable[[Path], LabelledSet | SentencePairSet],
+    split: str,
+    context: Context,
+    ids: Sequence[str],
+) -> Hashes:
+    return {(ids[0], split): read(context.folder(ids[0])).sha256}
 
 
 def _texts(pairs: SentencePairs) -> list[str]:
@@ -232,12 +253,13 @@ def _result(
         groups={},
         seed=settings.seed,
         data={"name": task.split("/")[0], "sha256": scored.sha256, "dev_n": scored.dev_n},
-        notes=(_note(settings, protocol),),
+        notes=(*scored.notes, _note(settings, protocol)),
         items=Items(
             scored.ids,
             outcome.predictions.astype(np.float64),
             scored.gold.astype(np.float64),
             scored.texts,
+            outcome.folds,
         ),
     )
 
@@ -251,23 +273,31 @@ def _note(settings: ClassifierSettings, protocol: str) -> str:
     return f"{told}, kfold {settings.kfold}, folds drawn with seed {seed}{fixed}"
 
 
+def _family(
+    name: str,
+    run: Callable[[Embedder, Context, Sequence[str]], list[Result]],
+    read: Callable[[Path], LabelledSet | SentencePairSet],
+    protocol: str,
+) -> Family:
+    split = "all" if protocol == "nested" else "test"
+    return Family((f"{name}/senteval",), run, partial(_hashes, read, split), protocol=protocol)
+
+
+def _split_family(name: str, read: Callable[[Path], LabelledSet]) -> Family:
+    return _family(name, partial(_run_split, read), read, "split")
+
+
 FAMILIES = (
     *(
-        Family((f"{name.lower()}/senteval",), partial(_run_binary, name))
+        _family(name.lower(), partial(_run_binary, name), partial(read_binary, name=name), "nested")
         for name in ("MR", "CR", "SUBJ", "MPQA")
     ),
-    Family(("sst2/senteval",), partial(_run_split, partial(read_sst, classes=2))),
-    Family(("sst5/senteval",), partial(_run_split, partial(read_sst, classes=5))),
-    Family(("trec/senteval",), _run_trec),
-    Family(("mrpc/senteval",), _run_mrpc),
-    Family(("sick-e/senteval",), _run_sick),
-    Family(("snli/senteval",), _run_snli),
-    *(
-        Family(
-            (f"{name.lower()}/senteval",),
-            partial(_run_split, partial(read_probing, name=name)),
-        )
-        for name in PROBING
-    ),
+    _split_family("sst2", partial(read_sst, classes=2)),
+    _split_family("sst5", partial(read_sst, classes=5)),
+    _family("trec", _run_trec, read_trec, "kfold"),
+    _family("mrpc", _run_mrpc, read_mrpc, "kfold"),
+    _family("sick-e", _run_sick, read_sick, "split"),
+    _family("snli", _run_snli, read_snli, "split"),
+    *(_split_family(name.lower(), partial(read_probing, name=name)) for name in PROBING),
 )
 PROBING_IDS = tuple(f"{name.lower()}/senteval" for name in PROBING)

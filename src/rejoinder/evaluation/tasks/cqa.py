@@ -10,9 +10,10 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
 from rejoinder.evaluation.metrics import Array
+from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.ranking import Flags, average_precision, official_scores, ranked
 from rejoinder.evaluation.results import Group, Items, Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 
 TEXTS = ("both", "subject", "body")
 _SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
@@ -59,7 +60,11 @@ def score_questions(
         groups={"search engine's order": Group(len(questions), engine_order(questions))},
         seed=seed,
         data={"name": f"CQA {questions.year} subtask B", "sha256": questions.sha256},
-        notes=(f"text of questions: {text}", *notes),
+        notes=(
+            *row_notes(f"cqa{questions.year[2:]}", {questions.split: len(second)}),
+            f"text of questions: {text}",
+            *notes,
+        ),
         items=_items(questions, precisions),
     )
 
@@ -91,4 +96,16 @@ def _run(year: str, embedder: Embedder, context: Context, ids: Sequence[str]) ->
     ]
 
 
-FAMILIES = tuple(Family((f"cqa-b/{year}",), partial(_run, year)) for year in _SPLITS)
+def _hashes(year: str, context: Context, ids: Sequence[str]) -> Hashes:
+    folder = context.folder(ids[0])
+    return {
+        (ids[0], split): read_cqa(folder, year, split).sha256
+        for split in _SPLITS[year]
+        if split in context.splits
+    }
+
+
+FAMILIES = tuple(
+    Family((f"cqa-b/{year}",), partial(_run, year), partial(_hashes, year), reads_text=True)
+    for year in _SPLITS
+)

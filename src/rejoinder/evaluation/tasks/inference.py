@@ -9,10 +9,12 @@ from rejoinder.datasets.inference import InferencePairs
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.datasets.snli import read_snli_split
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Group, Items, Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Entails
 
 
@@ -24,17 +26,18 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     results = []
     for split in context.splits:
         pairs = read_snli_split(folder, split)
-        predicted = _predicted(encoder, pairs, task)
+        predicted = _predicted(encoder, pairs, embedder.who(task, "entail"))
         results.append(_result(task, split, pairs, predicted, context.seed))
     return results
 
 
-def _predicted(encoder: Entails, pairs: InferencePairs, task: str) -> NDArray[np.int64]:
-    shares = np.asarray(encoder.entail(pairs.premises, pairs.hypotheses))
+def _predicted(encoder: Entails, pairs: InferencePairs, who: str) -> NDArray[np.int64]:
+    said = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
+    shares = numbers_of(said, who, "(N, 3) probabilities are")
     if shares.shape != (len(pairs.labels), len(NLI_CLASSES)) or not np.isfinite(shares).all():
         raise InputError(
-            f"{task}: entail returned an array of shape {shares.shape} for {len(pairs.labels)} "
-            "pairs, or one that is not finite; (N, 3) probabilities are needed."
+            f"{who} returned an array of shape {shares.shape} for {len(pairs.labels)} pairs, or a "
+            "value that is not finite; (N, 3) probabilities are needed."
         )
     classes: NDArray[np.int64] = shares.argmax(axis=1)
     return classes
@@ -71,6 +74,7 @@ def _result(
         intervals={"accuracy": (100 * low, 100 * high)},
         groups=groups,
         seed=seed,
+        notes=row_notes("snli", {split: len(pairs.labels)}),
         data={"name": "snli", "sha256": pairs.sha256, "unlabelled": pairs.dropped},
         items=Items(
             [f"{split}:{row}" for row in range(len(right))],
@@ -81,4 +85,9 @@ def _result(
     )
 
 
-FAMILIES = (Family(("snli/head",), _run),)
+def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
+    folder = context.folder(ids[0])
+    return {(ids[0], split): read_snli_split(folder, split).sha256 for split in context.splits}
+
+
+FAMILIES = (Family(("snli/head",), _run, _hashes),)

@@ -4,36 +4,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rejoinder.datasets.sentence_pairs import read_sick
-from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.sentence_pairs import SentencePairSet, read_sick
+from rejoinder.datasets.sts import GradedPairs, read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval
 from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
+from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Items, Result
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
+from rejoinder.files.hashed import sha256_of
 
 _SPLITS = ("train", "dev", "test")
 Texts = tuple[Sequence[str], Sequence[str]]
 
 
 def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    parts = [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
+    parts = _stsb(context)
     texts: list[Texts] = [(part.first, part.second) for part in parts]
     gold = [part.gold for part in parts]
-    data = {"name": "stsb", "form": parts[0].form, "sha256": parts[2].sha256}
+    data = {"name": "stsb", "form": parts[0].form, "sha256": _sha256(parts)}
     notes = (f"the {parts[0].form} form of the data", "grades 0 to 5; the original has 1 to 5")
     return [_result(ids[0], embedder, texts, gold, (0, 5), parts[2].ids, data, notes, context)]
 
 
 def _run_sick(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    whole = read_sick(context.folder("sick"))
+    whole = _sick(context)
     parts = [whole.splits[split] for split in _SPLITS]
     texts: list[Texts] = [(part.first, part.second) for part in parts]
     gold = [part.scores for part in parts]
     data = {"name": "SICK", "sha256": whole.sha256}
-    return [_result(ids[0], embedder, texts, gold, (1, 5), parts[2].ids, data, (), context)]
+    notes = row_notes("sick", {split: len(whole.splits[split]) for split in _SPLITS})
+    return [_result(ids[0], embedder, texts, gold, (1, 5), parts[2].ids, data, notes, context)]
 
 
 def _result(
@@ -85,7 +88,30 @@ def _result(
     )
 
 
+def _sick(context: Context) -> SentencePairSet:
+    return read_sick(context.folder("sick"))
+
+
+def _stsb(context: Context) -> list[GradedPairs]:
+    return [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
+
+
+def _sha256(parts: Sequence[GradedPairs]) -> str:
+    """Of all that decides the scores: the test split, and those that the model is fitted on."""
+    return sha256_of("".join(part.sha256 for part in parts).encode())
+
+
 FAMILIES = (
-    Family(("stsb/senteval-regression",), _run_stsb),
-    Family(("sick-r/senteval-regression",), _run_sick),
+    Family(
+        ("stsb/senteval-regression",),
+        _run_stsb,
+        lambda context, ids: {(ids[0], "test"): _sha256(_stsb(context))},
+        protocol="regression",
+    ),
+    Family(
+        ("sick-r/senteval-regression",),
+        _run_sick,
+        lambda context, ids: {(ids[0], "test"): _sick(context).sha256},
+        protocol="regression",
+    ),
 )

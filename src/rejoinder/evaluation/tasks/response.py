@@ -4,7 +4,7 @@ Yang et al. 2018, §4.2, after Henderson et al. 2017. The negatives of an input 
 uniformly, without replacement, from all other responses of the split, whatever their source.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,19 @@ from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.metrics import precision_at
 from rejoinder.evaluation.results import Group, Items, Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Embeddings, EncodesResponses
 
 NEGATIVES = 99
 CUTOFFS = (1, 3, 10)
-_CHUNK = 512
+_GATHERED_VALUES = 262_144
+"""Numbers of candidates that are gathered at once, 1 MB: they stay in the cache of a core."""
+_LOOKED_AT = 1_000
+"""Rows by which embeddings are held for sparse."""
+_SPARSE = 1 / 16
+_TELL_EVERY = 2_000
+Tell = Callable[[str], None]
+"""Called now and then with what is being done."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,12 @@ class ResponsePairs:
 
 
 def rank_responses(
-    embedder: Embedder, pairs: ResponsePairs, *, seed: int = 0, max_inputs: int | None = None
+    embedder: Embedder,
+    pairs: ResponsePairs,
+    *,
+    seed: int = 0,
+    max_inputs: int | None = None,
+    tell: Tell = lambda _doing: None,
 ) -> Result:
     """P@1, P@3 and P@10 of the true response among 99 random ones, over all and per source.
 
@@ -51,6 +63,7 @@ def rank_responses(
         pairs: a split; all of its responses are candidates.
         seed: of the draw of negatives, of the sample of inputs and of the interval.
         max_inputs: rank so many inputs only, a sample.
+        tell: told what is being done.
 
     Raises:
         InputError: fewer than two pairs, or an embedding is not usable.
@@ -66,10 +79,22 @@ def rank_responses(
     if max_inputs is not None and max_inputs < count:
         chosen = np.sort(generator.choice(count, max_inputs, replace=False))
     negatives = draw_negatives(chosen, count, min(NEGATIVES, count - 1), generator)
-    inputs = embedder.embed([pairs.inputs[row] for row in chosen.tolist()], task)
-    responses = embedder.embed_responses(pairs.responses, task)
-    ranks = true_ranks(inputs, responses, chosen, negatives)
     headed = isinstance(embedder.encoder, EncodesResponses)
+    tell(f"encoding {count + len(chosen):,} texts")
+    texts = [pairs.inputs[row] for row in chosen.tolist()]
+    if headed:
+        inputs, input_rows = embedder.embed_distinct(texts, task)
+        responses, response_rows = embedder.embed_responses(pairs.responses, task)
+    else:
+        inputs, rows = embedder.embed_distinct([*texts, *pairs.responses], task)
+        responses, input_rows, response_rows = inputs, rows[: len(texts)], rows[len(texts) :]
+    if inputs.shape[1] != responses.shape[1]:
+        raise InputError(
+            f"{embedder.who(task, 'encode_response')} returned vectors of {responses.shape[1]} "
+            f"numbers, and encode of {inputs.shape[1]}; their dot product needs one width."
+        )
+    candidates = response_rows[np.column_stack([chosen, negatives])]
+    ranks = true_ranks(inputs, input_rows, responses, candidates, tell)
     return _result(pairs, chosen, ranks, negatives, seed, headed)
 
 
@@ -95,25 +120,39 @@ def draw_negatives(
 
 def true_ranks(
     inputs: Embeddings,
+    input_rows: NDArray[np.int64],
     responses: Embeddings,
-    rows: NDArray[np.int64],
-    negatives: NDArray[np.int64],
+    candidates: NDArray[np.int64],
+    tell: Tell = lambda _doing: None,
 ) -> NDArray[np.int64]:
-    """(N,) int64, from 1: the rank of response `rows[i]` for input i among its negatives.
+    """(N,) int64, from 1: the rank of the first candidate of each input among all of its own.
 
     Args:
-        inputs: (N, D) float32.
-        responses: (M, D) float32.
-        rows: (N,) the right response of each input.
-        negatives: (N, K) the others.
+        inputs: (M, D) float32.
+        input_rows: (N,) the row of each input.
+        responses: (L, D) float32.
+        candidates: (N, K) rows of responses, the right one first.
+        tell: told how far this is.
     """
-    ranks = np.empty(len(rows), np.int64)
-    for start in range(0, len(rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    ranks = np.empty(len(input_rows), np.int64)
+    # of bags of words, nearly all zeros, only the columns that the input has are read
+    sparse = np.count_nonzero(inputs[:_LOOKED_AT]) < _SPARSE * inputs[:_LOOKED_AT].size
+    size = 1 if sparse else _GATHERED_VALUES // (candidates.shape[1] * responses.shape[1])
+    for start in range(0, len(ranks), max(1, size)):
+        part = slice(start, start + max(1, size))
+        vectors = inputs[input_rows[part]]  # (n, D)
+        rows = candidates[part]
         # one loop for right and wrong alike: equal texts must get equal scores, to the bit
-        candidates = responses[np.column_stack([rows[part], negatives[part]])]  # (n, K + 1, D)
-        scores = np.einsum("nkd,nd->nk", candidates, inputs[part])  # (n, K + 1)
+        if sparse:
+            columns = np.flatnonzero(vectors[0])
+            vectors = vectors[:, columns]
+            gathered = responses[rows[..., None], columns]  # (1, K, columns)
+        else:
+            gathered = responses[rows]  # (n, K, D)
+        scores = np.einsum("nkd,nd->nk", gathered, vectors)  # (n, K)
         ranks[part] = 1 + (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
+        if start % _TELL_EVERY < max(1, size):
+            tell(f"ranked {start:,} of {len(ranks):,}")
     return ranks
 
 
@@ -162,12 +201,21 @@ def _result(
     )
 
 
-def _run(embedder: Embedder, context: Context, _ids: Sequence[str]) -> list[Result]:
+def _pairs(context: Context) -> ResponsePairs:
     if context.pairs is None:
         raise DataMissingError("the task response needs pairs; name their folder with --pairs.")
-    pairs = context.pairs()
+    return context.pairs()
+
+
+def _run(embedder: Embedder, context: Context, _ids: Sequence[str]) -> list[Result]:
+    pairs = _pairs(context)
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
-    return [rank_responses(embedder, pairs, seed=context.seed)]
+    return [rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)]
+
+
+def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
+    pairs = _pairs(context)
+    return {(ids[0], pairs.split): pairs.sha256}
 
 
 def _name(n: int, candidates: int) -> str:
@@ -179,4 +227,4 @@ def _precisions(ranks: NDArray[np.int64], names: Sequence[str]) -> dict[str, flo
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 
-FAMILIES = (Family(("response/p@n",), _run),)
+FAMILIES = (Family(("response/p@n",), _run, _hashes),)

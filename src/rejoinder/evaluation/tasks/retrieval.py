@@ -7,14 +7,17 @@ import numpy as np
 from rejoinder.datasets.coco import Captioned, read_coco
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Items, Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.files.hashed import sha256_of
 
 _NAME = "COCO"
+_SPLITS = ("train", "valid", "test")
 
 
 def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    parts = [read_coco(context.folder(ids[0]), split) for split in ("train", "valid", "test")]
+    parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
     embedder.prepare(_NAME, [text for part in parts for text in part.captions])
     # torch is asked for after the data: without either, the data is what is missed first
     from rejoinder.evaluation.classifiers.retrieval import (
@@ -48,8 +51,9 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
             intervals={"recall_1_t2i": (100 * low, 100 * high)},
             groups={},
             seed=context.classifiers.seed,
-            data={"name": _NAME, "sha256": test.sha256, "dev_n": len(dev)},
+            data={"name": _NAME, "sha256": _sha256(parts), "dev_n": len(dev)},
             notes=(
+                *row_notes("coco", dict(zip(_SPLITS, map(len, parts), strict=True))),
                 "classifier pytorch",
                 "ranked in folds of 1,000 images",
                 "ties count against the model",
@@ -64,4 +68,14 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     ]
 
 
-FAMILIES = (Family(("coco/senteval",), _run),)
+def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
+    parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
+    return {(ids[0], "test"): _sha256(parts)}
+
+
+def _sha256(parts: Sequence[Captioned]) -> str:
+    """Of all that decides the scores: the test split, and those that the maps are fitted on."""
+    return sha256_of("".join(part.sha256 for part in parts).encode())
+
+
+FAMILIES = (Family(("coco/senteval",), _run, _hashes, protocol="retrieval"),)

@@ -1,6 +1,7 @@
 """`stsb/*`, `sts12/cosine` … `sts17/cosine`: similarities against graded pairs, nothing trained."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb, without_repeats
 from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
+from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
 from rejoinder.evaluation.metrics import (
@@ -19,8 +21,10 @@ from rejoinder.evaluation.metrics import (
     share_within_one,
     spearman_correlation,
 )
+from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Group, Items, Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.files.hashed import sha256_of
 from rejoinder.protocols import Encodes, TellsFittedPairs
 
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
@@ -55,11 +59,15 @@ def _graded(
 def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Array, list[str]]:
     """The similarity of each pair, and notes: on how many of them the encoder was fitted."""
     similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
-    return similarity, [*_shared(embedder.encoder, pairs), *notes]
+    return similarity, [*_shared(embedder, pairs, where), *notes]
 
 
-def _shared(encoder: Encodes, pairs: GradedPairs) -> list[str]:
-    fitted = encoder.fitted_pairs() if isinstance(encoder, TellsFittedPairs) else ()
+def _shared(embedder: Embedder, pairs: GradedPairs, where: str) -> list[str]:
+    encoder = embedder.encoder
+    if not isinstance(encoder, TellsFittedPairs):
+        return []
+    who = embedder.who(where, "fitted_pairs")
+    fitted = numbers_of(call(encoder.fitted_pairs, who=who), who, "(M,) keys of pairs are")
     if not len(fitted):
         return []
     shared = int(np.isin(pair_keys(pairs.first, pairs.second), fitted).sum())
@@ -122,7 +130,11 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
         groups=groups,
         seed=seed,
         data={"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256},
-        notes=(f"the {pairs.form} form of the data", *notes),
+        notes=(
+            *row_notes(task.split("/")[0], {pairs.split: len(pairs)}),
+            f"the {pairs.form} form of the data",
+            *notes,
+        ),
         items=_items(similarity, pairs),
     )
 
@@ -172,10 +184,36 @@ def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
     """The splits without pairs that an earlier one, of train, dev, test, or itself has already."""
     known: set[frozenset[str]] = set()
-    return {
-        split: without_repeats(read_stsb(folder, split, form), known)
-        for split in ("train", "dev", "test")
-    }
+    found, hashes = {}, ""
+    for split in ("train", "dev", "test"):
+        pairs = without_repeats(read_stsb(folder, split, form), known)
+        hashes += pairs.sha256
+        # the earlier splits decide which pairs are left
+        found[split] = replace(pairs, sha256=sha256_of(hashes.encode()))
+    return found
+
+
+def _stsb_hashes(context: Context, ids: Sequence[str]) -> Hashes:
+    folder = context.folder("stsb")
+    found = {}
+    unrepeated = any(not task.startswith("stsb/") for task in ids)
+    without = _unrepeated(folder, context.form) if unrepeated else {}
+    for split in context.splits:
+        plain = read_stsb(folder, split, context.form)
+        for task in ids:
+            pairs = plain if task.startswith("stsb/") else without[split]
+            found[task, split] = pairs.sha256
+    return found
+
+
+def _year_hashes(year: int, context: Context, ids: Sequence[str]) -> Hashes:
+    pairs = read_sts_year(context.folder(ids[0]), year, context.form)
+    return {(task, pairs.split): pairs.sha256 for task in ids}
+
+
+def _2017_hashes(context: Context, ids: Sequence[str]) -> Hashes:
+    pairs = read_sts_2017(context.folder("sts17"))
+    return {(task, "test"): pairs.sha256 for task in ids}
 
 
 def _run_year(year: int, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
@@ -213,6 +251,7 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
             seed=context.seed,
             data={"name": "sts17", "form": pairs.form, "sha256": pairs.sha256},
             notes=(
+                *row_notes("sts17", {"test": len(pairs)}),
                 "mean of tracks 1 to 5 with 4a, 4b left out",
                 _difficult(english, pairs.gold[chosen]),
                 *notes,
@@ -234,7 +273,11 @@ FAMILIES = (
     Family(
         ("stsb/angular", "stsb/cosine", "stsb-unrepeated/angular", "stsb-unrepeated/cosine"),
         _run_stsb,
+        _stsb_hashes,
     ),
-    *(Family((f"sts{year}/cosine",), partial(_run_year, year)) for year in SUBSETS),
-    Family(("sts17/cosine",), _run_2017),
+    *(
+        Family((f"sts{year}/cosine",), partial(_run_year, year), partial(_year_hashes, year))
+        for year in SUBSETS
+    ),
+    Family(("sts17/cosine",), _run_2017, _2017_hashes),
 )

@@ -1,0 +1,162 @@
+"""Encoders of others that raise, or return what is no matrix of numbers: one sentence each."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.evaluation.adapters import Called, open_function
+from rejoinder.evaluation.calls import TRACEBACK, identity
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.run import evaluate, only_results
+from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks.response import ResponsePairs
+
+TEXTS = ["one", "two words", "three more words"]
+
+
+def embedded(function):
+    """What an encoder of that function gives for the texts."""
+    return Embedder(Called(function, "py:mine:f"), "py:mine:f").embed(TEXTS, "mr/senteval")
+
+
+def inner(text):
+    return {}[text]
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (
+            lambda texts: [inner(text) for text in texts],
+            r"raised KeyError: 'one' \(.*:\d+ in inner",
+        ),
+        (lambda: None, "can't be called: TypeError: .*takes 0 positional arguments but 1"),
+        (lambda texts: [[1.0] * len(text) for text in texts], "rows of different lengths, of 3 to"),
+        (lambda texts: [["a", "b"] for _ in texts], "strings"),
+        (lambda texts: np.ones((len(texts), 2)) * 1j, "complex numbers"),
+        (lambda texts: np.ones((len(texts), 0)), "vectors of 0 numbers"),
+        (lambda _texts: None, "None"),
+        (lambda texts: ([1.0, 2.0] for _ in texts), "objects of type generator"),
+        (lambda texts: [[None, 1.0] for _ in texts], "None"),
+        (lambda texts: np.ones((len(texts), 2, 2)), r"shape \(3, 2, 2\) for 3 sentences"),
+        (lambda _texts: np.ones((2, 2)), r"shape \(2, 2\) for 3 sentences"),
+        (lambda texts: np.full((len(texts), 2), 1e300), "sentence 0 .'one'. that is not finite"),
+    ],
+)
+def test_what_comes_back_is_said_with_the_task_and_the_encoder(function, said):
+    with pytest.raises(InputError) as caught:
+        embedded(function)
+    message = str(caught.value)
+    assert message.startswith("mr/senteval: encode of the encoder py:mine:f ")
+    assert re.search(said, message), message
+    assert "\n" not in message
+
+
+def test_integers_booleans_and_lists_are_numbers():
+    for function in (
+        lambda texts: [[len(text), 1] for text in texts],
+        lambda texts: np.array([[True, False]] * len(texts)),
+    ):
+        found = embedded(function)
+        assert found.dtype == np.float32
+        assert found.shape == (3, 2)
+
+
+def test_the_exception_itself_can_be_asked_for(monkeypatch):
+    monkeypatch.setenv(TRACEBACK, "1")
+    with pytest.raises(KeyError, match="one"):
+        embedded(lambda texts: [inner(text) for text in texts])
+
+
+def test_errors_of_ours_pass_as_they_are():
+    def needs(_texts):
+        raise MissingExtraError("torch", "train")
+
+    with pytest.raises(MissingExtraError, match=r"rejoinder\[train\]"):
+        embedded(needs)
+
+
+def test_a_width_that_changes_is_an_error():
+    widths = iter((2, 3))
+    embedder = Embedder(Called(lambda texts: np.ones((len(texts), next(widths))), "f"), "f")
+    embedder.embed(["a"], "t")
+    with pytest.raises(InputError, match="f returned vectors of 3 numbers, and earlier of 2"):
+        embedder.embed(["b"], "t")
+
+
+class Described:
+    def __init__(self, about):
+        self.about = about
+
+    def describe(self):
+        return self.about() if callable(self.about) else self.about
+
+    def encode(self, sentences):
+        return np.ones((len(sentences), 2))
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"name": "x", "words": {1, 2}}, r"'words' is \{1, 2\} \(set\), which JSON can't hold"),
+        ({"name": "x", "dim": np.int64(3)}, r"'dim' is .*3.* \(int64\)"),
+        ({"name": "x", "loss": float("nan")}, "'loss' is nan"),
+        ({"name": 5}, "'name' is 5; a string is needed"),
+        ({"name": "x", 7: 1}, "the key 7 is no string"),
+        (None, "an object of type NoneType; a dictionary is needed"),
+        (lambda: 1 / 0, "raised ZeroDivisionError"),
+    ],
+)
+def test_an_identity_is_what_json_holds(about, said):
+    with pytest.raises(InputError, match=said) as caught:
+        identity(Described(about))
+    assert str(caught.value).startswith("describe() of the encoder Described")
+
+
+def test_an_identity_is_the_same_after_json():
+    assert identity(Described({"name": "x", "sizes": (1, 2)}))["sizes"] == [1, 2]
+
+
+class TwoWidths(Described):
+    def encode_response(self, sentences):
+        return np.ones((len(sentences), 3))
+
+
+def pairs():
+    texts = [f"text {row}" for row in range(120)]
+    return ResponsePairs("test", texts, texts[::-1], ["s"] * 120, "0" * 64)
+
+
+def test_both_sides_need_one_width():
+    encoder = TwoWidths({"name": "wide"})
+    with pytest.raises(InputError, match="encode_response of the encoder wide returned vectors of"):
+        only_results(evaluate(encoder, ["response"], Context(pairs=pairs)))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def f(:", r"the module broken_a raised SyntaxError: .*broken_a.py:1"),
+        ("1 / 0", r"the module broken_b raised ZeroDivisionError: .*broken_b.py:1"),
+        ("f = 5", "is an object of type int; a function"),
+        ("class f:\n    def __init__(self, x): pass", "the class f can't be called: TypeError"),
+        ("import nothing_of_that_name", "names no function"),
+    ],
+)
+def test_modules_that_fail_are_named(code, said, tmp_path, monkeypatch, request):
+    monkeypatch.chdir(tmp_path)
+    name = f"broken_{'abcde'[request.node.callspec.indices['code']]}"
+    (tmp_path / f"{name}.py").write_text(f"{code}\n")
+    with pytest.raises(InputError, match=said):
+        open_function(f"{name}:f")
+
+
+def test_another_source_is_another_encoder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for number in (1, 2):
+        (tmp_path / f"source{number}.py").write_text(f"def f(texts): return [[{number}]]\n")
+        found.append(identity(open_function(f"source{number}:f"))["source_sha256"])
+    assert found[0] != found[1]

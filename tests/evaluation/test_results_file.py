@@ -1,0 +1,269 @@
+"""`results.json`: what is written is read; what was damaged, cut or edited is refused."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rejoinder.errors import BusyError, InputError, StorageError
+from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.recomputed import recomputed
+from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results_file import (
+    open_results,
+    read_items,
+    read_results,
+    write_results,
+)
+from rejoinder.evaluation.results_format import as_tree
+from rejoinder.evaluation.variants import variants
+from rejoinder.files.hashed import sealed
+
+NAMES = [f"s:{row}" for row in range(40)]
+PREDICTED = np.random.default_rng(0).integers(0, 2, 40).astype(np.float64)
+GOLD = np.random.default_rng(1).integers(0, 2, 40).astype(np.float64)
+FOLDS = np.arange(40) % 3
+
+
+def made_up(main="accuracy", encoder="mine", **changes):
+    """A result whose scores follow from its items."""
+    items = Items(NAMES, PREDICTED, GOLD, [""] * 40, FOLDS if main == "accuracy" else None)
+    frame = pl.DataFrame({"id": NAMES, "prediction": PREDICTED, "gold": GOLD, "fold": FOLDS})
+    columns = frame if main == "accuracy" else frame.drop("fold")
+    scores = {**recomputed(main, ["P@1", "P@3"], columns), "dev_accuracy": 50.0}
+    result = Result(
+        task="mr/senteval", split="all", n=40, main=main, scores=scores,
+        intervals={main: (0.0, 1.0)}, groups={"g": Group(3, {"x": 1.0})}, seed=0,
+        data={"sha256": "0" * 64}, encoder={"name": encoder}, settings={"seed": 0},
+        run={"encoder": encoder}, items=items,
+    )  # fmt: skip
+    return replace(result, **changes)
+
+
+MAINS = ["accuracy", "map", "pearson", "pearson_trained", "pearson_weighted_mean", "recall_1_t2i",
+         "P@1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("main", MAINS)
+def test_what_is_written_is_read(main, tmp_path):
+    path = tmp_path / "r.json"
+    written = write_results(path, [made_up(main)])
+    assert read_results(path) == written
+    assert read_items(path, written[0])["prediction"].to_list() == PREDICTED.tolist()
+
+
+@pytest.mark.parametrize("main", MAINS)
+def test_a_score_that_does_not_follow_from_its_predictions_is_refused(main, tmp_path):
+    path = tmp_path / "r.json"
+    result = made_up(main)
+    for name in recomputed(main, list(result.scores), read_frame(result)):
+        edited = {**result.scores, name: result.scores[name] + 0.01}
+        write_results(path, [replace(result, scores=edited)])
+        with pytest.raises(
+            InputError, match=rf"r.json: results\[0\]: {name} is .* predictions give"
+        ):
+            read_results(path)
+
+
+def read_frame(result):
+    frame = pl.DataFrame({"id": NAMES, "prediction": PREDICTED, "gold": GOLD})
+    folds = result.items.folds
+    return frame if folds is None else frame.with_columns(pl.Series("fold", folds))
+
+
+def test_the_accuracy_of_folds_is_the_mean_of_theirs():
+    right = PREDICTED == GOLD
+    means = [round(100 * float(right[fold == FOLDS].mean()), 2) for fold in range(3)]
+    assert made_up().scores["accuracy"] == pytest.approx(np.mean(means))
+
+
+def edit(path, change):
+    """Change the tree of a file, as by hand."""
+    tree = json.loads(path.read_text())
+    change(tree)
+    path.write_text(json.dumps(tree))
+
+
+def resealed(row):
+    rest = {name: value for name, value in row.items() if name != "sha256"}
+    row.clear()
+    row.update(sealed(rest))
+
+
+def test_what_does_not_follow_from_predictions_is_sealed(tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up()])
+    edit(path, lambda tree: tree["results"][0]["scores"].update(dev_accuracy=99.0))
+    with pytest.raises(InputError, match="was changed after it was written"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("key", [name for name in as_tree(made_up()) if name != "task"])
+@pytest.mark.parametrize("value", [None, [[]], {"x": [{}]}, True, -1, "text", float("nan")])
+def test_a_wrong_part_is_one_sentence(key, value, tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up()])
+
+    def change(tree):
+        tree["results"][0][key] = value
+
+    if (key, value) == ("dtype", None):
+        return  # none is a value of it
+    edit(path, change)
+    with pytest.raises(InputError, match=r"r\.json.*results\[0\]"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("key", list(as_tree(made_up())))
+def test_a_missing_part_is_named(key, tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up()])
+    edit(path, lambda tree: tree["results"][0].pop(key))
+    with pytest.raises(InputError, match=rf"results\[0\] has no '{key}'"):
+        read_results(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "can't be read as results"),
+        ("[]", "is no results file"),
+        ('{"format_version": 2, "run": {}, "results": []}', "of format version 2; .* reads 3"),
+        ('{"format_version": 3}', "results is missing; a list is needed"),
+        ('{"format_version": 3, "results": [5]}', r"results\[0\] is 5; an object is needed"),
+    ],
+)
+def test_files_of_another_kind_are_refused(content, said, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=said):
+        read_results(path)
+
+
+def test_an_unknown_main_score_is_an_error(tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up(main="accuracy")])
+
+    def change(tree):
+        row = tree["results"][0]
+        row["main"] = "bleu"
+        row["scores"]["bleu"] = 1.0
+        resealed(row)
+
+    edit(path, change)
+    with pytest.raises(InputError, match="main is 'bleu', which is no main score"):
+        read_results(path)
+
+
+def test_predictions_that_repeat_an_id_are_refused(tmp_path):
+    with pytest.raises(InputError, match="the id 's:1' is in the data more than once"):
+        Result("t", "s", 2, "x", {}, {}, {}, 0, {}, items=Items(
+            ["s:1", "s:1"], PREDICTED[:2], GOLD[:2], ["", ""]))  # fmt: skip
+
+
+def test_results_of_several_settings_share_a_file(tmp_path):
+    path = tmp_path / "r.json"
+    fast, compat = (
+        made_up(settings={"seed": seed, "classifiers": {"mode": mode, "kfold": 2}})
+        for seed, mode in ((0, "fast"), (7, "compat"))
+    )
+    other = made_up(data={"sha256": "1" * 64}, settings=fast.settings)
+    with open_results(path) as file:
+        for result in (fast, compat, other, replace(fast, date="later")):
+            file.add(result)
+    found = read_results(path)
+    assert [one.key for one in found] == [compat.key, other.key, fast.key]
+    assert found[-1].date == "later"
+    assert variants(found) == {
+        compat.key: "mode compat, seed 7, data 00000000",
+        other.key: "mode fast, seed 0, data 11111111",
+        fast.key: "mode fast, seed 0, data 00000000",
+    }
+    compared = compare(path, path)
+    assert len(compared.tasks) == 3
+    assert not compared.left_out
+    assert {one.difference for one in compared.tasks} == {0}
+
+
+def test_results_of_other_settings_are_compared_with_a_note_where_nothing_else_is_there(tmp_path):
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    write_results(first, [made_up(settings={"seed": 0})])
+    write_results(second, [made_up(settings={"seed": 7}, encoder="other")])
+    [one] = compare(first, second).tasks
+    assert one.note == "settings differ: seed 0 against 7"
+    write_results(first, [made_up(settings={"seed": seed}) for seed in (1, 2)])
+    compared = compare(first, second)
+    assert compared.tasks == ()
+    assert compared.left_out[0].startswith("mr/senteval on all is left out: 2 results in the first")
+
+
+def test_predictions_of_a_replaced_result_are_removed(tmp_path):
+    path = tmp_path / "r.json"
+    with open_results(path) as file:
+        file.add(made_up())
+        items = Items(NAMES, GOLD, GOLD, [""] * 40)
+        scores = {"accuracy": 100.0, "f1": 100.0}
+        file.add(made_up(items=items, scores=scores))
+    assert len(list((tmp_path / "r.predictions").iterdir())) == 1
+    assert read_results(path)[0].scores == scores
+
+
+def test_another_encoder_is_refused_or_takes_the_place(tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up()])
+    with open_results(path) as file:
+        with pytest.raises(InputError, match=r"holds results of mine, another encoder than other"):
+            file.keep({"name": "other"}, overwrite=False)
+        file.keep({"name": "other"}, overwrite=True)
+        file.add(made_up(encoder="other"))
+    [one] = read_results(path)
+    assert one.encoder == {"name": "other"}
+
+
+def test_a_file_is_held_from_reading_to_writing(tmp_path):
+    path = tmp_path / "r.json"
+    code = f"""
+from pathlib import Path
+from rejoinder.evaluation.results_file import open_results
+with open_results(Path({str(path)!r})):
+    print("held", flush=True)
+    input()
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        busy = pytest.raises(BusyError, match="is being written by another command")
+        with busy, open_results(path):
+            pass
+        holder.communicate(b"\n")
+    with open_results(path) as file:
+        file.add(made_up())
+
+
+def test_a_place_that_can_t_be_written_is_refused_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(StorageError, match="can't be written"),
+        open_results(tmp_path / "file" / "r.json"),
+    ):
+        pass
+    with pytest.raises(InputError, match="is no plain file"), open_results(tmp_path):
+        pass
+    (tmp_path / "r.predictions").write_text("")
+    with pytest.raises(StorageError, match=r"r\.predictions"), open_results(tmp_path / "r.json"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "r.predictions"}
+
+
+def test_an_unreadable_file_is_replaced_only_on_demand(tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("{}")
+    with pytest.raises(InputError, match="--overwrite"), open_results(path):
+        pass
+    with open_results(path, overwrite=True) as file:
+        file.add(made_up())
+    assert len(read_results(path)) == 1
