@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rejoinder.corpus.compression import decompressed
 from rejoinder.corpus.extract import ExtractOptions, extract
-from rejoinder.corpus.readers import find_files
+from rejoinder.corpus.files import find_files
 
 
 def once(dumps: list[str], options: ExtractOptions) -> dict[str, float]:
@@ -28,7 +28,7 @@ def once(dumps: list[str], options: ExtractOptions) -> dict[str, float]:
     began = last = time.perf_counter()
     current = "start"
 
-    def progress(stage: str, _done: int) -> None:
+    def progress(stage: str, _done: int, _total: int | None) -> None:
         nonlocal current, last
         if stage != current:
             now = time.perf_counter()

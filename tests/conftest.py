@@ -41,5 +41,5 @@ def small_pairs(small_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
     out = tmp_path_factory.mktemp("small") / "pairs"
     options = ExtractOptions(split=(80.0, 10.0, 10.0))
-    extract([small_dump], out, options, lambda _stage, _done: None)
+    extract([small_dump], out, options)
     return out

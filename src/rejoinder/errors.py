@@ -15,6 +15,7 @@ Every message says what was found, where, what is allowed and what to do.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 
 class RejoinderError(Exception):
@@ -60,6 +61,17 @@ class MissingExtraError(RejoinderError):
         super().__init__(
             f"{package} is not installed; it comes with: pip install 'rejoinder[{extra}]'"
         )
+
+
+def require(extra: str, *packages: str) -> None:
+    """Refuse to go on where a package of an extra is not installed; imports none of them.
+
+    Raises:
+        MissingExtraError: the first that is missing.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtraError(package, extra)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -292,3 +292,38 @@ def test_adapt_prepares_encoders_and_checks_them():
 
     with pytest.raises(InputError, match="training pair 0 is not finite"):
         adapt(Poisoned(), train, dev)
+
+
+@pytest.mark.parametrize("encoder", [5, None, "model/", Plain, lambda texts: texts])
+def test_what_is_no_encoder_is_named(encoder, adaptation):
+    with pytest.raises(InputError, match=r"an encoder is needed, an object with encode"):
+        Adapted(encoder, adaptation)
+    with pytest.raises(InputError, match=r"an encoder is needed, an object with encode"):
+        adapt(encoder, None, None)
+
+
+def test_what_is_no_adaptation_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"as read_adaptation\(path\) returns it; got a str"):
+        Adapted(Plain(), "adapted/")
+    with pytest.raises(InputError, match="a path is needed, of a file or a folder; got 5"):
+        read_adaptation(5)
+    with pytest.raises(ModelError, match="no adaptation"):
+        read_adaptation(str(tmp_path))
+    with pytest.raises(InputError, match=r"train must be GradedPairs, .*; got a list"):
+        adapt(Plain(), [("a", "b", 3.0)], None)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "facts", "said"),
+    [
+        ([[1.0]], {}, "of list; float32 is needed"),
+        (np.eye(2), {}, "of float64; float32 is needed"),
+        (np.eye(2, dtype=np.float32), None, "facts of an adaptation are a NoneType"),
+        (np.eye(2, dtype=np.float32), {"pairs": "7"}, "fact pairs of the adaptation is '7'"),
+        (np.eye(2, dtype=np.float32), {"data": ["stsb"]}, "fact data of the adaptation is"),
+        (np.eye(2, dtype=np.float32), {"dev_pearson_before": "high"}, "fact dev_pearson_before"),
+    ],
+)
+def test_what_an_adaptation_can_not_be_made_of_is_named(matrix, facts, said):
+    with pytest.raises(ModelError, match=said):
+        Adaptation(matrix, facts)

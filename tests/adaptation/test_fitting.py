@@ -141,3 +141,33 @@ def test_settings_out_of_range_are_named():
         FitSettings(learning_rate=0)
     with pytest.raises(ConfigError, match="penalty must be 0 or more; got -1"):
         FitSettings(penalty=-1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"batch_size": 1.5}, "batch_size must be a whole number; got 1.5"),
+        ({"seed": True}, "seed must be a whole number; got True"),
+        ({"patience": None}, "patience must be a whole number; got None"),
+        ({"learning_rate": "fast"}, "learning_rate must be a number; got 'fast'"),
+        ({"penalty": float("nan")}, "penalty must be 0 or more; got nan"),
+    ],
+)
+def test_settings_of_another_type_are_named(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        FitSettings(**settings)
+
+
+def test_arguments_of_another_type_are_named():
+    first, second, gold = planted(20, 0)
+    for wrong in (["a"] * 20, [[1.0]] * 19 + [[1.0, 2.0]], None):
+        with pytest.raises(InputError, match=r"training pairs (are no arrays|of shapes)"):
+            fit(wrong, second, gold, first, second, gold)
+    with pytest.raises(InputError, match="settings must be FitSettings; got a dict"):
+        fit(first, second, gold, first, second, gold, {"seed": 1})
+    huge = first.astype(np.float64) * 1e300
+    with pytest.raises(InputError, match="embedding of training pair 0 is not finite"):
+        fit(huge, second, gold, first, second, gold)
+    settings = FitSettings(seed=np.int64(3), max_epochs=1)
+    facts = fit(first, second, gold, first, second, gold, settings).facts
+    assert (facts["settings"]["seed"], type(facts["settings"]["seed"])) == (3, int)

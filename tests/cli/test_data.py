@@ -1,12 +1,15 @@
 """`rejoinder data`: what it shows, lays out and refuses."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from rejoinder.cli.data import list_sets
 from rejoinder.cli.main import app
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, StorageError
 
 
 def call(*words: object) -> str:
@@ -16,9 +19,13 @@ def call(*words: object) -> str:
 
 
 def test_the_list(tmp_path):
-    table = call("list", "--data", tmp_path)
-    assert "stsb" in table
-    assert "none could be checked" in " ".join(table.split())
+    words = ["data", "list", "--data", str(tmp_path)]
+    piped = CliRunner().invoke(app, words, catch_exceptions=False)
+    header, *rows = [line.split("\t") for line in piped.stdout.splitlines()]
+    assert header == ["id", "rows", "here", "what", "licence", "citation"]
+    assert {tuple(row[:3]) for row in rows} >= {("stsb", "8628", "absent")}
+    assert len(rows) == 31
+    assert "none could be checked" in piped.stderr
     whole = call("list", "stsb", "--data", tmp_path)
     assert "557a86abbd2b76ee6768d8b5103b659601a9d26b797898c7467812f303b21280" in whole
     assert "http://ixa2.si.ehu.es/stswiki/images/4/48/Stsbenchmark.tar.gz" in whole
@@ -43,6 +50,49 @@ def test_what_can_not_be_fetched_is_said_with_status_2(tmp_path):
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 2
     assert "rejoinder data add cqa16 FILE" in result.stderr
+
+
+def test_the_list_fits_a_terminal_of_80_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")  # 80 columns, no colours
+    list_sets(None, tmp_path, as_json=False)
+    told = capsys.readouterr().out
+    assert "coordinationinversion" in told
+    assert max(map(len, told.split("└")[0].splitlines())) <= 80
+
+
+def mpqa(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "mpqa.pos").write_text("good\n")
+    (folder / "mpqa.neg").write_text("bad\n")
+    return folder
+
+
+def test_another_number_of_rows_is_said_by_add_and_list(tmp_path):
+    source, data = mpqa(tmp_path / "in"), tmp_path / "data"
+    header, *rows = [row.split("\t") for row in call("add", "mpqa", source, "--data", data)
+                     .splitlines()]  # fmt: skip
+    assert header == ["set", "kind", "text"]
+    assert ["mpqa", "note", "MPQA has 2 rows here, 10,606 in the literature."] in rows
+    assert [row[1] for row in rows].count("file") == 2
+    assert "MPQA has 2 rows here, 10,606 in the literature." in call("list", "mpqa", "--data", data)
+    sick = data / "downstream/SICK/SICK_train.txt"
+    sick.parent.mkdir()
+    sick.write_text("pair_ID\n1\ta\tb\t3\tNEUTRAL\n")
+    words = ["data", "list", "--data", str(data)]
+    listed = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert "sick\t9927\tdamaged" in listed.stdout
+    assert f"{sick} line 1" in listed.stderr
+    sick.write_text("pair_ID\ta\n1\ta\tb\t3\tNEUTRAL\n")
+    said = f"{sick} has 1 rows; 4,500 were published."
+    assert said in CliRunner().invoke(app, words, catch_exceptions=False).stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
+@pytest.mark.parametrize("data", ["/proc/none", "/dev/null", "x" * 300])
+def test_a_folder_that_can_t_be_written_is_said_before_the_work(tmp_path, data):
+    with pytest.raises((StorageError, InputError), match=f"^{data} (can't be written|is a file)"):
+        call("add", "mpqa", mpqa(tmp_path / "in"), "--data", data)
 
 
 @pytest.mark.shared_data

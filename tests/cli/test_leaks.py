@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rejoinder.cli.leaks import spread
+from rejoinder.cli.leaks import _show, spread
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError
+from rejoinder.leaks.search import evaluation_sets, find_leaks
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.toml"))
 LEAKING = "A man is playing a guitar."
@@ -37,12 +38,22 @@ def test_values_are_spread_over_their_options():
     )
 
 
-def test_a_table_of_what_occurs_a_line_for_what_does_not(files):
-    told = invoke("leaks", "--train", *files, "--eval", "stsb", "snli-test", "--show", 1)
+def test_a_table_of_what_occurs_a_line_for_what_does_not(files, capsys):
+    _show(find_leaks(files, evaluation_sets(["stsb", "snli-test"]), examples=1))
+    told = capsys.readouterr().out
     assert "leaking.txt" in told
     assert "stsb-dev" in told
     assert f"leaking.txt, stsb-train: {LEAKING.upper()}" in told
     assert "clean.txt: no sentence of stsb-dev, stsb-test, stsb-train, snli-test" in told
+
+
+def test_a_pipe_gets_a_row_for_every_source_and_set(files):
+    header, *rows = invoke("leaks", "--train", *files, "--eval", "stsb").splitlines()
+    cells = [dict(zip(header.split("\t"), row.split("\t"), strict=True)) for row in rows]
+    found = json.loads(invoke("leaks", "--train", *files, "--eval", "stsb", "--json"))
+    assert len(cells) == 6
+    for row, leak in zip(cells, found, strict=True):
+        assert row == {name: str(leak[name]) for name in row}
 
 
 def test_json_has_every_source_and_set(files):
@@ -70,6 +81,10 @@ def test_misuse(files, tmp_path):
         invoke("leaks", "--train", *files, "--eval", "sts-12")
     with pytest.raises(InputError, match=r"nothing\.jsonl can't be read"):
         invoke("leaks", "--train", tmp_path / "nothing.jsonl")
+    with pytest.raises(InputError, match="x can't be read: File name too long"):
+        invoke("leaks", "--train", "x" * 300)
+    with pytest.raises(InputError, match="x can't be read: File name too long"):
+        invoke("leaks", "--train", *files, "--eval", "x" * 300)
     invoke("leaks", "--eval", "stsb", status=2)
 
 

@@ -1,5 +1,6 @@
 """The commands that use a model, as a shell runs them: output, exit status, one line of error."""
 
+import gzip
 import io
 import json
 import re
@@ -66,7 +67,7 @@ def test_encode_writes_what_encode_returns(call, model, file, tmp_path):
     )
     assert (status, out) == (0, "")
     assert "wrote" in err
-    assert "1 sentences hold no known word" in err
+    assert "no known word in 1 of 4 sentences: their vectors are zero" in err
 
 
 @pytest.mark.parametrize("flags", [[], ["--response"], ["--batch-size", 1]])
@@ -92,10 +93,49 @@ def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatc
     np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)
 
 
-def test_lines_that_are_not_utf8_and_a_byte_order_mark(call, model):
-    status, out, _ = call("encode", model, "--json", stdin=b"\xef\xbb\xbfhello\nhell\xff\x00o")
+def test_a_byte_order_mark_is_no_text(call, model):
+    status, out, _ = call("encode", model, "--json", stdin=b"\xef\xbb\xbfhello\nPAR1 you")
     texts = [json.loads(line)["text"] for line in out.splitlines()]
-    assert (status, texts) == (0, ["hello", "hell\ufffd\x00o"])
+    assert (status, texts) == (0, ["hello", "PAR1 you"])
+
+
+def npy(place):
+    np.save(place, np.zeros((2, 5), np.float32))
+
+
+def parquet(place):
+    pl.DataFrame({"text": ["hello"]}).write_parquet(place)
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (npy, "seems to be a NumPy array"),
+        (parquet, "seems to be a Parquet file"),
+        (lambda p: p.write_bytes(gzip.compress(b"hello")), "seems to be compressed by gzip"),
+        (lambda p: p.write_text("hello you", "utf-16"), "seems to be UTF-16 text"),
+        (lambda p: p.write_bytes(b"hi\nhello\x00you"), "a binary file (line 2 holds a NUL byte)"),
+        (
+            lambda p: p.write_bytes("hi\ntr\xe8s\n".encode("latin1")),
+            "line 2 is not UTF-8 (byte 0xe8)",
+        ),
+    ],
+)
+def test_what_is_no_text_is_named(call, model, tmp_path, write, said):
+    place = tmp_path / "corpus"
+    write(place)
+    place = next(tmp_path.iterdir())
+    for command in (
+        ["encode", model, place],
+        ["search", model, "a", "--corpus", place],
+        ["search", model, "--queries", place, "--corpus", "-"],
+        ["rank", model, "a", "--responses", place],
+        ["similarity", model, "--pairs", place],
+    ):
+        status, out, err = call(*command, stdin=b"hello")
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert said in err
+        assert "lines of UTF-8 text are expected" in err
 
 
 def test_similarity_of_two_sentences_and_of_pairs(call, model, tmp_path):
@@ -104,6 +144,7 @@ def test_similarity_of_two_sentences_and_of_pairs(call, model, tmp_path):
     assert status == 0
     assert row["cosine"] == pytest.approx(1, abs=1e-6)
     assert row["angular"] == pytest.approx(0, abs=1e-3)
+    assert row["unknown"] == []
     pairs = b"hello\thello you\ncat\tdog\n"
     status, out, _ = call("similarity", model, "--pairs", "-", stdin=pairs)
     header, *rows = [line.split("\t") for line in out.splitlines()]
@@ -134,6 +175,32 @@ def test_rank_orders_by_the_response_side(call, model, file):
     assert (status, header) == (0, ["rank", "score", "line", "response"])
     expected = SentenceEncoder.load(model).rank("hello", SENTENCES)
     assert [int(row[2]) - 1 for row in rows] == [hit.index for hit in expected]
+
+
+def test_sentences_without_a_known_word_are_pointed_at(call, model, file):
+    _, out, err = call("similarity", model, "zebra", "hello", "--json")
+    assert (json.loads(out)[0]["cosine"], json.loads(out)[0]["unknown"]) == (0, ["first"])
+    assert err == (
+        "rejoinder: no known word in 1 of 2 sentences: the cosine is 0 (first of pair 1)\n"
+    )
+    pairs = b"hello\tzebra\ncat\tdog\nxyz\tzebra\n"
+    _, out, err = call("similarity", model, "--pairs", "-", stdin=pairs)
+    assert "(second of pair 1, first of pair 3, second of pair 3)" in err
+    assert out.startswith("first\tsecond\tcosine\tangular\n")
+    _, out, err = call("search", model, "zebra", "hello", "--corpus", file, "--json")
+    assert [hit["unknown"] for hit in json.loads(out) if hit["line"] == 3] == [
+        ["query", "text"],
+        ["text"],
+    ]
+    assert "no known word in 1 of 2 queries" in err
+    assert "no known word in 2 of 8 hits" in err
+    _, out, err = call("rank", model, "zebra", "--responses", file, "--json")
+    assert sum("response" in hit["unknown"] for hit in json.loads(out)) == 1
+    assert all("message" in hit["unknown"] for hit in json.loads(out))
+    assert "no known word in the message: every score is 0" in err
+    assert "no known word in 1 of 4 responses" in err
+    for command in (["similarity", model, "cat", "dog"], ["rank", model, "cat"]):
+        assert call(*command, stdin=b"hello")[2] == ""
 
 
 def test_info_says_what_it_is(call, model):
@@ -173,6 +240,7 @@ def test_markup_in_a_sentence_is_text(call, model):
         (["encode", "{model}", "{folder}/none.txt"], "none.txt can't be read: No such file"),
         (["encode", "{model}", "{file}", "--out", "e.pickle"], ".npy, .parquet, .jsonl"),
         (["encode", "{model}", "{file}", "--out", "{file}/e.npy"], "can't be written"),
+        (["encode", "{model}", "{file}", "--out", "e.npy", "--json"], "leave one of them out"),
         (["encode", "{folder}", "{file}"], "is no model folder"),
         (["info", "{folder}/nowhere"], "is no model folder"),
         (["similarity", "{model}", "one"], "two sentences are needed"),
@@ -229,7 +297,7 @@ def test_a_query_that_is_not_utf8_does_not_crash(model):
         [Path(sys.executable).with_name("rejoinder"), "similarity", model, b"hell\xff", "b"],
         capture_output=True,
     )
-    assert (run.returncode, run.stderr) == (0, b"")
+    assert (run.returncode, run.stderr.count(b"\n")) == (0, 1)
     assert "hell\ufffd".encode() in run.stdout
 
 

@@ -25,10 +25,8 @@ def run(tmp_path: Path) -> Callable[..., tuple[Manifest, pl.DataFrame]]:
             content = path
         files = content if isinstance(content, list) else [content]
         out = tmp_path / "pairs"
-        manifest = extract(
-            files, out, ExtractOptions(overwrite=True, **options), lambda _stage, _done: None
-        )
-        pairs = open_pairs(out, verify=True)
+        manifest = extract(files, out, ExtractOptions(overwrite=True, **options))
+        pairs = open_pairs(out)
         return manifest, pl.concat(pairs.frame(split) for split in ("train", "dev", "test"))
 
     return call

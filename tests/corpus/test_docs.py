@@ -48,7 +48,7 @@ def test_the_commands_and_the_code_of_the_page_run(page, capsys):
             result = CliRunner().invoke(app, arguments, catch_exceptions=False)
             assert result.exit_code == 0, result.output
             folder = Path(arguments[arguments.index("--out") + 1])
-            outputs[folder.name] = open_pairs(folder, verify=True).manifest.counts.pairs
+            outputs[folder.name] = open_pairs(folder).manifest.counts.pairs
     assert outputs == {
         "pairs": 2,
         "pairs-2021": 2,

@@ -14,7 +14,7 @@ import zstandard
 from dumps import comment, lines
 from rejoinder.corpus.cleaning import unescape
 from rejoinder.corpus.compression import decompressed, line_blocks
-from rejoinder.corpus.readers import find_files
+from rejoinder.corpus.files import find_files
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.errors import InputError
 
@@ -97,8 +97,8 @@ def test_fields_may_be_missing_extra_reordered_and_null(run):
 BAD_LINES = [
     (b'{"id": "x", "body": "cut', "not JSON"),
     (b"[1, 2]", "JSON list"),
-    (b"null", "JSON NoneType"),
-    (b'"text"', "JSON str"),
+    (b"null", "JSON null"),
+    (b'"text"', "JSON string"),
     (b"{}", "no 'id', 'body'"),
     (b'{"id": "x"}', "no 'body'"),
     (b'{"id": null, "body": "y"}', "no 'id'"),

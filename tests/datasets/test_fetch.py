@@ -2,10 +2,15 @@
 
 import dataclasses
 import hashlib
+import http.client
 import io
 import socket
+import subprocess
+import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,9 +20,9 @@ import numpy as np
 import pytest
 
 from rejoinder.datasets.catalogue import DataSet, catalogue
-from rejoinder.datasets.fetch import Failed, download, fetch
+from rejoinder.datasets.fetch import Failed, _Redirects, download, fetch
 from rejoinder.datasets.layout import Added
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, StorageError
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
@@ -26,6 +31,7 @@ MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     files: dict[str, bytes]
+    moved: dict[str, str]
     breaks: int
     """Connections that end too early."""
     ranges: list[str | None]
@@ -46,6 +52,11 @@ class Handler(BaseHTTPRequestHandler):
         asked = self.headers.get("Range")
         self.server.ranges.append(asked)
         time.sleep(self.server.sleep)
+        if self.path in self.server.moved:
+            self.send_response(302)
+            self.send_header("Location", self.server.moved[self.path])
+            self.end_headers()
+            return
         content = self.server.files.get(self.path)
         if content is None:
             self.send_error(404)
@@ -78,6 +89,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Server]:
     one = Server(("127.0.0.1", 0), Handler)
     one.files, one.breaks, one.ranges = {"/file.bin": CONTENT}, 0, []
+    one.moved = {}
     one.ignore_range, one.tag, one.sleep = False, '"one"', 0.0
     thread = threading.Thread(target=one.serve_forever, daemon=True)
     thread.start()
@@ -166,6 +178,57 @@ def test_dead_addresses(server, tmp_path):
     server.sleep = 1.0
     with pytest.raises(InputError, match=r"broke off 3 times|can't be reached: timed out"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet, timeout=0.05)
+
+
+def test_redirects_to_another_scheme_or_without_end_are_refused(server, tmp_path):
+    file = f"{server.address}/file.bin"
+    server.moved = {"/a": file, "/b": "file:///etc/passwd", "/c": "ftp://127.0.0.1/x", "/d": "/d"}
+    download(f"{server.address}/a", tmp_path / "a", quiet)
+    assert (tmp_path / "a").read_bytes() == CONTENT
+    for name, target in (("b", "file:///etc/passwd"), ("c", "ftp://127.0.0.1/x"), ("d", "/d")):
+        with pytest.raises(InputError, match=rf"/{name} redirects .*\(.*{target}\)\. ADVICE$"):
+            download(f"{server.address}/{name}", tmp_path / name, quiet, advice="ADVICE")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_no_redirect_from_https_to_http():
+    handler = _Redirects()
+    asked = urllib.request.Request("https://example.org/a")
+    told = http.client.HTTPMessage()
+    with pytest.raises(urllib.error.HTTPError):
+        handler.redirect_request(asked, io.BytesIO(), 302, "", told, "http://example.org/b")
+    found = handler.redirect_request(asked, io.BytesIO(), 302, "", told, "https://example.org/b")
+    assert found is not None
+    assert found.full_url == "https://example.org/b"
+
+
+def test_a_full_disk_is_told_from_a_dead_address_and_what_came_stays(server, tmp_path):
+    script = (
+        "import resource, sys; from pathlib import Path\n"
+        "from rejoinder.datasets.fetch import download\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "download(sys.argv[1], Path(sys.argv[2]), lambda *_: None)"
+    )
+    address = f"{server.address}/file.bin"
+    done = subprocess.run(
+        [sys.executable, "-c", script, address, tmp_path / "f"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "StorageError: " in done.stderr
+    assert "f.part can't be written: a file would exceed the size limit" in done.stderr
+    assert (tmp_path / "f.part").stat().st_size == 100_000
+    download(address, tmp_path / "f", quiet)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    assert server.ranges[-1] == "bytes=100000-"
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match=r"can't be written: (a part of|.*exists)"):
+        download(address, tmp_path / "file" / "f", quiet)
+
+
+def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("rejoinder.datasets.fetch._MOST", 1_000)
+    with pytest.raises(InputError, match="sends 300,000 bytes, which no data set here has"):
+        download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 
 def of_size(server: Server, *names: str) -> DataSet:

@@ -6,8 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.bilstm import BilstmConfig, BilstmEncoder
+from rejoinder.encoders.bilstm import BilstmEncoder
+from rejoinder.encoders.settings import BilstmConfig
 from rejoinder.errors import ConfigError
+from rejoinder.schema.faults import check
 from rejoinder.text.ragged import Ragged
 
 ROWS = 12
@@ -172,5 +174,6 @@ def test_the_defaults_are_the_published_ones():
 
 @pytest.mark.parametrize("sizes", [{"hidden": 0}, {"width": 0}, {"dim": -1}, {"max_tokens": 0}])
 def test_impossible_sizes_are_refused(sizes):
-    with pytest.raises(ConfigError, match=r"positive"):
-        BilstmConfig(**sizes)
+    [name] = sizes
+    with pytest.raises(ConfigError, match=rf"^test: {name} is .*; allowed: a whole number from"):
+        check(BilstmConfig, sizes, "test")

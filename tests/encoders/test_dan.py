@@ -7,9 +7,11 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.dan import DanConfig, DanEncoder
+from rejoinder.encoders.dan import DanEncoder
+from rejoinder.encoders.settings import DanConfig
 from rejoinder.encoders.sparse import index_bags
 from rejoinder.errors import ConfigError
+from rejoinder.schema.faults import check
 from rejoinder.text.ragged import Ragged
 
 ROWS = 12
@@ -88,12 +90,15 @@ def test_evaluation_leaves_no_trace():
 
 
 def test_unknown_choices_are_refused():
-    with pytest.raises(ConfigError, match=r"combiner 'sqrt'.*did you mean 'sqrtn'"):
-        DanConfig(combiner="sqrt")
-    with pytest.raises(ConfigError, match="must be positive"):
-        DanConfig(width=0)
-    with pytest.raises(ConfigError, match=r"'tan'.*'tanh'"):
-        encoder(activation="tan")
+    sizes = {"combiner": "sqrt", "width": 0, "activation": "tan"}
+    with pytest.raises(ConfigError) as caught:
+        check(DanConfig, sizes, "test")
+    assert str(caught.value).split("\n  ") == [
+        "test has 3 faults:",
+        "width is 0; allowed: a whole number from 1 to 16,384",
+        'activation is "tan"; allowed: "gelu", "none", "relu" or "tanh"; did you mean \'tanh\'?',
+        'combiner is "sqrt"; allowed: "sqrtn", "mean" or "sum"; did you mean \'sqrtn\'?',
+    ]
 
 
 def test_index_bags_lists_rows_once():

@@ -8,8 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.transformer import TransformerConfig, TransformerEncoder, sinusoids
+from rejoinder.encoders.settings import TransformerConfig
+from rejoinder.encoders.transformer import TransformerEncoder, sinusoids
 from rejoinder.errors import ConfigError
+from rejoinder.schema.faults import check
 from rejoinder.text.ragged import Ragged
 
 SMALL = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10)
@@ -96,8 +98,12 @@ def test_the_defaults_are_the_papers():
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
-    [({"hidden": 17}, "multiple"), ({"layers": 0}, "positive"), ({"dropout": 1.0}, "dropout")],
+    [
+        ({"hidden": 17}, r"hidden is 17; allowed: a multiple of 2 \* heads = 16"),
+        ({"layers": 0}, "layers is 0; allowed: a whole number from 1 to 256"),
+        ({"dropout": 1.0}, "dropout is 1.0; allowed: a number from 0 to below 1"),
+    ],
 )
 def test_impossible_sizes_are_refused(sizes, message):
     with pytest.raises(ConfigError, match=message):
-        TransformerConfig(**sizes)
+        check(TransformerConfig, sizes, "test")

@@ -15,7 +15,7 @@ from rejoinder.evaluation.classifiers.relatedness import (
     grade_distribution,
 )
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import pearson_correlation
+from rejoinder.evaluation.metrics import pearson_correlation, spearman_correlation
 
 
 def blobs(rows, classes, width, seed):
@@ -91,8 +91,14 @@ def test_the_original_network_learns_and_repeats_itself(nhid):
 def test_settings_that_make_no_sense_are_named():
     with pytest.raises(InputError, match="did you mean 'compat'"):
         ClassifierSettings(mode="compatt")
-    with pytest.raises(InputError, match="2 folds"):
-        ClassifierSettings(kfold=1)
+    wrong = {"kfold": 1, "seed": -1, "nhid": 1.5, "batch_size": 0, "tenacity": -1,
+             "epoch_size": 0, "max_epoch": "9", "dropout": 1.0}  # fmt: skip
+    for name, value in wrong.items():
+        with pytest.raises(InputError, match=rf"{name} is .* is needed"):
+            ClassifierSettings(**{name: value})
+    x, y = blobs(20, 2, 3, 1)
+    with pytest.raises(InputError, match="30 folds of 20 rows"):
+        validation.nested(x, y, ClassifierSettings(kfold=30))
     network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
     for text in ("adamm", "adam,lr", "adam,rate=1"):
         with pytest.raises(InputError, match="optim"):
@@ -106,6 +112,13 @@ def test_grades_share_their_weight():
     assert (shares @ np.arange(6)).tolist() == pytest.approx(scores.tolist())
 
 
+def graded(generator, rows, gold):
+    """Grades 1 to 5, and a few far off: Pearson's r and Spearman's rho do not agree on them."""
+    x = generator.standard_normal((rows, 8)).astype(np.float32)
+    x[: rows // 20] *= 6
+    return Graded(x, np.clip(gold(x) + 0.4 * generator.standard_normal(rows), 1, 5))
+
+
 @pytest.mark.parametrize("mode", ["fast", "compat"])
 def test_relatedness_is_learned(mode):
     if mode == "compat":
@@ -114,6 +127,56 @@ def test_relatedness_is_learned(mode):
     x = generator.standard_normal((500, 8)).astype(np.float32)
     gold = np.clip(2.5 + x[:, 0] + 0.5 * x[:, 1], 0, 5).astype(float)
     parts = [Graded(x[a:b], gold[a:b]) for a, b in ((0, 200), (200, 350), (350, 500))]
-    rho, predictions = fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
-    assert rho > 0.95
-    assert pearson_correlation(predictions, parts[2].gold) > 0.95
+    found = fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
+    assert spearman_correlation(found.dev, parts[1].gold) > 0.95
+    assert pearson_correlation(found.test, parts[2].gold) > 0.95
+
+
+def test_the_regression_stops_where_the_original_does():
+    pytest.importorskip("torch")
+    generator = np.random.default_rng(5)
+    train, dev, test = (
+        graded(generator, rows, lambda x: 3 + x[:, 0] + 0.5 * np.abs(x[:, 1]))
+        for rows in (120, 60, 80)
+    )
+    r, predictions = reference.network_regression(
+        (train.features, train.gold), (dev.features, dev.gold), test.features, 2
+    )
+    found = fit_relatedness(train, dev, test, (1, 5), ClassifierSettings(mode="compat", seed=2))
+    assert pearson_correlation(found.dev, dev.gold) == pytest.approx(r, abs=1e-4)
+    assert found.test == pytest.approx(predictions, abs=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["fast", "compat"])
+def test_a_seed_draws_the_folds_where_the_original_lets_it(mode):
+    _, y = blobs(200, 2, 6, 4)
+
+    def folds(seed, protocol):
+        settings = ClassifierSettings(mode=mode, kfold=3, seed=seed)
+        return [test.tolist() for _, test in validation._folds(y, settings, protocol)]
+
+    assert folds(1, "kfold") != folds(2, "kfold")
+    assert folds(1, "kfold") == [test.tolist() for _, test in reference.folds(y, 3, 1)]
+    # MR, CR, SUBJ, MPQA: fixed in the original, and so in compat
+    assert (folds(1, "nested") == folds(2, "nested")) == (mode == "compat")
+    assert folds(1111, "nested") == [test.tolist() for _, test in reference.folds(y, 3)]
+
+
+def test_settings_tell_who_fits():
+    told = {
+        (mode, pytorch, nhid): ClassifierSettings(
+            mode=mode, usepytorch=pytorch, nhid=nhid
+        ).describe("kfold")["classifier"]
+        for mode in ("fast", "compat")
+        for pytorch in (False, True)
+        for nhid in (0, 10)
+    }
+    assert {key for key, value in told.items() if value == "fast"} == {
+        ("fast", False, 0),
+        ("fast", True, 0),
+    }
+    assert {key for key, value in told.items() if value == "scikit-learn"} == {("compat", False, 0)}
+    compat = ClassifierSettings(mode="compat", seed=3)
+    assert compat.describe("regression") == {"classifier": "pytorch", "mode": "compat", "seed": 3}
+    assert compat.describe("nested")["fold_seed"] == 1111
+    assert compat.describe("kfold")["fold_seed"] == 3

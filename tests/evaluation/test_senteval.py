@@ -10,6 +10,8 @@ import rejoinder.evaluation.senteval as senteval
 import senteval_reference as reference
 from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import InputError
+from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation.senteval.utils import completed, settings_of
 
 RULES = {"good": 1, "fine": 1, "nice": 1, "bad": 0, "poor": 0, "dull": 0}
 
@@ -159,6 +161,131 @@ def test_the_classifier_of_a_script_is_taken(task_path):
     assert se.eval("SST2")["acc"] > 60
 
 
+def test_the_task_is_named_to_prepare_and_batcher(task_path):
+    seen = []
+
+    def prepare_(params, samples):
+        seen.append(("prepare", params.current_task))
+        prepare(params, samples)
+
+    def batcher_(params, batch):
+        seen.append(("batch", params.current_task))
+        return batcher(params, batch)
+
+    params = {"task_path": str(task_path), "usepytorch": False, "kfold": 2}
+    senteval.engine.SE(params, batcher_, prepare_).eval(["STS13", "CR"])
+    assert list(dict.fromkeys(seen)) == [
+        ("prepare", "STS13"),
+        ("batch", "STS13"),
+        ("prepare", "CR"),
+        ("batch", "CR"),
+    ]
+
+
+def minus_l1(a, b):
+    return -np.abs(a - b).sum()
+
+
+def test_the_similarity_of_a_script_is_taken(task_path):
+    calls = []
+
+    def similarity(a, b):
+        calls.append((a, b))
+        return minus_l1(a, b)
+
+    se = engine_of(task_path, similarity=similarity)
+    found = se.eval("STS13")["all"]["pearson"]
+    folder = task_path / "downstream/STS/STS13-en-test"
+    encoder = reference.HashedWords()
+    expected = reference.sts_scores(folder, SUBSETS[13], encoder, minus_l1)
+    assert (found["mean"], found["wmean"], found["all"]) == pytest.approx(expected, abs=1e-6)
+    assert expected != pytest.approx(reference.sts_scores(folder, SUBSETS[13], encoder), abs=1e-3)
+    assert len(calls) == 33
+    assert {vector.shape for pair in calls for vector in pair} == {(reference.DIM,)}
+    # the other tasks do without
+    assert se.eval("MR")["acc"] > 90
+    assert len(calls) == 33
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), np.ones(2)])
+def test_a_similarity_that_is_no_number_is_an_error(task_path, wrong):
+    se = engine_of(task_path, similarity=lambda _a, _b: wrong)
+    with pytest.raises(InputError, match=r"params\['similarity'\] returned"):
+        se.eval("STS13")
+
+
+def test_dev_is_told_by_pearson(task_path):
+    pytest.importorskip("torch")
+    se = engine_of(task_path, mode="compat")
+    found = se.eval("SICKRelatedness")
+    encoder = reference.HashedWords()
+    parts = []
+    for split in ("train", "trial", "test_annotated"):
+        lines = (task_path / f"downstream/SICK/SICK_{split}.txt").read_text().splitlines()[1:]
+        rows = [line.split("\t") for line in lines]
+        rows.sort(key=lambda row: (len(row[1].split()), len(row[2].split()), float(row[3])))
+        a, b = (encoder.encode([row[column] for row in rows]) for column in (1, 2))
+        parts.append((np.hstack([np.abs(a - b), a * b]), [float(row[3]) for row in rows]))
+    r, predictions = reference.network_regression(*parts[:2], parts[2][0], 1111)
+    assert found["devpearson"] == pytest.approx(r, abs=1e-4)
+    assert sorted(found["yhat"]) == pytest.approx(sorted(predictions), abs=1e-3)
+    assert found["pearson"] == pytest.approx(reference.pearson(predictions, parts[2][1]), abs=1e-4)
+
+
+def test_a_parameter_acts_or_is_refused(task_path):
+    wrong = {
+        "seed": "a",
+        "kfold": 2.5,
+        "batch_size": 0,
+        "usepytorch": "yes",
+        "similarity": None,
+        "nhid": 50,
+        "mode": "slow",
+        "tenacity": 3,
+        "epoch_size": 2,
+        "max_epoch": 9,
+        "optim": "adam",
+        "dropout": 0.1,
+        "cudaEfficient": True,
+        "noreg": True,
+    }
+    for key, value in wrong.items():
+        with pytest.raises(InputError, match=key):
+            engine_of(task_path, **{key: value})
+    with pytest.raises(InputError, match="'task_path'"):
+        senteval.engine.SE({}, batcher)
+    assert engine_of(task_path, nhid=5, classifier={"nhid": 5}).params.nhid == 5
+
+
+@pytest.mark.parametrize("more", [{}, {"mode": "compat"}])
+def test_the_training_of_a_network_that_is_not_there_is_told(task_path, more):
+    prototype = {"nhid": 0, "optim": "rmsprop", "batch_size": 128, "tenacity": 3, "epoch_size": 2}
+    with pytest.warns(UserWarning, match="optim, batch_size, tenacity, epoch_size without effect"):
+        engine_of(task_path, classifier=prototype, **more)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("optim", "sgd,lr=0.5"), ("batch_size", 8), ("tenacity", 0), ("epoch_size", 1),
+     ("max_epoch", 1), ("dropout", 0.5), ("nhid", 3)],
+)  # fmt: skip
+def test_every_key_of_the_classifier_acts(key, value):
+    pytest.importorskip("torch")
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((300, 20)).astype(np.float32)
+    y = (x[:, 0] + generator.standard_normal(300) > 0).astype(np.int64)
+    parts = ((x[:100], x[100:200], x[200:]), (y[:100], y[100:200], y[200:]))
+    base = {"nhid": 8, "optim": "adam,lr=0.05"} if key == "dropout" else {"nhid": 0}
+    params = {"task_path": ".", "mode": "compat"}
+    found = [
+        validation.split(
+            *parts, settings_of(completed({**params, "classifier": {**base, **classifier}}))
+        )
+        for classifier in ({}, {key: value})
+    ]
+    assert not np.array_equal(found[0].predictions, found[1].predictions)
+
+
 def test_misspelt_parameters_are_told(task_path):
     with pytest.warns(UserWarning, match="did you mean 'kfold'"):
         senteval.engine.SE({"task_path": ".", "k_fold": 3}, batcher)
@@ -182,3 +309,17 @@ def test_similarities_equal_the_originals(shared_data, year):
     assert found["mean"] == pytest.approx(mean, abs=1e-6)
     assert found["wmean"] == pytest.approx(weighted, abs=1e-6)
     assert found["all"] == pytest.approx(every, abs=1e-6)
+
+
+@pytest.mark.shared_data
+def test_an_own_similarity_equals_the_originals(shared_data):
+    se = engine_of(shared_data / "senteval", similarity=minus_l1)
+    found = se.eval("STS13")
+    folder = shared_data / "senteval/downstream/STS/STS13-en-test"
+    expected = reference.sts_scores(folder, SUBSETS[13], reference.HashedWords(), minus_l1)
+    totals = found["all"]["pearson"]
+    assert (totals["mean"], totals["wmean"], totals["all"]) == pytest.approx(expected, abs=1e-6)
+    # what the original itself gave
+    original = {"FNWN": 0.1127, "headlines": 0.5894, "OnWN": 0.3740}
+    for subset, r in original.items():
+        assert found[subset]["pearson"][0] == pytest.approx(r, abs=1e-4)

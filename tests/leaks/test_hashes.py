@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.datasets.sts import read_stsb
@@ -33,6 +33,7 @@ def slow_hash(text: str) -> int:
     return value ^ (value >> 31)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=9))
 def test_hashes_are_those_of_the_definition(texts):
     column = as_series(texts)
@@ -71,6 +72,7 @@ def slow_pair(first: int, second: int) -> int:
     return value ^ (value >> 31)
 
 
+@settings(deadline=None)
 @given(SENTENCES)
 def test_pairs_have_the_hash_of_the_definition_in_either_order(pairs):
     first, second = (as_series(side) for side in zip(*pairs, strict=True))
@@ -81,6 +83,7 @@ def test_pairs_have_the_hash_of_the_definition_in_either_order(pairs):
     ]
 
 
+@settings(deadline=None)
 @given(SENTENCES, st.sampled_from([str.upper, str.title, lambda text: f" ({text})!  "]))
 def test_case_spaces_and_punctuation_change_no_hash(pairs, change):
     plain = [text for pair in pairs for text in pair if text.isascii()]

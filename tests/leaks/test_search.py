@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
@@ -45,6 +45,8 @@ STSB = "main-captions\tMSRvid\t2012test\t0001\t5.000\tA plane.\tAn air plane.\n"
         (lines({"input": "a", "response": "b", "x": 1}), [["a", "b"]]),
         ("\n\n" + lines({"text": "a"}), [["a"]]),
         ("a\n\nb c\r\n", [["a"], ["b c"]]),
+        ("\n \na\n", [["a"]]),
+        ("\nsentence1\tsentence2\na\tb\n", [["a", "b"]]),
         ('"a"\tb\tc\nd\n', [['"a"', "b", "c"], ["d"]]),
         ("label\tsentence1\tx\tsentence2\n0\ta\t-\tb\n1\tc\t-\td\n", [["a", "b"], ["c", "d"]]),
         (STSB + STSB.rstrip() + "\tx\ty\n", [["A plane.", "An air plane."]] * 2),
@@ -83,6 +85,7 @@ def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, mon
         (b"PAR1\0\0", "zero byte"),
         (lines({"body": "a"}), "its lines have 'body'; one of these is needed: 'sentences'; "),
         (gzip.compress(b"a" * 999)[:-9], "cut short"),
+        (gzip.compress(b"a" * (70 << 20)), "has a line of more than 64 MiB"),
     ],
 )
 def test_bad_sources_are_one_clear_sentence(tmp_path, content, said):
@@ -90,6 +93,7 @@ def test_bad_sources_are_one_clear_sentence(tmp_path, content, said):
         rows_of(written(tmp_path / "bad", content))
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcd"), max_size=5), max_size=6))
 def test_pairs_of_rows_are_all_their_combinations(rows):
     flat = pl.Series([text for row in rows for text in row], dtype=pl.String)

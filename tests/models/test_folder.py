@@ -2,8 +2,12 @@
 
 import hashlib
 import json
+import os
+import re
 import shutil
+import stat
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,8 @@ from safetensors.numpy import load_file, save_file
 
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
+from rejoinder.files.hashed import sealed
+from rejoinder.models import layout
 from rejoinder.models.folder import read_model, write_model
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
@@ -30,10 +36,12 @@ def model(written, tmp_path):
 
 
 def edit_config(model, change):
+    """Change the config and, as somebody who writes one by hand would, its seal."""
     path = model / "config.json"
     config = json.loads(path.read_text("utf-8"))
     change(config)
-    path.write_text(json.dumps(config), "utf-8")
+    config.pop("sha256", None)
+    path.write_text(json.dumps(sealed(config)), "utf-8")
 
 
 def edit_tensors(model, change):
@@ -155,8 +163,18 @@ def test_an_adaptation_for_another_width_is_named_and_nothing_written(tmp_path):
     [
         (lambda place: (place / "adaptation.safetensors").unlink(), "missing"),
         (lambda place: (place / "adaptation.safetensors").write_bytes(b"x"), "cut or changed"),
-        (lambda place: edit_config(place, lambda c: c.update(adaptation=None)), "not there"),
-        (lambda place: edit_config(place, lambda c: c["files"].popitem()), "not there together"),
+        (
+            lambda place: edit_config(place, lambda c: c.update(adaptation=None)),
+            r"files lists 'adaptation\.safetensors', which is no file of such a model",
+        ),
+        (
+            lambda place: edit_config(place, lambda c: c["files"].popitem()),
+            r"files\.adaptation\.safetensors is None",
+        ),
+        (
+            lambda place: edit_config(place, lambda c: c["adaptation"].update(pairs=8)),
+            "the table adaptation is not what adaptation.safetensors says",
+        ),
     ],
 )
 def test_a_damaged_adaptation_is_named(tmp_path, damage, said):
@@ -216,7 +234,12 @@ def test_a_flipped_byte(model, name):
     [
         ("{", "can't be read"),
         ("[]", "format version None"),
-        ('{"format_version": 1}', "no table 'text'"),
+        ('{"format_version": 1}', "name is None; a string is needed"),
+        ('{"format_version": true}', "format version True"),
+        ('{"format_version": 1, "name": "m"}', "text is missing; a table is needed"),
+        ('{"format_version": 1, "name": NaN}', "NaN is no number"),
+        ('{"format_version": 1, "name": "\\ud800"}', "can't be read"),
+        ("[" * 200_000, "nested too deeply"),
     ],
 )
 def test_a_damaged_config(model, content, said):
@@ -230,19 +253,43 @@ def test_a_damaged_config(model, content, said):
     [
         (("format_version",), 2, "format version 2; this version reads 1"),
         (("text", "rules"), 99, "text rules 99"),
-        (("text", "kind"), "letters", "text of kind 'letters'"),
-        (("text", "words"), None, r"text\.words is None; a number of at least 1"),
+        (("text", "kind"), "letters", r"text\.kind is 'letters'; one of 'subwords', 'words'"),
+        (("text", "kind"), "subwords", r"files lists 'vocabulary.txt', which is no file of such"),
+        (("text", "rules"), True, "text rules True"),
+        (("text", "words"), None, r"text\.words is None; a whole number from 1 to 2,147,483,647"),
+        (("text", "unknown_buckets"), True, r"text\.unknown_buckets is True"),
         (("text", "words"), 12, f"lists {len(WORDS)} words where its config says 12"),
         (("encoder", "kind"), "lstm", "encoder.kind 'lstm' is unknown"),
         (("encoder", "width"), 9, r"embedding has shape \(\d+, 6\); the config says"),
         (("encoder", "width"), "6", r"encoder\.width is '6'"),
+        (("encoder", "width"), -6, r"encoder\.width is -6"),
+        (("encoder", "width"), 2**70, r"encoder\.width is 1180591620717411303424"),
+        (("encoder", "combiner"), "max", r"encoder\.combiner is 'max'; one of 'mean', 'sqrtn'"),
+        (("encoder", "activation"), ["tanh"], r"encoder\.activation is \['tanh'\]; one of"),
+        (("encoder",), ["dan"], r"encoder is \['dan'\]; a table is needed"),
+        (("head",), None, "head is None; a table is needed"),
+        (("entailment",), {}, r"entailment\.activation is missing"),
+        (
+            ("entailment",),
+            {"activation": "relu", "layers": [], "residual": False},
+            r"entailment\.layers is \[\]; a list that ends in 3",
+        ),
+        (
+            ("entailment",),
+            {"activation": "relu", "layers": [3], "residual": True},
+            r"entailment\.residual is True; false is needed",
+        ),
+        (("name",), 5, "name is 5; a string is needed"),
+        (("training", "pairs"), "many", r"training\.pairs is 'many'"),
+        (("training", "data"), {"reddit": "1"}, r"training\.data is \{'reddit': '1'\}; a table of"),
+        (("training", "leak_sets"), 5, r"training\.leak_sets is 5; a list of names"),
         (("encoder", "layers"), [7, 0], r"encoder\.layers is \[7, 0\]"),
         (("encoder", "residual"), "no", r"encoder\.residual is 'no'; true or false"),
         (("encoder", "layers"), [5], r"\['dan.1.bias', 'dan.1.weight'\] are not known"),
         (("head", "layers"), [4, 6], "embeddings have 5"),
         (("training",), "none", "training is no table"),
-        (("files", "weights.safetensors"), 3, "wrongly"),
-        (("files", "../escape"), {"bytes": 0}, "wrongly"),
+        (("files", "weights.safetensors"), 3, r"files\.weights\.safetensors is 3; a table of its"),
+        (("files", "../escape"), {"bytes": 0}, r"files lists '\.\./escape', which is no file of"),
     ],
 )
 def test_a_config_that_does_not_fit(model, path, value, said):
@@ -266,7 +313,7 @@ def test_a_config_that_does_not_fit(model, path, value, said):
             r"bilstm\.forwards\.weight_ih_l0 has shape \(16, 6\); the config",
         ),
         (("encoder", "dim"), 8, r"\['bilstm.projection.bias', .*\] are not known"),
-        (("encoder", "max_tokens"), 0, r"encoder\.max_tokens is 0; a number of at least 1"),
+        (("encoder", "max_tokens"), 0, r"encoder\.max_tokens is 0; a whole number from 1"),
         (("text", "bigram_buckets"), 9, r"text\.bigram_buckets must be 0; a bilstm reads words"),
     ],
 )
@@ -315,6 +362,11 @@ def test_a_config_that_lacks_a_key(model, table):
             f"has 20 rows for {len(WORDS)} words",
         ),
         (lambda t: t.update(embedding=t["embedding"].astype(np.int32)), "of type int32"),
+        (lambda t: t.update(embedding=t["embedding"].astype(np.float64)), "of type float64"),
+        (
+            lambda t: t.update(scale=np.array(-20, np.float32)),
+            r"scale is -20\.0; it must be above 0",
+        ),
         (lambda t: t.update(bigram_rows=t["bigram_rows"].astype(np.float32)), "of type float32"),
     ],
 )
@@ -341,3 +393,67 @@ def test_weights_that_are_something_else(model):
     sign(model, "weights.safetensors")
     with pytest.raises(ModelError, match="can't be read"):
         read_model(model)
+
+
+def test_an_edited_config_is_refused_and_an_older_one_without_a_seal_is_read(model):
+    path = model / "config.json"
+    written = path.read_text("utf-8")
+    path.write_text(written.replace('"steps": 5', '"steps": 6'), "utf-8")
+    with pytest.raises(ModelError, match=r"config\.json was changed after it was written"):
+        read_model(model)
+    path.write_text(json.dumps(json.loads(written)), "utf-8")  # another layout, the same content
+    assert read_model(model).training["steps"] == 5
+    unsealed = json.loads(written)
+    del unsealed["sha256"]
+    path.write_text(json.dumps(unsealed), "utf-8")
+    assert read_model(model).training["steps"] == 5
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_files_get_the_mode_that_the_umask_allows(tmp_path, umask, mode):
+    model = replace(dan_model(), adaptation=adaptation_of(5))
+    before = os.umask(umask)
+    try:
+        write_model(tmp_path / "model", model)
+    finally:
+        os.umask(before)
+    modes = {
+        path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "model").iterdir()
+    }
+    assert len(modes) == 5
+    assert set(modes.values()) == {mode}
+
+
+def test_a_file_in_place_of_a_folder_is_named(model):
+    with pytest.raises(ModelError, match="is a file; a model is a folder"):
+        read_model(model / "config.json")
+
+
+def test_nothing_is_written_of_a_model_of_an_unknown_kind(tmp_path):
+    model = replace(dan_model(), encoder={**dan_model().encoder, "kind": "gru"})
+    with pytest.raises(ModelError, match="'gru' is unknown; known: 'bilstm', 'dan', 'transformer'"):
+        write_model(tmp_path / "model", model)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_words_of_a_config_are_those_of_training_and_of_the_runtime():
+    from rejoinder.encoders import dan, heads
+    from rejoinder.objectives.entailment import CLASSES
+    from rejoinder.runtime.dan import _POWERS
+    from rejoinder.runtime.layers import _ACTIVATIONS
+    from rejoinder.training.config import _KINDS
+
+    assert set(layout.COMBINERS) == set(dan.COMBINERS) == set(_POWERS)
+    assert set(layout.ACTIVATIONS) == set(heads.ACTIVATIONS) == set(_ACTIVATIONS)
+    assert set(layout.KINDS) == set(_KINDS)
+    assert layout._CLASSES == CLASSES
+
+
+def test_the_page_on_design_shows_the_config_as_it_is(written):
+    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text("utf-8")
+    [shown] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    config = json.loads((written / "config.json").read_text("utf-8"))
+    assert list(json.loads(shown)) == list(config)
+    for table in ("text", "head"):
+        assert json.loads(shown)[table].keys() == config[table].keys()
+    assert json.loads(shown)["training"].keys() >= config["training"].keys()

@@ -96,4 +96,8 @@ def test_inference_is_learned_at_gentler_rates_than_responses(encoder):
     second = multitask_config(first, budget_of("standard"), "model", "nli.jsonl")
     [before], [after] = first["phases"], second["phases"]
     assert after["learning_rate"] == pytest.approx(before["learning_rate"] / 3)
-    assert after["table_learning_rate"] == pytest.approx(before["table_learning_rate"] / 10)
+    rates = [phase.get("table_learning_rate") for phase in (before, after)]
+    if encoder == "transformer":  # has no table
+        assert rates == [None, None]
+    else:
+        assert rates[1] == pytest.approx(rates[0] / 10)

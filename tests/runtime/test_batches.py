@@ -49,7 +49,7 @@ def test_the_number_of_threads_changes_no_result():
     for threads in (2, 3):
         several = SentenceEncoder(model, threads=threads)
         np.testing.assert_allclose(several.encode(LINES, batch_size=700), one, atol=1e-6)
-    with pytest.raises(InputError, match="threads must be 1 or more; got 0"):
+    with pytest.raises(InputError, match="threads must be from 1 to 1,024; got 0"):
         SentenceEncoder(model, threads=0)
 
 

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -212,7 +213,13 @@ def test_many_batches_are_put_together_in_order(encoder):
     ("sentences", "said"),
     [
         (None, "a string or a collection of strings; got None"),
-        (b"hello", "sentence 0 is a int"),
+        (b"hello", r"got bytes: decode them first"),
+        ({"text": "hello"}, "with an order; got a dict"),
+        ({"hello"}, "with an order; got a set"),
+        ([["hello"]], "sentence 0 is a list"),
+        (["hello", b"you"], "sentence 1 is a bytes"),
+        ((word for word in ["hello", 5]), "sentence 1 is a int"),
+        (5, "a string or a collection of strings; got 5"),
         (["hello", None], "sentence 1 is a NoneType"),
         (np.ones(3), "sentence 0 is a float"),
         (pl.Series([1, 2]), "strings without nulls"),
@@ -346,3 +353,92 @@ def test_what_needs_torch_says_what_to_install_without_it(monkeypatch, tiny):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"rejoinder\[train\]"):
         SentenceEncoder(model)
+
+
+@pytest.mark.parametrize(
+    ("tiny", "changed", "said"),
+    [
+        (transformer_model, {"heads": 3}, r"hidden is 8; allowed: a multiple of 2 \* heads = 6"),
+        (bilstm_model, {"max_tokens": 10**9}, "max_tokens is 1000000000; allowed: a whole number"),
+    ],
+)
+def test_sizes_that_no_encoder_has_are_a_damaged_model(tiny, changed, said):
+    model = tiny()
+    model = replace(model, encoder={**model.encoder, **changed})
+    with pytest.raises(ModelError, match=rf"^the encoder of tiny-\w+: {said}.*is damaged\.$"):
+        SentenceEncoder(model)
+
+
+@pytest.mark.parametrize("size", [1.5, "8", None, True, 0, -1, np.float32(2), [4]])
+def test_sizes_are_whole_numbers(encoder, size):
+    for name, call in {
+        "batch_size": lambda: encoder.encode(["hello"], batch_size=size),
+        "top_k": lambda: encoder.search("hello", ["hello"], top_k=size),
+    }.items():
+        with pytest.raises(InputError, match=rf"^{name} must be .*1 or more; got "):
+            call()
+    with pytest.raises(InputError, match=r"^batch_size must be "):
+        encoder.encode_response(["hello"], batch_size=size)
+    if size is not None:
+        with pytest.raises(InputError, match=r"^threads must be .*from 1 to 1,024; got "):
+            SentenceEncoder(dan_model(), threads=size)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, int])
+def test_numbers_of_numpy_are_numbers(encoder, kind):
+    expected = encoder.encode(SENTENCES)
+    np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=kind(2)), expected, atol=1e-6)
+    assert len(encoder.search("hello", SENTENCES, top_k=kind(2))[0]) == 2
+    np.testing.assert_allclose(
+        SentenceEncoder(dan_model(), threads=kind(2)).encode(SENTENCES), expected, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", ["normalize", "show_progress_bar"])
+@pytest.mark.parametrize("value", [None, "no", 1])
+def test_flags_are_true_or_false(encoder, name, value):
+    for call in (encoder.encode, encoder.encode_response):
+        with pytest.raises(InputError, match=f"{name} must be True or False; got "):
+            call(["hello"], **{name: value})
+        assert call(["hello"], **{name: np.bool_(False)}).shape == (1, 5)
+
+
+@pytest.mark.parametrize("path", [5, None, b"model", ["model"]])
+def test_what_is_no_path_is_named(path):
+    with pytest.raises(InputError, match="the path of a model folder is a string or a Path; got"):
+        SentenceEncoder.load(path)
+
+
+def test_a_path_in_place_of_a_model_says_how_to_load_it(tmp_path):
+    for given_path in (tmp_path, "model/"):
+        with pytest.raises(InputError, match=r"opened with SentenceEncoder\.load\(path\)"):
+            SentenceEncoder(given_path)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda e: e.rank(b"hello", ["you"]), "input must be one string; got a bytes"),
+        (lambda e: e.rank("hello", None), "got None"),
+        (lambda e: e.similarity(None, "b"), "got None"),
+        (lambda e: e.similarity("a", "b", measure=["cosine"]), r"got \['cosine'\]"),
+        (lambda e: e.similarity(np.ones((1, 2, 5), np.float32), "b"), "in shape"),
+        (lambda e: e.similarity(np.full((1, 5), 1e300), "b"), "not finite, or too large"),
+        (lambda e: e.similarity([[0.5] * 5], "b"), "sentence 0 is a list"),
+        (lambda e: e.search("hello", None), "got None"),
+        (lambda e: e.count_unknown(None), "got None"),
+        (lambda e: e.unknown({"a": "b"}), "got a dict"),
+    ],
+)
+def test_what_no_method_takes_is_named(encoder, call, said):
+    with pytest.raises(InputError, match=said):
+        call(encoder)
+
+
+def test_unknown_sentences_are_pointed_at(encoder):
+    assert encoder.unknown(["hello", "zebra", ""]).tolist() == [False, True, True]
+    assert encoder.unknown("zebra").tolist() == [True]
+
+
+def test_an_empty_column_is_no_sentence(encoder):
+    assert encoder.encode(pl.Series([])).shape == (0, 5)

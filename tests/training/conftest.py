@@ -32,8 +32,9 @@ def train(small_pairs: Path, labelled: Path) -> Run:
         seconds: float | None = None,
         evaluate: Callable[[Any], Mapping[str, float]] | None = None,
         with_pairs: bool = True,
+        pairs: Path = small_pairs,
     ) -> tuple[RunResult, Listener]:
-        source = open_data(small_pairs if with_pairs else None, labelled)
+        source = open_data(pairs if with_pairs else None, labelled)
         if not resume:
             config = parse_config(tree, "test")
             begin(config, source, out, overwrite=True, progress=lambda _done, _all: None)

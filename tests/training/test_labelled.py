@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
@@ -17,7 +18,7 @@ from rejoinder.text.vocabulary import learn_vocabulary
 from rejoinder.training.batches import Position
 from rejoinder.training.labelled import LabelledStream, read_labelled
 from rejoinder.training.mixture import Mixture, TaskStreams
-from rejoinder.training.settings import TaskConfig, TaskData
+from rejoinder.training.task_settings import TaskConfig
 from runs import write_labelled
 
 
@@ -27,8 +28,14 @@ def folder(tmp_path_factory):
 
 
 def read(folder, objective, name, hashes=None, **facts):
-    task = TaskConfig(objective, 1.0, hard_negatives=facts.pop("hard_negatives", True))
-    return read_labelled(task, TaskData(f"{name}.jsonl", **facts), folder, hashes)
+    options = {key: facts.pop(key) for key in ("hard_negatives",) if key in facts}
+    task = task_of(objective, [{"path": f"{name}.jsonl", **facts}], **options)
+    return read_labelled(task, task.data[0], folder, hashes)
+
+
+def task_of(objective, data, share=1.0, **options):
+    tree = {"objective": objective, "share": share, "data": data, **options}
+    return TypeAdapter(TaskConfig).validate_python(tree)
 
 
 def stream_of(labelled, **options):
@@ -137,7 +144,8 @@ def mixture_of(folder, seed=0):
         ("paraphrase", 0.7, ["groups", "duplicates"]),
     ):
         streams = tuple(stream_of(read(folder, objective, name)) for name in names)
-        tasks.append(TaskStreams(TaskConfig(objective, share, power=0.5), streams))
+        task = task_of(objective, names, share=share, power=0.5)
+        tasks.append(TaskStreams(task, streams))
     return Mixture(tasks, seed)
 
 
@@ -186,13 +194,11 @@ def test_the_batch_size_is_that_of_the_step(folder):
 
 @pytest.mark.shared_data
 def test_snli_s_dev_and_test_are_never_trained_on(shared_data):
-    task = TaskConfig("entailment", 1.0)
-    for split in ("dev", "test"):
-        file = TaskData(f"nli/snli_1.0_{split}.jsonl.zst")
+    names = [f"nli/snli_1.0_{part}.jsonl.zst" for part in ("dev", "test", "train_subset18k")]
+    task = task_of("entailment", names)
+    for file in task.data[:2]:
         with pytest.raises(InputError, match="leaves 0 rows for entailment"):
             read_labelled(task, file, shared_data, None)
-    train = read_labelled(
-        task, TaskData("nli/snli_1.0_train_subset18k.jsonl.zst"), shared_data, None
-    )
+    train = read_labelled(task, task.data[2], shared_data, None)
     assert len(train.rows) + train.leaks + train.dropped == 17_997
     assert train.leaks < 10

@@ -2,18 +2,24 @@
 
 import json
 import os
+import re
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from rejoinder.corpus.extract import ExtractOptions, extract
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.errors import ConfigError, InputError, TrainingError
+from rejoinder.encoders.sparse import SparseTable
+from rejoinder.errors import BusyError, ConfigError, InputError, RejoinderError, TrainingError
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training import checkpoint
-from rejoinder.training.config import load_config
+from rejoinder.training.config import load_config, to_toml
 from runs import DAN, KINDS, MULTITASK
 
 TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo.", "zzzz"]
@@ -111,6 +117,8 @@ def test_the_classifier_of_the_model_is_the_trained_one(train, tmp_path, labelle
 
 def test_a_task_may_stand_alone(train, tmp_path):
     tree = {**KINDS["multitask"], "tasks": [{**KINDS["multitask"]["tasks"][1], "share": 1.0}]}
+    del tree["objective"], tree["training"]  # of ranking, and of the pairs
+    tree["phases"] = [{"steps": 20, "learning_rate": 0.01}]
     result, _ = train(tree, tmp_path / "run", with_pairs=False)
     encoder = SentenceEncoder.load(result.model)
     assert (result.pairs, encoder.entail(["A man eats."], ["A man sleeps."]).shape) == (0, (1, 3))
@@ -125,7 +133,7 @@ def test_training_starts_from_a_model(train, tmp_path, kind):
     first, _ = train({**plain, "export": {"dtype": "float32"}}, tmp_path / "first")
     tree = {**plain, "tasks": KINDS["multitask"]["tasks"], "export": {"dtype": "float32"}}
     tree["training"] = {**plain["training"], "init_from": str(first.model)}
-    still = [{"steps": 1, "batch_size": 64, "learning_rate": 1e-9, "table_learning_rate": 1e-9}]
+    still = [{"steps": 1, "batch_size": 64, "learning_rate": 1e-9}]
     second, _ = train({**tree, "phases": still}, tmp_path / "second")
     one, two = (SentenceEncoder.load(run.model) for run in (first, second))
     np.testing.assert_allclose(one.encode(TEXTS), two.encode(TEXTS), atol=1e-5)
@@ -134,7 +142,20 @@ def test_training_starts_from_a_model(train, tmp_path, kind):
     wrong = {**tree, "encoder": {**plain["encoder"], size: 8}, "phases": still}
     with pytest.raises(ConfigError, match=rf"has encoder .*'{size}': .*they must be the same"):
         train(wrong, tmp_path / "third")
+    key = {"transformer": "max_tokens"}.get(kind, "unknown_buckets")
+    wrong = {**tree, "text": {**plain["text"], key: 7}, "phases": still}
+    with pytest.raises(ConfigError, match=rf"has text.{key} \d+; the config has 7: they must be"):
+        train(wrong, tmp_path / "third")
     assert not (tmp_path / "third").exists()
+
+
+def test_a_task_may_be_called_anything(train, tmp_path):
+    # "train" is a method of the dictionary that holds the scales
+    task = {"objective": "paraphrase", "share": 1.0, "data": ["groups.jsonl"], "name": "train"}
+    tree = {"text": {"min_count": 2}, "encoder": DAN["encoder"], "head": DAN["head"]}
+    tree |= {"tasks": [task], "phases": [{"steps": 2, "batch_size": 8}]}
+    result, _ = train(tree, tmp_path / "run", with_pairs=False)
+    assert result.model.is_dir()
 
 
 def test_a_labelled_file_must_stay_the_same(train, tmp_path, labelled):
@@ -258,13 +279,32 @@ def test_a_loss_that_is_not_finite_stops_before_the_step(train, tmp_path):
         train(DAN, tmp_path / "run", resume=True)
 
 
-def test_interrupting_saves_and_can_go_on(train, tmp_path):
+@pytest.mark.parametrize("table", ["adagrad", "sgd"])
+def test_a_gradient_that_is_not_finite_stops_before_the_step(train, tmp_path, monkeypatch, table):
+    tree = {**DAN, "optimizer": {"dense": "adam", "table": table}}
+    train(tree, tmp_path / "run", stop_at=10)
+    hook = lambda gradient: gradient * float("inf")  # noqa: E731
+    gather = SparseTable.gather
+
+    def overflow(self, rows):
+        values = gather(self, rows)
+        if values.requires_grad:
+            values.register_hook(hook)
+        return values
+
+    monkeypatch.setattr(SparseTable, "gather", overflow)
+    with pytest.raises(TrainingError, match=r"the gradient of batch 11 is not finite \(its loss"):
+        train(tree, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_saves_and_can_go_on(train, tmp_path, number):
     def interrupt(_encoder):
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
         return {"score": 0.0}
 
     stopped, _ = train(DAN, tmp_path / "run", evaluate=interrupt)
-    assert (stopped.done, stopped.steps) == (False, 10)
+    assert (stopped.done, stopped.steps, stopped.interrupted) == (False, 10, number)
     whole, _ = train(DAN, tmp_path / "whole")
     resumed, _ = train(DAN, tmp_path / "run", resume=True)
     assert files(resumed.model) == files(whole.model)
@@ -273,6 +313,10 @@ def test_interrupting_saves_and_can_go_on(train, tmp_path):
 def test_a_limit_of_time_exports_what_there_is(train, tmp_path):
     result, _ = train(DAN, tmp_path / "run", seconds=1e-6)
     assert (result.done, result.steps) == (False, 1)
+    assert "after 1 of 20 steps, inside the warm-up of 3 steps: it is hardly trained" in (
+        result.warning
+    )
+    assert re.search(r"begin again with phases\.0\.steps=\d+ phases\.1\.steps=\d+", result.warning)
     assert SentenceEncoder.load(result.model).dim == 12
 
 
@@ -309,14 +353,129 @@ def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, smal
     config = load_config(run / "config.toml", ["encoder.activation=relu"])
     with pytest.raises(TrainingError, match="another config"):
         checkpoint.load(run / "checkpoints/step-5", config)
-    manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps({**manifest, "pairs_sha256": "0"}))
-    with pytest.raises(TrainingError, match="is not the data"):
+    (run / "config.toml").write_text(to_toml(config))
+    with pytest.raises(TrainingError, match="the config is another than the one that"):
         train(DAN, run, resume=True)
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    (run / "checkpoints/step-5/weights.safetensors").write_bytes(b"cut")
-    with pytest.raises(TrainingError, match=r"step-5 is damaged"):
-        train(DAN, run, resume=True)
+
+
+def test_other_pairs_are_refused(train, tmp_path, small_dump):
+    train(DAN, tmp_path / "run", stop_at=5)
+    options = ExtractOptions(split=(70.0, 20.0, 10.0))
+    extract([small_dump], tmp_path / "pairs", options, lambda _stage, _done: None)
+    with pytest.raises(TrainingError, match=r"pairs is not the data that .*run began with"):
+        train(DAN, tmp_path / "run", resume=True, pairs=tmp_path / "pairs")
+
+
+def flip(path: Path, position: int) -> None:
+    """Change one bit of a file; its size stays."""
+    content = bytearray(path.read_bytes())
+    content[position % len(content)] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "manifest.json",
+        "excluded.safetensors",
+        "vocabulary/vocabulary.txt",
+        "checkpoints/step-10/state.json",
+        "checkpoints/step-10/weights.safetensors",
+        "checkpoints/step-10/optimizer.safetensors",
+    ],
+)
+@pytest.mark.parametrize("position", [40, 100, -20])
+def test_one_flipped_bit_of_a_run_is_found(train, tmp_path, name, position):
+    train(DAN, tmp_path / "run", stop_at=10)
+    flip(tmp_path / "run" / name, position)
+    with pytest.raises(RejoinderError, match=re.escape(name.split("/")[-1])):
+        train(DAN, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("checkpoints/step-10/state.json", "step", 3),
+        ("checkpoints/step-10/state.json", "positions", {}),
+        ("checkpoints/step-10/state.json", "format_version", 2),
+        ("manifest.json", "format_version", 1),
+        ("manifest.json", "leaks", 7),
+        ("manifest.json", "rejoinder_version", "9.9"),
+    ],
+)
+def test_edited_numbers_of_a_run_are_found(train, tmp_path, name, key, value):
+    train(DAN, tmp_path / "run", stop_at=10)
+    path = tmp_path / "run" / name
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(TrainingError, match=r"was changed after it was written|format version"):
+        train(DAN, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"a": 1}'])
+@pytest.mark.parametrize("name", ["manifest.json", "checkpoints/step-10/state.json"])
+def test_files_of_a_run_that_are_something_else_are_refused(train, tmp_path, name, content):
+    train(DAN, tmp_path / "run", stop_at=10)
+    (tmp_path / "run" / name).write_bytes(content)
+    with pytest.raises(TrainingError):
+        train(DAN, tmp_path / "run", resume=True)
+
+
+def test_one_flipped_bit_of_the_pairs_is_found_before_the_first_step(train, tmp_path, small_pairs):
+    shutil.copytree(small_pairs, tmp_path / "pairs")
+    flip(tmp_path / "pairs/part-00000.parquet", 5_000)
+    with pytest.raises(InputError, match=r"part-00000.parquet is not the file that was written"):
+        train(DAN, tmp_path / "run", pairs=tmp_path / "pairs")
+    assert not (tmp_path / "run").exists()
+
+
+def test_folders_that_are_no_checkpoints_are_left_alone(train, tmp_path):
+    train(DAN, tmp_path / "run", stop_at=10)
+    for name in ("step-foo", "step-", "step-007", "step--1"):
+        (tmp_path / "run/checkpoints" / name).mkdir()
+    (tmp_path / "run/checkpoints/step-99").write_text("a file")
+    result, _ = train(DAN, tmp_path / "run", resume=True)
+    assert result.done
+    assert (tmp_path / "run/checkpoints/step-foo").is_dir()
+
+
+def test_the_weights_of_the_best_evaluation_are_checked(train, tmp_path):
+    tree = {**DAN, "export": {"weights": "best"}}
+    scores = iter([0.9, 0.1])
+    train(tree, tmp_path / "run", stop_at=15, evaluate=lambda _encoder: {"score": next(scores)})
+    (best,) = (tmp_path / "run/best").iterdir()
+    assert best.name == "step-10"
+    flip(best / "weights.safetensors", -9)
+    with pytest.raises(TrainingError, match=r"best/step-10/weights.safetensors is not the file"):
+        train(tree, tmp_path / "run", resume=True, evaluate=lambda _encoder: {"score": 0.1})
+
+
+def test_what_a_killed_run_left_half_written_is_removed(train, tmp_path):
+    run = tmp_path / "run"
+    train(DAN, run, stop_at=10)
+    for name in (".model.part", "checkpoints/.step-12.part", "checkpoints/.step-10.old"):
+        (run / name).mkdir()
+        (run / name / "weights.safetensors").write_bytes(b"half")
+    (run / ".metrics.jsonl.part").write_bytes(b"half")
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 11, "gro')
+    train(DAN, run, resume=True)
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+    assert all(json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines())
+
+
+def test_two_commands_do_not_train_in_one_folder(train, tmp_path):
+    train(DAN, tmp_path / "run", stop_at=5)
+    program = (
+        "import sys, pathlib; from rejoinder.files.claims import claim\n"
+        "with claim(pathlib.Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        with pytest.raises(BusyError, match=rf"process {holder.pid} on .*wait for it to end"):
+            train(DAN, tmp_path / "run", resume=True)
+        holder.stdin.close()
+    assert train(DAN, tmp_path / "run", resume=True)[0].done
 
 
 def test_a_batch_larger_than_the_data_is_refused(train, tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.adaptation.linear import Adaptation
-from rejoinder.errors import ModelError
+from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import (
     Describes,
     Embeddings,
@@ -31,9 +31,15 @@ class Adapted:
         """The encoder with `adaptation` behind it.
 
         Raises:
+            InputError: something is no encoder, or no adaptation.
             ModelError: the encoder can't be adapted; or it says a width that is not that of the
                 adaptation. One that says none is found out when it encodes.
         """
+        if not isinstance(adaptation, Adaptation):
+            raise InputError(
+                f"an adaptation is needed, as read_adaptation(path) returns it; got a "
+                f"{type(adaptation).__name__}."
+            )
         refuse_unadaptable(encoder)
         dim = described(encoder).get("dim")
         if isinstance(dim, int) and dim != adaptation.dim:
@@ -74,8 +80,14 @@ def refuse_unadaptable(encoder: Encodes) -> None:
     """Refuse an encoder that a map of its vectors would do nothing or too much for.
 
     Raises:
+        InputError: it has no method `encode`.
         ModelError: it compares pairs by itself, or is adapted already.
     """
+    if isinstance(encoder, type | str) or not isinstance(encoder, Encodes):
+        raise InputError(
+            f"an encoder is needed, an object with encode(list of strings); got {encoder!r}. "
+            "A model folder is opened with SentenceEncoder.load(path)."
+        )
     about = described(encoder)
     if isinstance(encoder, ScoresPairs):
         raise ModelError(

@@ -50,6 +50,12 @@ class FitSettings:
     """Of the order of pairs."""
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            whole = name in ("batch_size", "max_epochs", "patience", "seed")
+            kinds = int | np.integer if whole else int | float | np.integer | np.floating
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                kind = "a whole number" if whole else "a number"
+                raise ConfigError(f"{name} must be {kind}; got {value!r}.")
         positive = ("learning_rate", "scale_learning_rate", "batch_size", "max_epochs", "patience")
         for name in positive:
             if not 0 < getattr(self, name) < np.inf:
@@ -106,7 +112,9 @@ def fit(
         InputError: shapes that do not belong together, a value that is not finite, gold that is
             outside 0-5 or all equal.
     """
-    settings = settings or FitSettings()
+    settings = FitSettings() if settings is None else settings
+    if not isinstance(settings, FitSettings):
+        raise InputError(f"settings must be FitSettings; got a {type(settings).__name__}.")
     train = _checked("training", first, second, gold)
     dev = _checked("dev", dev_first, dev_second, dev_gold)
     if train.first.shape[1] != dev.first.shape[1]:
@@ -145,7 +153,10 @@ def _fit(train: Graded, dev: Graded, settings: FitSettings) -> Adaptation:
         "dev_pearson_after": best,
         "epochs": kept_epoch,
         "scale": [float(kept_scale[0]), float(kept_scale[1])],
-        "settings": vars(settings).copy(),
+        "settings": {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in vars(settings).items()
+        },
     }
     return Adaptation(kept.astype(np.float32), facts)
 
@@ -249,8 +260,12 @@ class _Adam:
 def _checked(
     which: str, first: Embeddings, second: Embeddings, gold: NDArray[np.float64]
 ) -> Graded:
-    gold = np.asarray(gold, np.float64)
-    first, second = np.asarray(first), np.asarray(second)
+    try:
+        gold = np.asarray(gold, np.float64)
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            first, second = np.asarray(first, np.float32), np.asarray(second, np.float32)
+    except (TypeError, ValueError) as error:  # text, or rows of several lengths
+        raise InputError(f"{which} pairs are no arrays of numbers: {error}.") from None
     if first.ndim != 2 or first.shape != second.shape or gold.shape != (len(first),):
         raise InputError(
             f"{which} pairs of shapes {first.shape}, {second.shape} and gold {gold.shape} do not "
@@ -271,4 +286,4 @@ def _checked(
         raise InputError(f"gold of {which} pair {wrong} is {gold[wrong]}; scores go from 0 to 5.")
     if len(gold) < 2 or gold.min() == gold.max():
         raise InputError(f"the gold of the {which} pairs is all equal: nothing can be fitted.")
-    return Graded(first.astype(np.float32), second.astype(np.float32), gold)
+    return Graded(first, second, gold)

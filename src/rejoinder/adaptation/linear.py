@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from rejoinder.errors import ModelError
+from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_bytes
 from rejoinder.protocols import Embeddings
 
@@ -40,11 +40,15 @@ class Adaptation:
     """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that it was fitted on."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.matrix, np.ndarray) or self.matrix.dtype != np.float32:
+            given = getattr(self.matrix, "dtype", type(self.matrix).__name__)
+            raise ModelError(f"the matrix of an adaptation is of {given}; float32 is needed.")
         shape = self.matrix.shape
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
             raise ModelError(f"an adaptation of shape {shape}; a square matrix is needed.")
         if not np.isfinite(self.matrix).all():
             raise ModelError("the adaptation holds values that are not finite.")
+        _check_facts(self.facts)
 
     @property
     def dim(self) -> int:
@@ -69,7 +73,7 @@ class Adaptation:
 
     def summary(self) -> str:
         """What a person wants to know, in one line."""
-        said = f"on {self.source}, {self.facts.get('pairs', 0):,} pairs"
+        said = f"on {self.source}, {self.facts.get('pairs') or 0:,} pairs"
         before, after = (self.facts.get(f"dev_pearson_{when}") for when in ("before", "after"))
         if before is None or after is None:
             return said
@@ -144,12 +148,16 @@ class Adaptation:
         write_bytes(path, save(tensors, metadata))
 
 
-def read_adaptation(place: Path) -> Adaptation:
+def read_adaptation(place: str | Path) -> Adaptation:
     """The adaptation in a file, or in a folder that holds `adaptation.safetensors`.
 
     Raises:
+        InputError: `place` is no path.
         ModelError: there is none, or it is damaged or of another format version.
     """
+    if not isinstance(place, str | Path):
+        raise InputError(f"a path is needed, of a file or a folder; got {place!r}.")
+    place = Path(place)
     path = place / FILE if place.is_dir() else place
     if not path.is_file():
         raise ModelError(
@@ -157,12 +165,13 @@ def read_adaptation(place: Path) -> Adaptation:
         )
     try:
         with safe_open(path, "numpy") as file:
-            said = json.loads((file.metadata() or {})[_FACTS])
+            said = json.loads((file.metadata() or {})[_FACTS], parse_constant=_refuse_constant)
+            json.dumps(said, ensure_ascii=False).encode("utf-8")  # refuses half a surrogate pair
             matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
             version, sha256, facts = said["format_version"], said["sha256"], said["facts"]
-    except (OSError, KeyError, ValueError, TypeError, SafetensorError) as error:
+    except (OSError, KeyError, ValueError, TypeError, RecursionError, SafetensorError) as error:
         raise ModelError(f"{path} is no adaptation, or damaged: {error}; copy it again.") from None
-    if version != FORMAT:
+    if version != FORMAT or isinstance(version, bool):
         raise ModelError(
             f"{path} is of format version {version!r}; this version reads {FORMAT}. Fit it anew."
         )
@@ -179,3 +188,22 @@ def read_adaptation(place: Path) -> Adaptation:
     if adaptation.sha256 != sha256:
         raise ModelError(f"{path} is not what was written (SHA-256 of the matrix); copy it again.")
     return adaptation
+
+
+def _check_facts(facts: object) -> None:
+    """Check what is read of the facts; the others are for people."""
+    if not isinstance(facts, Mapping):
+        raise ModelError(f"the facts of an adaptation are a {type(facts).__name__}, no table.")
+    if not isinstance(facts.get("data"), Mapping | None):
+        raise ModelError(
+            f"the fact data of the adaptation is {facts['data']!r}; a table is needed."
+        )
+    for key in ("pairs", "dev_pearson_before", "dev_pearson_after"):
+        value = facts.get(key)
+        kinds = int if key == "pairs" else int | float
+        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+            raise ModelError(f"the fact {key} of the adaptation is {value!r}; a number is needed.")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

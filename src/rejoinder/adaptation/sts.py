@@ -9,7 +9,7 @@ from rejoinder.adaptation.adapted import described, refuse_unadaptable
 from rejoinder.adaptation.fitting import FitSettings, fit
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.datasets.sts import GradedPairs, pair_keys
-from rejoinder.errors import ModelError
+from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import Embeddings, Encodes, Prepares
 
 
@@ -32,9 +32,16 @@ def adapt(
 
     Raises:
         ModelError: the encoder can't be adapted, or returns what is no (N, D) array.
-        InputError: an embedding is not finite, or too wide.
+        InputError: something is no encoder or no graded pairs; an embedding is not finite, or
+            too wide.
     """
     refuse_unadaptable(encoder)
+    for which, pairs in (("train", train), ("dev", dev)):
+        if not isinstance(pairs, GradedPairs):
+            raise InputError(
+                f"{which} must be GradedPairs, as read_stsb(folder, split) returns them; got a "
+                f"{type(pairs).__name__}."
+            )
     texts = list(dict.fromkeys([*train.first, *train.second, *dev.first, *dev.second]))
     if isinstance(encoder, Prepares):
         encoder.prepare(name, texts)
@@ -70,7 +77,11 @@ def adapt(
 
 
 def _embedded(encoder: Encodes, texts: Sequence[str]) -> Embeddings:
-    rows = np.asarray(encoder.encode(texts), np.float32)
+    returned = encoder.encode(texts)
+    try:
+        rows = np.asarray(returned, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the encoder did not return an array of numbers: {error}.") from error
     if rows.ndim != 2 or len(rows) != len(texts):
         raise ModelError(
             f"the encoder returned an array of shape {rows.shape} for {len(texts)} sentences; "

@@ -10,12 +10,12 @@ import typer
 
 _EPILOG = """Examples:
 
-rejoinder adapt runs/dan/model --sts ../shared/data/raw/STSBenchmark --out adapted/
+rejoinder adapt runs/dan/model --sts ../shared/data --out adapted/
 
 rejoinder adapt st:all-MiniLM-L6-v2 --sts ../shared/data --out minilm-adapted/
 
-rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ --tasks stsb,sts
---data ../shared/data
+rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ \\
+--tasks stsb,sts --data ../shared/data
 """
 
 
@@ -41,47 +41,52 @@ def adapt(
     form: Annotated[
         str | None, typer.Option(help="STS data as official or senteval; default: either.")
     ] = None,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam, for the map.")] = 3e-4,
+    learning_rate: Annotated[
+        float, typer.Option(help="Learning rate of Adam, for the map.")
+    ] = 3e-4,
     penalty: Annotated[
-        float, typer.Option(help="Times the squared distance of the map from the identity.")
+        float, typer.Option(help="Weight of the squared distance of the map from the identity.")
     ] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the order of pairs.")] = 0,
-    overwrite: Annotated[bool, typer.Option(help="Replace what OUT holds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the order of pairs.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what OUT holds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")] = False,
 ) -> None:
     """Fit u* = W u on the training pairs of the STS Benchmark; its dev pairs say when to stop."""
     from rejoinder.adaptation.fitting import FitSettings
     from rejoinder.adaptation.linear import FILE
     from rejoinder.adaptation.sts import adapt as fit
     from rejoinder.cli.evaluation_inputs import open_encoder
-    from rejoinder.cli.output import print_table, stderr
+    from rejoinder.cli.output import form_of, print_rows, stderr
     from rejoinder.datasets.sts import read_stsb
     from rejoinder.files.atomic import new_folder
-    from rejoinder.files.claims import refuse_occupied
+    from rejoinder.files.claims import claim_output
     from rejoinder.models.folder import write_model
     from rejoinder.runtime.encoder import SentenceEncoder
 
-    refuse_occupied(out, overwrite=overwrite)
+    printed = form_of(as_json=as_json, as_tsv=as_tsv)
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
-    train, dev = (read_stsb(sts, split, form) for split in ("train", "dev"))
-    opened = open_encoder(encoder)
-    begun = time.perf_counter()
-    adaptation = fit(opened, train, dev, settings)
-    seconds = round(time.perf_counter() - begun, 1)
-    if isinstance(opened, SentenceEncoder):
-        write_model(out, replace(opened.model, adaptation=adaptation), overwrite=overwrite)
-    else:
-        with new_folder(out, overwrite=overwrite) as folder:
-            adaptation.write(folder / FILE)
+    with claim_output(out, overwrite=overwrite):
+        train, dev = (read_stsb(sts, split, form) for split in ("train", "dev"))
+        opened = open_encoder(encoder)
+        begun = time.perf_counter()
+        adaptation = fit(opened, train, dev, settings)
+        seconds = round(time.perf_counter() - begun, 1)
+        if isinstance(opened, SentenceEncoder):
+            write_model(out, replace(opened.model, adaptation=adaptation), overwrite=overwrite)
+        else:
+            with new_folder(out, overwrite=overwrite) as folder:
+                adaptation.write(folder / FILE)
     facts = adaptation.describe()
-    if as_json:
+    if printed == "json":
         told = {"out": str(out), "seconds": seconds, "adaptation": facts}
         typer.echo(json.dumps(told, ensure_ascii=False))
         return
     row = ("dev", len(dev), facts["dev_pearson_before"], facts["dev_pearson_after"])
-    print_table(
-        f"{facts['encoder']['name']}, adapted on {len(train):,} pairs",
+    print_rows(
         ("STS-B, eq. (2)", "pairs", "Pearson before", "after"),
         [row],
+        printed,
+        f"{facts['encoder']['name']}, adapted on {len(train):,} pairs",
     )
     stderr().print(f"wrote {out} ({facts['epochs']} epochs kept, {seconds} s)")

@@ -3,13 +3,14 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from rejoinder.cli.lines import read_lines
-from rejoinder.cli.output import form_of, print_rows
+from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows
 
 if TYPE_CHECKING:
     from rejoinder.protocols import Embeddings
@@ -50,11 +51,41 @@ def encode(
     as_tsv: Annotated[bool, typer.Option("--tsv", help="Print the numbers, tabs between.")] = False,
 ) -> None:
     """Turn sentences into vectors; off a terminal, into lines of tab-separated numbers."""
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
+    if out is None:
+        _encode(model, file, None, form, response=response, batch_size=batch_size)
+        return
+    _check_out(out, prints=as_json or as_tsv)
+    with _claimed(out):
+        _encode(model, file, out, form, response=response, batch_size=batch_size)
+
+
+def _check_out(out: Path, *, prints: bool) -> None:
     from rejoinder.errors import InputError
 
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    if out is not None and out.suffix not in _WRITERS:
+    if out.suffix not in _WRITERS:
         raise InputError(f"--out {out}: the name must end in one of {', '.join(_WRITERS)}.")
+    if prints:
+        raise InputError("--out writes a file, --json and --tsv print: leave one of them out.")
+    if out.is_dir():
+        raise InputError(f"--out {out} is a folder; name a file in it.")
+
+
+@contextmanager
+def _claimed(out: Path) -> Iterator[None]:
+    """Hold the file against other commands, and know before the work that it can be written."""
+    from rejoinder.files.claims import claim
+
+    if out.exists() and not out.is_file():  # a pipe, which is written as it is
+        yield
+        return
+    with claim(out):
+        yield
+
+
+def _encode(
+    model: Path, file: str, out: Path | None, form: str, *, response: bool, batch_size: int
+) -> None:
     sentences = read_lines(file)
     from rejoinder.runtime.encoder import SentenceEncoder
 
@@ -75,21 +106,15 @@ def encode(
     elif form == "table":
         _print_table(pieces(), encoder.dim)
     else:
-        for line in _json_lines(pieces()) if form == "json" else _tsv_lines(pieces()):
-            typer.echo(line)
-    if unknown:
-        typer.echo(f"rejoinder: {unknown} sentences hold no known word: zero vectors", err=True)
+        print_lines(_json_lines(pieces()) if form == "json" else _tsv_lines(pieces()))
+    note_unknown(unknown, len(sentences), "sentences", "their vectors are zero")
 
 
 def _write(out: Path, pieces: Pieces, shape: tuple[int, int]) -> None:
-    from rejoinder.errors import InputError
     from rejoinder.files.atomic import new_file
 
-    try:
-        with new_file(out) as file:
-            _WRITERS[out.suffix](file, pieces, shape)
-    except OSError as error:
-        raise InputError(f"{out} can't be written: {error.strerror}.") from None
+    with new_file(out) as file:
+        _WRITERS[out.suffix](file, pieces, shape)
     typer.echo(f"wrote {out}: {shape[0]} x {shape[1]} float32", err=True)
 
 

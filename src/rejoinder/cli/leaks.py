@@ -22,6 +22,9 @@ rejoinder leaks --train pairs/ --eval my_test.tsv --json
 _SEVERAL = ("--train", "--eval")
 _COLUMNS = ("training data", "rows", "evaluation set", "sentences", "of", "share", "in rows",
             "pairs", "of")  # fmt: skip
+_FIELDS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "rows", "pairs",
+           "of_pairs")  # fmt: skip
+"""Of TSV: those of JSON but for the examples."""
 
 
 class _TakesSeveral(TyperCommand):
@@ -77,18 +80,25 @@ def leaks(
     show: Annotated[int, typer.Option(min=0, help="Show so many sentences of each.")] = 0,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
 ) -> None:
-    """Count the sentences and pairs of evaluation sets that occur in training data, normalised."""
+    """Count the sentences and pairs of evaluation sets that occur in training data, normalised.
+
+    A pipe gets TSV, a row for every set; sentences of --show are shown on a terminal and in JSON.
+    """
     import json
     from dataclasses import asdict
 
+    from rejoinder.cli.output import form_of, print_rows
     from rejoinder.cli.progress import StageProgress
     from rejoinder.leaks.search import evaluation_sets, find_leaks
 
     sets = evaluation_sets(evaluation or [])
     with StageProgress("rows") as progress:
         found = find_leaks(train, sets, examples=show, progress=progress.stage_update)
-    if json_output:
+    form = form_of(as_json=json_output, as_tsv=False)
+    if form == "json":
         typer.echo(json.dumps([asdict(leak) for leak in found], ensure_ascii=False))
+    elif form == "tsv":
+        print_rows(_FIELDS, [[getattr(leak, name) for name in _FIELDS] for leak in found], "tsv")
     else:
         _show(found)
 

@@ -1,4 +1,4 @@
-"""The command `rejoinder`: joins the modules of commands, turns errors into exits."""
+"""The command `rejoinder`: joins the modules of commands."""
 
 import sys
 from typing import Annotated
@@ -18,14 +18,14 @@ from rejoinder.cli import (
     train,
     use,
 )
-from rejoinder.errors import RejoinderError
+from rejoinder.cli.exits import status_of
 from rejoinder.version import VERSION
 
 app = typer.Typer(
     name="rejoinder",
     help="Sentence embeddings learned from conversations.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
@@ -63,15 +63,5 @@ def _root(
 
 
 def run() -> None:
-    """Entry point: exit 0 done, 1 failed, 2 misuse or bad input, 130 interrupted."""
-    try:
-        app()
-    except RejoinderError as error:
-        typer.echo(f"rejoinder: {error}", err=True)
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
-    except KeyboardInterrupt:
-        typer.echo("rejoinder: interrupted", err=True)
-        sys.exit(130)
+    """Entry point; `status_of` says which exit statuses there are."""
+    sys.exit(status_of(app))

@@ -36,17 +36,44 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table, markup=False)
 
 
-def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str) -> None:
-    """Rows as a `table`, as `tsv` with a header, or as `json`: one list of objects."""
+def note(sentence: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"rejoinder: {sentence}", err=True)
+
+
+def note_unknown(count: int, total: int, what: str, so: str) -> None:
+    """A line on standard error on texts without any known word, where there are any.
+
+    Args:
+        count: how many of them.
+        total: how many texts there are.
+        what: what they are, as in `sentences`.
+        so: what follows for them.
+    """
+    if count:
+        note(f"no known word in {count:,} of {total:,} {what}: {so}")
+
+
+def print_rows(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str, title: str = ""
+) -> None:
+    """Rows as a `table` with a title, as `tsv` with a header, or as `json`: a list of objects."""
     if form == "json":
         listed = [dict(zip(columns, row, strict=True)) for row in rows]
         typer.echo(json.dumps(listed, ensure_ascii=False))
     elif form == "tsv":
-        typer.echo("\t".join(columns))
-        for row in rows:
-            typer.echo("\t".join(str(value).translate(_ONE_CELL) for value in row))
+        print_lines(
+            "\t".join(str(value).translate(_ONE_CELL) for value in row) for row in (columns, *rows)
+        )
     else:
-        print_table("", columns, rows)
+        print_table(title, columns, rows)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines on standard output, without the flush after each that `typer.echo` makes."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def form_of(*, as_json: bool, as_tsv: bool) -> str:

@@ -11,7 +11,7 @@ import typer
 from rejoinder.files.claims import refuse_occupied
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rejoinder.protocols import Encodes
     from rejoinder.training.loop import Evaluate
@@ -36,8 +36,11 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    config: Annotated[Path, typer.Option(help="TOML file of the run; see configs/.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; the model is OUT/model.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of the run; see configs/. With --resume: that of the run."),
+    ] = None,
     pairs: Annotated[
         Path | None,
         typer.Option(help="Folder that `rejoinder extract` wrote, for the task responses."),
@@ -46,7 +49,10 @@ def train(
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint.")
+        bool,
+        typer.Option(
+            "--resume", help="Continue from the last checkpoint; begin the seeds not begun yet."
+        ),
     ] = False,
     stop_at: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many steps, to be resumed.")
@@ -61,7 +67,7 @@ def train(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of data sets: the files of [[tasks]] are below it, and with the STS "
+            help="Folder of data sets: the files of \\[\\[tasks]] are below it, and with the STS "
             "Benchmark in it evaluations have its dev figures."
         ),
     ] = None,
@@ -78,43 +84,69 @@ def train(
 ) -> None:
     """Train an encoder on message/reply pairs."""
     from rejoinder.errors import InputError
-    from rejoinder.training.config import load_config
+    from rejoinder.files.claims import claim
     from rejoinder.training.loop import Limits
     from rejoinder.training.run import RunOptions, open_data
 
     options = RunOptions(Limits(stop_at, minutes * 60 if minutes else None), device, threads)
     seeds = list(dict.fromkeys(seed or []))
-    if resume and seeds:
-        raise InputError("--resume goes on with the seed of the run; leave --seed out.")
-    settings = tuple(overrides or ())
-    source = open_data(pairs, data)
+    settings = list(overrides or ())
     if exclude_leaks is not None:
-        if resume:
-            raise InputError(
-                "--resume goes on with the pairs of the run; leave out what to exclude."
-            )
-        settings += (f"training.exclude_leaks={str(exclude_leaks).lower()}",)
-    if len(seeds) > 1:
+        settings.append(f"training.exclude_leaks={str(exclude_leaks).lower()}")
+    if resume and overwrite:
+        raise InputError("--resume continues a run and --overwrite replaces it; leave one out.")
+    if config is None and not resume:
+        raise InputError("--config is missing: the TOML file of the run; see configs/.")
+    if len(seeds) > 1 and not resume:
         refuse_occupied(out, overwrite=overwrite)
-        results = {}
-        for value in seeds:
-            place = out / f"seed-{value}"
-            chosen = load_config(config, (*settings, f"training.seed={value}"))
-            _begin(chosen, source, place, overwrite=overwrite)
-            results[value] = _go_on(place, source, options)
-            _say(results[value])
+    with claim(out):
+        source = open_data(pairs, data)
+        results: dict[int, RunResult] = {}
+        for value in seeds or (None,):
+            run = out / f"seed-{value}" if len(seeds) > 1 else out
+            chosen = settings if value is None else [*settings, f"training.seed={value}"]
+            begun = (run / "config.toml").is_file()
+            if resume and not begun and (len(seeds) < 2 or config is None):
+                raise InputError(_nothing_to_resume(run))
+            loaded = _load(config, run, chosen)
+            if resume and begun:
+                result = _go_on(run, source, options, loaded)
+            else:
+                result = _from_start(loaded, source, run, options, overwrite=overwrite)
+            _say(result)
+            results[loaded.training.seed] = result
+            if result.interrupted is not None:
+                raise typer.Exit(128 + result.interrupted)
+    if len(seeds) > 1:
         _say_spread(results, json_output=json_output)
-        return
-    if not resume:
-        settings += tuple(f"training.seed={value}" for value in seeds)
-        _begin(load_config(config, settings), source, out, overwrite=overwrite)
-        settings = ()
-    elif not (out / "config.toml").is_file():
-        raise InputError(f"{out} holds no run to go on with; leave --resume out to begin one.")
-    result = _go_on(out, source, options, settings)
-    _say(result)
-    if json_output:
+    elif json_output:
         typer.echo(json.dumps(asdict(result), default=str))
+
+
+def _load(config: Path | None, run: Path, settings: "Sequence[str]") -> "RunConfig":
+    from rejoinder.training.config import load_config
+
+    return load_config(run / "config.toml" if config is None else config, tuple(settings))
+
+
+def _nothing_to_resume(run: Path) -> str:
+    seeds = sorted(path.name.removeprefix("seed-") for path in run.glob("seed-*"))
+    if seeds:
+        given = " ".join(f"--seed {value}" for value in seeds)
+        return (
+            f"{run} holds runs of several seeds; resume them with the same --seed options: {given}."
+        )
+    return f"{run} holds no run to resume; leave --resume out to begin one."
+
+
+def _from_start(
+    config: "RunConfig", data: "Data", out: Path, options: "RunOptions", *, overwrite: bool
+) -> "RunResult":
+    from rejoinder.training.run import removed_if_refused
+
+    _begin(config, data, out, overwrite=overwrite)
+    with removed_if_refused(out):
+        return _go_on(out, data, options, config)
 
 
 def _begin(config: "RunConfig", data: "Data", out: Path, *, overwrite: bool) -> None:
@@ -125,23 +157,16 @@ def _begin(config: "RunConfig", data: "Data", out: Path, *, overwrite: bool) -> 
         begin(config, data, out, overwrite=overwrite, progress=preparing.part_update)
 
 
-def _go_on(
-    out: Path,
-    data: "Data",
-    options: "RunOptions",
-    overrides: tuple[str, ...] = (),
-) -> "RunResult":
+def _go_on(out: Path, data: "Data", options: "RunOptions", config: "RunConfig") -> "RunResult":
     from rejoinder.cli.progress import TrainingProgress
-    from rejoinder.training.config import load_config
     from rejoinder.training.run import go_on
 
-    config = load_config(out / "config.toml", overrides)
     with TrainingProgress(config.steps) as reporter:
         return go_on(
             out,
             data,
             options,
-            overrides=overrides,
+            config=config,
             evaluate=_evaluation(config, data),
             reporter=reporter,
         )
@@ -179,13 +204,15 @@ def _say(result: "RunResult") -> None:
     from rejoinder.cli.output import stderr
 
     if result.model is None:
-        said = f"stopped at step {result.steps:,}; go on with the same command and --resume"
+        said = f"stopped at step {result.steps:,}; continue with the same command and --resume"
     else:
         said = (
             f"{result.steps:,} steps in {result.seconds / 60:.1f} minutes, from {result.pairs:,} "
             f"pairs ({result.leaks:,} left out); the model is {result.model}"
         )
     stderr().print(said, markup=False, soft_wrap=True)
+    if result.warning:
+        stderr().print(f"warning: {result.warning}", markup=False, soft_wrap=True)
 
 
 def _say_spread(results: "Mapping[int, RunResult]", *, json_output: bool) -> None:

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, read_pairs
-from rejoinder.cli.output import form_of, print_rows
+from rejoinder.cli.output import form_of, note, note_unknown, print_rows
 
 if TYPE_CHECKING:
     from rejoinder.runtime.encoder import SentenceEncoder
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Model = Annotated[Path, typer.Argument(help="Model folder, as RUN/model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsTsv = Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")]
+
+_LISTED = 5
+"""Sentences without a known word that are pointed at."""
 
 _SIMILARITY = """Examples:
 
@@ -32,7 +35,8 @@ _RANK = """Examples:
 
 rejoinder rank model/ 'How old are you?' --responses replies.txt
 
-printf 'Yes.\\\\nI am 20.\\\\n' | rejoinder rank model/ 'How old are you?' --responses -
+printf 'Yes.\\nI am 20.\\n' |
+rejoinder rank model/ 'How old are you?' --responses -
 """
 _INFO = """Examples:
 
@@ -74,6 +78,7 @@ def similarity(
     import numpy as np
 
     encoder = _load(model)
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
     left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
     cosine = np.clip((left * right).sum(axis=1, dtype=np.float64), -1.0, 1.0)
     angular = 0.0 - np.arccos(cosine)
@@ -81,8 +86,12 @@ def similarity(
         (*row, round(one, 6), round(other, 6))
         for row, one, other in zip(rows, cosine.tolist(), angular.tolist(), strict=True)
     ]
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    print_rows(("first", "second", "cosine", "angular"), shown, form)
+    unknown = _unknown(encoder, [sentence for row in rows for sentence in row])
+    names = [_names(unknown, first=row[0], second=row[1]) for row in rows]
+    _print(("first", "second", "cosine", "angular"), shown, names, form)
+    which = [f"{name} of pair {number}" for number, row in enumerate(names, 1) for name in row]
+    listed = ", ".join(which[:_LISTED]) + (", …" if len(which) > _LISTED else "")
+    note_unknown(len(which), 2 * len(rows), "sentences", f"the cosine is 0 ({listed})")
 
 
 def search(
@@ -103,14 +112,21 @@ def search(
     if not wanted:
         raise InputError("a query is needed, as an argument or with --queries FILE.")
     texts = read_lines(corpus)
-    found = _load(model).search(wanted, texts, top_k)
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
+    encoder = _load(model)
+    found = encoder.search(wanted, texts, top_k)
     rows = [
         (text, place, round(hit.score, 6), hit.index + 1, hit.text)
         for text, hits in zip(wanted, found, strict=True)
         for place, hit in enumerate(hits, 1)
     ]
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    print_rows(("query", "rank", "cosine", "line", "text"), rows, form)
+    unknown = _unknown(encoder, [*wanted, *(row[-1] for row in rows)])
+    names = [_names(unknown, query=row[0], text=row[-1]) for row in rows]
+    _print(("query", "rank", "cosine", "line", "text"), rows, names, form)
+    count = sum(text in unknown for text in wanted)
+    note_unknown(count, len(wanted), "queries", "their cosine with anything is 0")
+    count = sum(row[-1] in unknown for row in rows)
+    note_unknown(count, len(rows), "hits", "their cosine with anything is 0")
 
 
 def rank(
@@ -121,13 +137,20 @@ def rank(
     as_tsv: AsTsv = False,
 ) -> None:
     """Order responses by how well they answer a message."""
-    texts = read_lines(responses)
-    ranked = _load(model).rank(as_text(message), texts)
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
+    texts, message = read_lines(responses), as_text(message)
+    encoder = _load(model)
+    ranked = encoder.rank(message, texts)
     rows = [
         (place, round(hit.score, 6), hit.index + 1, hit.text) for place, hit in enumerate(ranked, 1)
     ]
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    print_rows(("rank", "score", "line", "response"), rows, form)
+    unknown = _unknown(encoder, [message, *texts])
+    names = [_names(unknown, message=message, response=row[-1]) for row in rows]
+    _print(("rank", "score", "line", "response"), rows, names, form)
+    if message in unknown:
+        note("no known word in the message: every score is 0")
+    count = sum(text in unknown for text in texts)
+    note_unknown(count, len(texts), "responses", "their score is 0")
 
 
 def info(model: Model, as_json: AsJson = False, as_tsv: AsTsv = False) -> None:
@@ -159,6 +182,27 @@ def _load(model: Path) -> "SentenceEncoder":
     from rejoinder.runtime.encoder import SentenceEncoder
 
     return SentenceEncoder.load(model)
+
+
+def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
+    """Those of `texts` in which the model knows nothing."""
+    each = list(dict.fromkeys(texts))
+    return {text for text, unknown in zip(each, encoder.unknown(each), strict=True) if unknown}
+
+
+def _names(unknown: set[str], **texts: str) -> list[str]:
+    """The names of the texts that are `unknown`."""
+    return [name for name, text in texts.items() if text in unknown]
+
+
+def _print(
+    columns: tuple[str, ...], rows: list[tuple[Any, ...]], unknown: list[list[str]], form: str
+) -> None:
+    """Rows as asked for; JSON says in addition which texts of a row hold no known word."""
+    if form == "json":
+        columns = (*columns, "unknown")
+        rows = [(*row, names) for row, names in zip(rows, unknown, strict=True)]
+    print_rows(columns, rows, form)
 
 
 def _plain(value: object) -> str:

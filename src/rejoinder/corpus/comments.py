@@ -31,6 +31,8 @@ def as_comments(
             for name in FIELDS
         )
     frame = frame.with_columns(
+        *map(_whole_numbers, frame.select("id", "parent", "thread")),
+    ).with_columns(
         pl.col("id").str.strip_prefix("t1_"),
         pl.col("source").fill_null(file.split(".")[0]),
         pl.col("author").fill_null(""),
@@ -39,6 +41,17 @@ def as_comments(
     return frame.with_columns(
         text, cleaned(text).alias("clean"), pl.Series("letters", count_letters(text))
     ).select(pl.col(name).cast(kind) for name, kind in COMMENTS.items())
+
+
+def _whole_numbers(ids: pl.Series) -> pl.Series:
+    """(N,) ids, of which `2.0` is `2`: a column with gaps is often written as floats.
+
+    >>> _whole_numbers(pl.Series(["2.0", "t1_7.00", "-0", "2.5", "v2.0", "1e3", None])).to_list()
+    ['2', 't1_7', '0', '2.5', 'v2.0', '1e3', None]
+    """
+    if ids.str.contains(".", literal=True).any():
+        ids = ids.str.replace(r"^((?:t[0-9]_)?-?[0-9]+)\.0+$", "${1}")
+    return ids.set(ids == "-0", "0") if (ids == "-0").any() else ids
 
 
 def _split_pairs(

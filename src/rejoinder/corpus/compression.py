@@ -8,7 +8,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from rejoinder.errors import InputError, MissingExtraError
 
@@ -59,8 +59,12 @@ def compression(path: Path) -> Callable[[], _Decompressor] | None:
     return next((make for magic, make in _MAGIC if head.startswith(magic)), None)
 
 
-def decompressed(path: Path) -> Iterator[bytes]:
+def decompressed(path: Path, read: Callable[[int], None] | None = None) -> Iterator[bytes]:
     """The content of `path` in pieces.
+
+    Args:
+        path: a file, compressed or not.
+        read: called with the number of bytes of the file itself, each time that some were read.
 
     Raises:
         InputError: the archive is cut short or damaged: which file, and how far it could be read.
@@ -69,11 +73,10 @@ def decompressed(path: Path) -> Iterator[bytes]:
     done = 0
     with path.open("rb") as file:
         if make is None:
-            while piece := file.read(_READ * 4):
-                yield piece
+            yield from _pieces(path, file, _READ * 4, read)
             return
         decompressor: _Decompressor | None = None
-        while data := file.read(_READ):
+        for data in _pieces(path, file, _READ, read):
             while data:
                 if decompressor is None:
                     # zeros may fill up a tape's block, and xz allows for them
@@ -100,6 +103,21 @@ def decompressed(path: Path) -> Iterator[bytes]:
                 f"{path} is cut short: it ends within compressed data, after {done:,} "
                 "decompressed bytes. Fetch or copy the file again."
             )
+
+
+def _pieces(
+    path: Path, file: IO[bytes], size: int, read: Callable[[int], None] | None
+) -> Iterator[bytes]:
+    while True:
+        try:
+            data = file.read(size)
+        except OSError as error:
+            raise InputError(f"{path} can't be read: {error.strerror}.") from None
+        if not data:
+            return
+        if read is not None:
+            read(len(data))
+        yield data
 
 
 def line_blocks(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:

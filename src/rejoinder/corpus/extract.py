@@ -1,30 +1,33 @@
 """Dumps to pairs: the steps in order, and what became of every line."""
 
 import datetime
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from rejoinder.corpus import query  # first: it says how to get what extraction needs
+from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
-from rejoinder.corpus.manifest import SPLITS, Counts, Malformed, Manifest
+from rejoinder.corpus.files import find_files, refuse_inside
+from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.query import Filters
-from rejoinder.corpus.readers import Report, find_files, read_comments
+from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.rules import Rule, profile
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import refuse_occupied
+from rejoinder.files.claims import claim_output
 from rejoinder.version import VERSION
 
-Progress = Callable[[str, int], None]
-"""Called with the name of a stage and the comments (or pairs) that it has done."""
+Progress = Callable[[str, int, int | None], None]
+"""Called with the name of a stage, what it has done, and how much that is in all, if it is known:
+`reading` bytes of the files, `joining`, `sorting`, `writing` pairs."""
 
 _FRAME_ROWS = 65_536
 
@@ -45,15 +48,21 @@ class ExtractOptions:
     strict: bool = False
     engine: str = "duckdb"
     memory: str = "2GB"
-    """Bound of the engine; a few hundred MB for reading and writing come on top, and a decoder
-    window of up to 2 GiB where a dump needs it."""
+    """Bound of the engine; 0.8 GB for reading and writing come on top, and a decoder window of
+    up to 2 GiB where a dump needs it."""
     threads: int | None = None
+    separator: str | None = None
+    """Between the columns of CSV and TSV files; none: found in the first line."""
     overwrite: bool = False
 
     def __post_init__(self) -> None:
         profile(self.rules)
         if min(self.split) < 0 or sum(self.split) <= 0:
             raise InputError(f"--split {self.split} must be three shares that are not negative.")
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
+            raise InputError(
+                f"--separator {self.separator!r}: one character, as ';', and no quote or line end."
+            )
 
 
 def extract(
@@ -65,28 +74,33 @@ def extract(
     """Write the pairs of `dumps` to the folder `out`; returns its manifest.
 
     Args:
-        dumps: files and patterns; JSON lines, CSV, TSV or Parquet, compressed or not.
+        dumps: files, patterns and folders; JSON lines, CSV, TSV or Parquet, compressed or not.
         out: a new or empty folder, or one that `options` allow to be replaced.
         options: none: the rules of the paper on the public Reddit dumps.
         progress: called now and then, from the thread that reads or writes.
 
     Raises:
-        InputError: a file can't be read, no pair comes out, or `out` is occupied; then `out` is
-            as it was.
+        InputError: a file can't be read, no pair comes out, or `out` is occupied.
+        BusyError: another process is writing `out`.
+        StorageError: `out` can't be written: a full disk, missing rights.
+        MissingExtraError: the engine, or what a compression needs, is not installed.
+
+    Whatever is raised, `out` is as it was.
     """
     options = options or ExtractOptions()
-    refuse_occupied(out, overwrite=options.overwrite)
-    files = find_files(dumps)
-    with new_folder(out, overwrite=options.overwrite) as folder:
-        spill = folder / "spill"
-        spill.mkdir()
-        engine = open_engine(options.engine, options.memory, options.threads, spill)
-        try:
-            manifest = _extract(engine, files, folder, options, progress or _silent)
-        finally:
-            engine.close()
-            _remove(spill)
-        manifest.write(folder)
+    with claim_output(out, overwrite=options.overwrite):
+        files = find_files(dumps)
+        refuse_inside(files, out)
+        with new_folder(out, overwrite=options.overwrite) as folder:
+            spill = folder / "spill"
+            spill.mkdir()
+            engine = open_engine(options.engine, options.memory, options.threads, spill)
+            try:
+                manifest = _extract(engine, files, folder, options, progress or _silent)
+            finally:
+                engine.close()
+                shutil.rmtree(spill, ignore_errors=True)
+            manifest.write(folder)
     return manifest
 
 
@@ -96,12 +110,16 @@ def _extract(
     rules = profile(options.rules)
     report = Report()
     columns = options.columns if _uses_dates(options) else options.columns.without_dates()
-    frames = read_comments(files, columns, report, strict=options.strict)
+    frames = read_comments(
+        files, columns, report, strict=options.strict, separator=options.separator
+    )
+    size = sum(path.stat().st_size for path in files)
     table = engine.ingest(
         "comments",
-        _counted(frames, partial(progress, "reading")),
+        _watched(frames, lambda: progress("reading", report.bytes_read, size)),
         lambda comments: query.classified(comments, rules, options.filters),
     )
+    progress("joining", 0, None)
     read = sum(file.comments for file in report.files)
     malformed = sum(file.malformed for file in report.files)
     repeated = engine.keep("repeated", query.repeated_ids(table))
@@ -121,8 +139,8 @@ def _extract(
     ordered = query.output(pairs, parts)
     if options.limit is not None:
         ordered = ordered.limit(options.limit)
-    progress("sorting", 0)
-    frames = _counted(engine.stream(ordered, _FRAME_ROWS), partial(progress, "writing"))
+    progress("sorting", 0, None)
+    frames = _counted(engine.stream(ordered, _FRAME_ROWS), progress)
     written = write_shards(folder, frames)
     different = int(doubles["different"] or 0)
     lost = _lost_parents(engine, table, fates["replies"] - written.rows)
@@ -143,11 +161,11 @@ def _extract(
         unique_responses=written.unique_responses,
     )
     if not written.rows:
-        raise InputError(_no_pairs(files, counts, report.malformed))
+        raise InputError(no_pairs(engine, table, files, counts, report.malformed))
     return _manifest(options, report, counts, written)
 
 
-def _silent(stage: str, done: int) -> None:
+def _silent(stage: str, done: int, total: int | None) -> None:
     """No progress."""
 
 
@@ -201,29 +219,19 @@ def _rule_names(rules: Sequence[Rule], options: ExtractOptions) -> list[str]:
     return filtered + [rule.name for rule in rules]
 
 
-def _counted(
-    frames: Iterator[pl.DataFrame], progress: Callable[[int], None]
-) -> Iterator[pl.DataFrame]:
-    done = 0
+def _watched(frames: Iterator[pl.DataFrame], seen: Callable[[], None]) -> Iterator[pl.DataFrame]:
     for frame in frames:
-        done += len(frame)
-        progress(done)
+        seen()
         yield frame
 
 
-def _no_pairs(files: Sequence[Path], counts: Counts, malformed: Sequence[Malformed]) -> str:
-    names = ", ".join(path.name for path in files[:3]) + (" …" if len(files) > 3 else "")
-    if not counts.comments:
-        first = next((f" {line.file} line {line.line}: {line.problem}." for line in malformed), "")
-        return f"no comments in {names} ({counts.malformed} malformed lines).{first} See --columns."
-    taken = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
-    return (
-        f"no pairs in {names}: of {counts.comments} comments the rules took "
-        f"{counts.comments - counts.kept - counts.duplicates - counts.conflicts} "
-        f"({taken or 'none'}); of the rest {counts.without_parent} answer no comment, "
-        f"{counts.parent_not_found} one that is not there, {counts.parent_dropped} a dropped one. "
-        "See --rules and --columns."
-    )
+def _counted(frames: Iterator[pl.DataFrame], progress: Progress) -> Iterator[pl.DataFrame]:
+    done = 0
+    for frame in frames:
+        done += len(frame)
+        if done:  # the first frame is empty, and until the second one the engine sorts
+            progress("writing", done, None)
+        yield frame
 
 
 def _manifest(
@@ -235,6 +243,7 @@ def _manifest(
         "limit": options.limit,
         "max_replies": options.max_replies,
         "split": list(options.split),
+        **({"separator": options.separator} if options.separator else {}),
     }
     inputs: list[Mapping[str, Any]] = [
         {
@@ -256,14 +265,6 @@ def _manifest(
         shards=tuple(written.shards),
         malformed=tuple(report.malformed),
     )
-
-
-def _remove(folder: Path) -> None:
-    for file in folder.glob("**/*"):
-        if file.is_file():
-            file.unlink()
-    for inner in sorted(folder.glob("**/"), reverse=True):
-        inner.rmdir()
 
 
 def parse_date(text: str) -> int:

@@ -1,4 +1,10 @@
-"""Blocks of JSON lines to columns: by Polars at full speed, line by line only where it must be."""
+"""Blocks of JSON lines to columns, all by one reader: Polars.
+
+A line means what Polars reads in it. Where a block holds a line that Polars refuses, `json` says
+which lines are malformed and the rest goes to Polars again, so that a malformed line never
+changes what another line means. Some lines that Polars refuses are mended first: bytes that are
+no UTF-8, half a surrogate pair, control characters in strings, NaN, numbers beyond 128 bits.
+"""
 
 import io
 import json
@@ -14,8 +20,35 @@ from rejoinder.corpus.manifest import Malformed
 _SURROGATES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_REFUSED = (pl.exceptions.PolarsError, OSError)
+
+_MAY_NEED_MENDING = re.compile(r"[\x00-\x1f]|NaN|Infinity|[0-9]{39}|[0-9][eE]\+?[0-9]{3}")
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?', re.DOTALL
+)
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_INTEGERS = range(-(2**127), 2**128)
+"""Those that Polars reads; they have at most 39 digits."""
 
 _HEAD_LINES = 20_000
+
+
+class _Number(str):
+    """A number as it is written: only the form of a line matters, and Python bounds an int."""
+
+    __slots__ = ()
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_int=_Number, parse_float=_Number)
+_NAMES: dict[type, str] = {
+    list: "list",
+    str: "string",
+    _Number: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,50 +69,62 @@ def parse_block(
 
     Args:
         block: whole lines.
-        columns: fields to read, as strings; other fields are ignored.
+        columns: fields to read, as strings; other fields are ignored. Of a repeated key the first
+            counts, and a float of whole value reads as the integer.
         needed: those without which a line is no comment.
         file: name of the file, for the report of malformed lines.
         first_line: number of the block's first line in it.
     """
-    schema = dict.fromkeys(columns, pl.String)
+    if first_line == 1:
+        block = block.removeprefix(_BYTE_ORDER_MARK)
+    malformed: list[Malformed] = []
     try:
-        frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
-        if _has_nul(frame, needed):
-            # half of a surrogate pair is no character, and Polars reads it as NUL
-            block = _SURROGATES.sub(_whole, block)
-            frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
-        if not any(frame.get_column(name).null_count() for name in needed):
-            return ParsedBlock(frame, _numbers(block, len(frame), first_line), ())
-    except (pl.exceptions.PolarsError, OSError):
-        pass  # some line is malformed: find out which
-    return _by_line(block, columns, needed, file, first_line)
+        frame = _read(block, columns)
+        numbers = _numbers(block, len(frame), first_line)
+    except _REFUSED:
+        frame, numbers, malformed = _read_sound_lines(block, columns, file, first_line)
+    parsed = without_missing(frame, numbers, needed, file)
+    malformed = sorted([*malformed, *parsed.malformed], key=lambda line: line.line)
+    return ParsedBlock(parsed.frame, parsed.numbers, tuple(malformed))
 
 
-def _has_nul(frame: pl.DataFrame, columns: tuple[str, ...]) -> bool:
-    return any(frame.get_column(name).str.contains("\0", literal=True).any() for name in columns)
-
-
-def _by_line(
-    block: bytes,
-    columns: tuple[str, ...],
-    needed: tuple[str, ...],
-    file: str,
-    first_line: int,
+def without_missing(
+    frame: pl.DataFrame, numbers: Sequence[int], needed: Sequence[str], file: str
 ) -> ParsedBlock:
-    rows: dict[str, list[str | None]] = {name: [] for name in columns}
-    malformed, numbers = [], []
-    for number, line in enumerate(block.split(b"\n"), first_line):
-        if not line.strip():
+    """The rows that have every column in `needed`; the others are malformed."""
+    if not any(frame.get_column(name).null_count() for name in needed):
+        return ParsedBlock(frame, numbers, ())
+    absent = frame.select(pl.col(needed).is_null())
+    bad = absent.select(pl.any_horizontal(pl.all())).to_series()
+    malformed = [
+        Malformed(file, numbers[row], f"no {', '.join(repr(n) for n in needed if absent[row, n])}")
+        for row in bad.arg_true()
+    ]
+    kept = [numbers[row] for row in (~bad).arg_true()]
+    return ParsedBlock(frame.filter(~bad), kept, tuple(malformed))
+
+
+def keys_of(block: bytes) -> dict[str, None]:
+    """The fields of the objects in the first lines of a block, in the order in which they come."""
+    keys: dict[str, None] = {}
+    for line in block.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
+        try:
+            value = _DECODER.decode(_text(line))
+        except (ValueError, RecursionError):
             continue
-        comment = _comment(line, needed)
-        if isinstance(comment, str):
-            malformed.append(Malformed(file, number, comment))
-            continue
-        numbers.append(number)
-        for name in columns:
-            rows[name].append(_text(comment.get(name)))
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
-    return ParsedBlock(frame, numbers, tuple(malformed))
+        if isinstance(value, dict):
+            keys |= dict.fromkeys(value)
+    return keys
+
+
+def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
+    """The rows of lines that are all objects; raises one of `_REFUSED` if one is not."""
+    schema = dict.fromkeys(columns, pl.String)
+    frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
+    if any(frame.select(pl.all().str.contains("\0", literal=True).any()).row(0)):
+        # half of a surrogate pair is no character, and Polars reads it as NUL
+        frame = pl.read_ndjson(io.BytesIO(_without_halves(block)), schema=schema)
+    return frame
 
 
 def _numbers(block: bytes, rows: int, first_line: int) -> Sequence[int]:
@@ -89,36 +134,91 @@ def _numbers(block: bytes, rows: int, first_line: int) -> Sequence[int]:
     return [number for number, line in enumerate(block.split(b"\n"), first_line) if line.strip()]
 
 
-def keys_of(block: bytes) -> dict[str, None]:
-    """The fields of the objects in the first lines of a block, in the order in which they come."""
-    keys: dict[str, None] = {}
-    for line in block.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
-        comment = _comment(line, ())
-        if isinstance(comment, dict):
-            keys |= dict.fromkeys(comment)
-    return keys
-
-
-def _comment(line: bytes, needed: tuple[str, ...]) -> dict[str, Any] | str:
-    """The object of a line, or what is wrong with it."""
+def _read_sound_lines(
+    block: bytes, columns: tuple[str, ...], file: str, first_line: int
+) -> tuple[pl.DataFrame, list[int], list[Malformed]]:
+    """The rows of the lines that can be read, their numbers, and what is wrong with the others."""
+    numbers: list[int] = []
+    lines: list[str] = []
+    malformed: list[Malformed] = []
+    refused: list[int] = []
+    for number, line in enumerate(block.split(b"\n"), first_line):
+        text = _text(line)
+        if not text.strip():
+            continue
+        if problem := _problem(text):
+            malformed.append(Malformed(file, number, problem))
+        else:
+            numbers.append(number)
+            lines.append(text)
     try:
-        value = json.loads(line.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError) as error:
+        frames = [_read_lines(lines, columns)]
+    except _REFUSED:
+        frames, refused = _read_all_but_refused(list(map(_mended, lines)), columns)
+    deep = [Malformed(file, numbers[row], "not JSON: nested too deeply") for row in refused]
+    for row in reversed(refused):
+        del numbers[row]
+    empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+    return pl.concat([empty, *frames]), numbers, malformed + deep
+
+
+def _read_all_but_refused(
+    lines: list[str], columns: tuple[str, ...]
+) -> tuple[list[pl.DataFrame], list[int]]:
+    """Frames of lines that Polars reads, and the indices of those that it refuses."""
+    try:
+        return [_read_lines(lines, columns)], []
+    except _REFUSED:
+        if len(lines) == 1:
+            return [], [0]
+    half = len(lines) // 2
+    first, refused = _read_all_but_refused(lines[:half], columns)
+    second, later = _read_all_but_refused(lines[half:], columns)
+    return first + second, refused + [half + row for row in later]
+
+
+def _read_lines(lines: list[str], columns: tuple[str, ...]) -> pl.DataFrame:
+    return _read(_without_halves("\n".join(lines).encode()), columns)
+
+
+def _text(line: bytes) -> str:
+    return line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").strip(" \t\r")
+
+
+def _problem(text: str) -> str | None:
+    """What is wrong with the form of a line; none for an object, or where Polars has to say."""
+    try:
+        value: Any = _DECODER.decode(text)
+    except RecursionError:
+        return None  # how deep is too deep depends on the stack here, and not on Polars' side
+    except ValueError as error:
         return f"not JSON: {error}"
     if not isinstance(value, dict):
-        return f"a JSON {type(value).__name__} where one comment object is expected"
-    missing = [name for name in needed if value.get(name) is None]
-    return f"no {', '.join(map(repr, missing))}" if missing else value
+        return f"a JSON {_NAMES[type(value)]} where one comment object is expected"
+    return None
 
 
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return (
-            value
-            if value is None
-            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
-    return json.dumps(value, ensure_ascii=False)
+def _mended(text: str) -> str:
+    """A line that `json` reads, so that Polars reads it too; unchanged where it does already."""
+    return _TOKEN.sub(_mended_token, text) if _MAY_NEED_MENDING.search(text) else text
+
+
+def _mended_token(match: re.Match[str]) -> str:
+    token = match.group()
+    if token[0] == '"':
+        return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", token)
+    if token in ("NaN", "Infinity", "-Infinity"):
+        return "null"
+    if token.lstrip("-").isdigit():
+        read = len(token) <= 40 and int(token) in _INTEGERS
+    else:
+        read = abs(float(token)) < float("inf")
+    return token if read else f'"{token}"'
+
+
+def _without_halves(block: bytes) -> bytes:
+    """JSON with U+FFFD for every escape of half a surrogate pair."""
+    return _SURROGATES.sub(_whole, block)
 
 
 def _whole(match: re.Match[bytes]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import write_text
+from rejoinder.files.hashed import check_seal, sealed
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -88,8 +89,9 @@ class Manifest:
     format_version: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
-        """Write `manifest.json` into `folder`."""
-        write_text(folder / FILE, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+        """Write `manifest.json` into `folder`, with its own hash as the last key."""
+        tree = sealed(asdict(self))
+        write_text(folder / FILE, json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -111,13 +113,16 @@ def read_manifest(folder: Path) -> Manifest:
     version = tree.get("format_version") if isinstance(tree, dict) else None
     if version != FORMAT:
         raise InputError(
-            f"{path} is of format version {version!r}; this version reads {FORMAT}. Extract anew."
+            f"{path} is of format version {version!r}; this version reads {FORMAT}. Extract the "
+            "pairs again."
         )
+    if "sha256" in tree:  # manifests of early versions carry none
+        tree = check_seal(tree, path, InputError, "Extract the pairs again.")
     try:
         tree["counts"] = Counts(**tree["counts"])
         tree["shards"] = tuple(Shard(**shard) for shard in tree["shards"])
         tree["malformed"] = tuple(Malformed(**line) for line in tree["malformed"])
         tree["inputs"] = tuple(tree["inputs"])
         return Manifest(**tree)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a manifest of pairs: {error}.") from None

@@ -196,3 +196,24 @@ def lost_parents(table: ir.Table) -> ir.Table:
     return joined.aggregate(
         not_found=joined.above_id.isnull().sum(), dropped=joined.above_rule.notnull().sum()
     )
+
+
+def without_parents(table: ir.Table) -> ir.Table:
+    """Kept replies whose parent is not there: columns id, parent."""
+    return replies(table).anti_join(table.view(), [("parent", "id")]).select("id", "parent")
+
+
+def near_misses(table: ir.Table) -> ir.Table:
+    """Kept replies whose parent is not there, and an id that ends as that one does, but for case.
+
+    Columns: id, parent, like.
+    """
+    lost = without_parents(table).mutate(end=lambda t: _end(t.parent))
+    ends = table.filter(_end(table.id) != "").select(like="id", end=_end(table.id))
+    joined = lost.inner_join(ends, "end")
+    return joined.select("id", "parent", "like").order_by("id", "like")
+
+
+def _end(ids: ir.StringValue) -> ir.StringValue:
+    """The letters and digits with which ids end: what is left without a prefix."""
+    return ids.strip().lower().re_extract("[a-z0-9]+$", 0)

@@ -1,8 +1,7 @@
 """Dumps to comments: files of every kind to one table, a bounded piece at a time."""
 
-import glob
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,17 +11,17 @@ import polars as pl
 
 from rejoinder.corpus.comments import as_comments
 from rejoinder.corpus.compression import decompressed, line_blocks
+from rejoinder.corpus.files import Kind, kind_of, separator_of
 from rejoinder.corpus.json_lines import ParsedBlock, keys_of, parse_block
 from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
-from rejoinder.corpus.tables import table_rows
+from rejoinder.corpus.tables import found_separator, table_pieces
 from rejoinder.errors import InputError
 
 _BLOCK_BYTES = 8 << 20
-_BLOCK_ROWS = 65_536
 _AHEAD = 2
 _SHOWN = 20
-_TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 
 _Piece = Callable[[], ParsedBlock]
 """A piece of a file, to be parsed in another thread."""
@@ -35,7 +34,12 @@ class FileReport:
     path: Path
     comments: int = 0
     malformed: int = 0
-    bytes_decompressed: int = 0
+    bytes_read: int = 0
+    """Of the file as it is, compressed or not."""
+
+    def add_bytes(self, count: int) -> None:
+        """Count bytes that were read."""
+        self.bytes_read += count
 
 
 @dataclass
@@ -48,25 +52,14 @@ class Report:
     keys: dict[str, None] = field(default_factory=dict)
     """Fields of the JSON objects at the beginnings of files, in the order in which they came."""
 
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read of all files."""
+        return sum(file.bytes_read for file in self.files)
+
     def add_malformed(self, lines: Sequence[Malformed]) -> None:
         """Remember the first few of them."""
         self.malformed += lines[: max(0, _SHOWN - len(self.malformed))]
-
-
-def find_files(dumps: Iterable[str | Path]) -> list[Path]:
-    """The files that paths and patterns name, each once, sorted by name.
-
-    Raises:
-        InputError: a path or a pattern names no file.
-    """
-    found: set[Path] = set()
-    for dump in dumps:
-        matches = [Path(dump)] if Path(dump).exists() else map(Path, glob.glob(str(dump)))  # noqa: PTH207
-        files = {path for path in matches if path.is_file()}
-        if not files:
-            raise InputError(f"{dump} is no file, and no pattern that matches one.")
-        found |= files
-    return sorted(found, key=lambda path: (path.name, str(path)))
 
 
 def refuse_same_names(files: Sequence[Path]) -> None:
@@ -84,22 +77,38 @@ def refuse_same_names(files: Sequence[Path]) -> None:
 
 
 def read_comments(
-    files: Sequence[Path], columns: Columns, report: Report, *, strict: bool = False
+    files: Sequence[Path],
+    columns: Columns,
+    report: Report,
+    *,
+    strict: bool = False,
+    separator: str | None = None,
 ) -> Iterator[pl.DataFrame]:
     """The comments of `files` with the columns of `COMMENTS`, in pieces; `report` is filled in.
 
     Two pieces are read ahead, one file at a time: one decoder window of up to 2 GiB at most.
 
+    Args:
+        files: JSON lines, CSV, TSV or Parquet.
+        columns: which column holds what.
+        report: what was read so far.
+        strict: stop at a malformed line.
+        separator: what separates the columns of tables; none: found in each file's first line.
+
     Raises:
-        InputError: a file is damaged or lacks a column; with `strict`, a line is malformed.
+        InputError: a file is damaged or lacks a column; with `strict`, a line is malformed;
+            a separator is given and no file is a table.
     """
     if columns.are_pairs:
         refuse_same_names(files)
+    kinds = {path: kind_of(path) for path in files}
+    if separator is not None and "table" not in kinds.values():
+        raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
     with ThreadPoolExecutor(_AHEAD) as pool:
         for path in files:
             entry = FileReport(path)
             report.files.append(entry)
-            pieces = _pieces(path, columns, entry, report)
+            pieces = _pieces(entry, kinds[path], columns, report, separator)
             jobs = (partial(_comments, piece, columns, path.name) for piece in pieces)
             for parsed in _ahead(pool, jobs):
                 if parsed.malformed and strict:
@@ -112,6 +121,7 @@ def read_comments(
                 entry.malformed += len(parsed.malformed)
                 entry.comments += len(parsed.frame)
                 yield parsed.frame
+            entry.bytes_read = path.stat().st_size
     if report.keys and columns.given:
         # of all files together: in one export of several nobody may have replied
         columns.check(list(report.keys), ", ".join(path.name for path in files[:3]))
@@ -134,91 +144,27 @@ def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[_Piece]) -> Iterator[ParsedB
         yield running.popleft().result()
 
 
-def _pieces(path: Path, columns: Columns, entry: FileReport, report: Report) -> Iterator[_Piece]:
+def _pieces(
+    entry: FileReport, kind: Kind, columns: Columns, report: Report, separator: str | None
+) -> Iterator[_Piece]:
     """The pieces of a file of any kind."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if ".parquet" in suffixes:
-        return _parquet_pieces(path, columns)
-    content = _counted(decompressed(path), entry)
-    separator = next((_TABLES[suffix] for suffix in suffixes if suffix in _TABLES), None)
-    if separator is not None:
-        return _table_pieces(path, content, separator, columns)
+    path = entry.path
+    if kind == "parquet":
+        return parquet_pieces(path, columns, entry.add_bytes)
+    content = decompressed(path, entry.add_bytes)
+    if kind == "table":
+        separator = separator or found_separator(path, separator_of(path) or ",", columns)
+        return table_pieces(path, content, separator, columns)
     return _json_pieces(path, content, columns, report)
-
-
-def _counted(pieces: Iterator[bytes], entry: FileReport) -> Iterator[bytes]:
-    for piece in pieces:
-        entry.bytes_decompressed += len(piece)
-        yield piece
 
 
 def _json_pieces(
     path: Path, content: Iterator[bytes], columns: Columns, report: Report
 ) -> Iterator[_Piece]:
-    names = columns.names
-    needed = ("message", "reply") if columns.are_pairs else ("id", "text")
-    wanted = tuple(dict.fromkeys(names.values()))
+    wanted = tuple(dict.fromkeys(columns.names.values()))
     line = 1
     for number, block in enumerate(line_blocks(content, _BLOCK_BYTES)):
         if number == 0 and columns.given:
             report.keys |= keys_of(block)
-        yield partial(
-            parse_block, block, wanted, tuple(names[name] for name in needed), path.name, line
-        )
+        yield partial(parse_block, block, wanted, columns.needed, path.name, line)
         line += block.count(b"\n")
-
-
-def _table_pieces(
-    path: Path, content: Iterator[bytes], separator: str, columns: Columns
-) -> Iterator[_Piece]:
-    """A CSV or TSV file."""
-    rows = table_rows(content, separator)
-    first = next(rows, None)
-    if first is None:
-        return
-    # columns named by their positions mean that there is no line of names
-    numbered = all(name.isdigit() for name in columns.names.values())
-    width = len(first[1])
-    header = [str(place) for place in range(1, width + 1)] if numbered else first[1]
-    columns.check(header, str(path))
-    wanted = [name for name in dict.fromkeys(columns.names.values()) if name in header]
-    places = [header.index(name) for name in wanted]
-    kept: list[list[str]] = []
-    numbers: list[int] = []
-    malformed: list[Malformed] = []
-
-    def piece() -> _Piece:
-        frame = pl.DataFrame(kept, schema=dict.fromkeys(wanted, pl.String), orient="row")
-        parsed = ParsedBlock(frame, numbers, tuple(malformed))
-        return lambda: parsed
-
-    if numbered:
-        numbers.append(first[0])
-        kept.append([first[1][place] for place in places])
-    for number, row in rows:
-        if len(row) == width:
-            numbers.append(number)
-            kept.append([row[place] for place in places])
-        else:
-            problem = f"{len(row)} columns where the first line has {width}"
-            malformed.append(Malformed(path.name, number, problem))
-        if len(kept) + len(malformed) >= _BLOCK_ROWS:
-            yield piece()
-            kept, numbers, malformed = [], [], []
-    yield piece()
-
-
-def _parquet_pieces(path: Path, columns: Columns) -> Iterator[_Piece]:
-    try:
-        scan = pl.scan_parquet(path)
-        present = scan.collect_schema().names()
-        columns.check(present, str(path))
-        wanted = [name for name in dict.fromkeys(columns.names.values()) if name in present]
-        row = 1
-        for frame in scan.select(pl.col(wanted).cast(pl.String)).collect_batches(
-            chunk_size=_BLOCK_ROWS, maintain_order=True
-        ):
-            yield partial(ParsedBlock, frame, range(row, row + len(frame)), ())
-            row += len(frame)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{path} is damaged or no Parquet file: {error}.") from None

@@ -46,10 +46,26 @@ class Columns:
         """Whether the files hold messages with their replies rather than comments."""
         return "message" in self.names
 
+    @property
+    def are_numbers(self) -> bool:
+        """Whether they are positions from 1 on, in tables without a line of names."""
+        return all(name.isdigit() for name in self.names.values())
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns without which a row is no comment."""
+        fields = PAIR_FIELDS if self.are_pairs else ("id", "text")
+        return tuple(self.names[name] for name in fields)
+
     def without_dates(self) -> "Columns":
         """These but for the time of a comment, which only filters by date need."""
         names = {name: column for name, column in self.names.items() if name != "created"}
         return self if self.given else Columns(names)
+
+    def missing(self, present: Sequence[str]) -> list[str]:
+        """The columns that were asked for, or without which nothing works, and are not there."""
+        needed = set(self.names) if self.given else {"id", "parent", "text"} & set(self.names)
+        return sorted(self.names[name] for name in needed if self.names[name] not in present)
 
     def check(self, present: Sequence[str], place: str) -> None:
         """Refuse files that lack a column which was asked for, or without which nothing works.
@@ -57,9 +73,7 @@ class Columns:
         Raises:
             InputError: names the missing columns and those that are there.
         """
-        needed = set(self.names) if self.given else {"id", "parent", "text"} & set(self.names)
-        missing = sorted(self.names[name] for name in needed if self.names[name] not in present)
-        if missing:
+        if missing := self.missing(present):
             raise InputError(
                 f"{place} has no column {', '.join(map(repr, missing))}; its columns are "
                 f"{', '.join(map(repr, present))}. Name yours with --columns id=…,parent=…,text=…."

@@ -1,10 +1,90 @@
-"""Rows of CSV and TSV files, quoted or not, each with the line on which it begins."""
+"""CSV and TSV files, quoted or not: rows with the line on which each begins, then columns."""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+
+from rejoinder.corpus.compression import decompressed
+from rejoinder.corpus.json_lines import ParsedBlock
+from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.schema import Columns
+from rejoinder.errors import InputError
 
 _MAX_ROW_CHARS = 1 << 24
+_BLOCK_ROWS = 65_536
+_SEPARATORS = (",", ";", "\t", "|")
+
+
+def table_pieces(
+    path: Path, content: Iterator[bytes], separator: str, columns: Columns
+) -> Iterator[Callable[[], ParsedBlock]]:
+    """The rows of a table in pieces; one of another width than the first is malformed.
+
+    Raises:
+        InputError: the table lacks a column.
+    """
+    rows = table_rows(content, separator)
+    first = next(rows, None)
+    if first is None:
+        return
+    width = len(first[1])
+    header = _header(first[1], columns)
+    _check(header, columns, path, separator)
+    wanted = [name for name in dict.fromkeys(columns.names.values()) if name in header]
+    places = [header.index(name) for name in wanted]
+    kept: list[list[str]] = []
+    numbers: list[int] = []
+    malformed: list[Malformed] = []
+
+    def piece() -> Callable[[], ParsedBlock]:
+        frame = pl.DataFrame(kept, schema=dict.fromkeys(wanted, pl.String), orient="row")
+        parsed = ParsedBlock(frame, numbers, tuple(malformed))
+        return lambda: parsed
+
+    if columns.are_numbers:
+        numbers.append(first[0])
+        kept.append([first[1][place] for place in places])
+    for number, row in rows:
+        if len(row) == width:
+            numbers.append(number)
+            kept.append([row[place] for place in places])
+        else:
+            problem = f"{len(row)} columns where the first line has {width}"
+            malformed.append(Malformed(path.name, number, problem))
+        if len(kept) + len(malformed) >= _BLOCK_ROWS:
+            yield piece()
+            kept, numbers, malformed = [], [], []
+    yield piece()
+
+
+def found_separator(path: Path, usual: str, columns: Columns) -> str:
+    """What separates the columns of a table: `usual`, unless only another one gives `columns`.
+
+    Where none does, the one that gives most columns: they are what an error had better name.
+    """
+    widths: dict[str, int] = {}
+    for separator in dict.fromkeys((usual, *_SEPARATORS)):
+        _, first = next(table_rows(decompressed(path), separator), (0, [""]))
+        if not columns.missing(_header(first, columns)):
+            return separator
+        widths[separator] = len(first)
+    return max(widths, key=widths.__getitem__)
+
+
+def _header(first: list[str], columns: Columns) -> list[str]:
+    """The names of the columns: the first row, or the numbers from 1 on."""
+    return [str(place + 1) for place in range(len(first))] if columns.are_numbers else first
+
+
+def _check(header: list[str], columns: Columns, path: Path, separator: str) -> None:
+    if columns.missing(header) and header[0].lstrip("\ufeff \t").startswith(("{", "[")):
+        raise InputError(
+            f"{path} holds JSON, not a table; JSON lines are read from files ending in .jsonl."
+        )
+    columns.check(header, f"{path} (separated by {separator!r})")
 
 
 def table_rows(pieces: Iterator[bytes], separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from rejoinder.corpus.manifest import SPLITS, Shard
-from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS, sha256_of
+from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS
+from rejoinder.files.hashed import sha256_of_file
 
 
 @dataclass
@@ -84,7 +85,7 @@ def _write(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
     frame.with_columns(split=pl.lit(split)).select(COLUMNS).write_parquet(
         path, compression="zstd", compression_level=1, row_group_size=BLOCK_ROWS, statistics=False
     )
-    return Shard(path.name, split, len(frame), path.stat().st_size, sha256_of(path))
+    return Shard(path.name, split, len(frame), path.stat().st_size, sha256_of_file(path))
 
 
 def _count(written: Written, split: str, frame: pl.DataFrame) -> None:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from rejoinder.datasets.files import find_folder, read_bytes, senteval_places, sha256_of
+from rejoinder.datasets.files import find_folder, read_bytes, senteval_places
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 CAPTIONS = 5
 """Of each image: SentEval takes the first five."""

@@ -1,11 +1,11 @@
 """Finding the files of data sets and cutting them into lines, exactly as they were meant."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from rejoinder.datasets.streams import OPENERS, read_packed
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.files import hashed
 
 ROOTS = ("senteval", "data", "")
 """Where SentEval's folders `downstream` and `probing` may lie below a folder of data sets."""
@@ -144,23 +144,14 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
         first[name] = line
 
 
-def sha256_of(*contents: bytes) -> str:
-    """SHA-256 of files, one after the other."""
-    digest = hashlib.sha256()
-    for content in contents:
-        digest.update(content)
-    return digest.hexdigest()
-
-
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file, read in pieces.
+    """SHA-256 of a file, in hexadecimal.
 
     Raises:
         InputError: it can't be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashed.sha256_of_file(path)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None
 

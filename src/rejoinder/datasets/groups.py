@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import read_bytes, sha256_of
+from rejoinder.datasets.files import read_bytes
 from rejoinder.datasets.rows import Kind, first_object, json_rows, line_of
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 _GROUP = "sentences"
 _PAIR = ("sentence1", "sentence2")

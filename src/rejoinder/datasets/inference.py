@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import read_bytes, sha256_of
+from rejoinder.datasets.files import read_bytes
 from rejoinder.datasets.rows import (
     Kind,
     first_object,
@@ -20,6 +20,7 @@ from rejoinder.datasets.rows import (
 )
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, InputError
+from rejoinder.files.hashed import sha256_of
 
 NO_GOLD = "-"
 """The label of SNLI and MultiNLI where the annotators did not agree."""

@@ -12,11 +12,11 @@ from rejoinder.datasets.files import (
     read_bytes,
     refuse_empty,
     senteval_places,
-    sha256_of,
     tab_separated,
     text_lines,
 )
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 
 @dataclass(frozen=True)

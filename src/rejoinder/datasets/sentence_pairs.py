@@ -14,11 +14,11 @@ from rejoinder.datasets.files import (
     refuse_empty,
     refuse_repeats,
     senteval_places,
-    sha256_of,
     tab_separated,
     text_lines,
 )
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
 

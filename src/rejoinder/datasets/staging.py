@@ -31,7 +31,8 @@ def held(root: Path) -> Iterator[None]:
         BusyError: another command holds it; the message says which.
         StorageError: it can't be written.
     """
-    if root.exists() and not root.is_dir():
+    # unlike Path's, these are false where a name is too long or a folder can't be looked into
+    if os.path.exists(root) and not os.path.isdir(root):  # noqa: PTH110, PTH112
         raise InputError(f"{root} is a file; a folder of data sets is needed. Name another one.")
     with ExitStack() as stack:
         with _about(root):
@@ -59,6 +60,8 @@ def _about(root: Path) -> Iterator[None]:
         yield
     except (BusyError, StorageError) as error:
         raise type(error)(str(error).replace(inner, str(root))) from None
+    except OSError as error:
+        raise refused(root, error) from None
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def _recover(root: Path) -> None:
         pass
     try:
         tree = json.loads(journal.read_bytes())
-        names, folders = tree["files"], tree["folders"]
+        complete, names, folders = bool(tree["complete"]), tree["files"], tree["folders"]
         paths = [[root / _checked(name) for name in names], [root / _checked(n) for n in folders]]
         change = _Change(*paths)
     except FileNotFoundError:
@@ -158,7 +161,7 @@ def _recover(root: Path) -> None:
             "was killed. Remove it, and add those data sets again."
         ) from None
     try:
-        if tree["complete"]:
+        if complete:
             change.finish()
         else:
             change.undo()

@@ -14,11 +14,11 @@ from rejoinder.datasets.files import (
     number_of,
     read_bytes,
     refuse_repeats,
-    sha256_of,
     tab_separated,
     text_lines,
 )
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.files.hashed import sha256_of
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Published numbers of pairs."""

@@ -9,11 +9,11 @@ from rejoinder.datasets.files import (
     is_file,
     number_of,
     read_bytes,
-    sha256_of,
     text_lines,
 )
 from rejoinder.datasets.sts import GradedPairs, is_tokenised
 from rejoinder.errors import DataMissingError, InputError
+from rejoinder.files.hashed import sha256_of
 
 SUBSETS = {
     12: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),

@@ -14,41 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.padding import PaddedBatch, PaddedGroup, encode_groups, pad_groups
+from rejoinder.encoders.settings import BilstmConfig
 from rejoinder.encoders.sparse import SparseTable
-from rejoinder.errors import ConfigError
 from rejoinder.text.ragged import Ragged
 
 _GROUP_WORDS = 4_096
 """Padded positions of one pass: small, so that a group's lengths, and with them padding, vary
 little; not too small, since a step over one position is a product with a row a sentence."""
-
-
-@dataclass(frozen=True)
-class BilstmConfig:
-    """Sizes of the encoder; the defaults are InferSent's."""
-
-    kind: str = "bilstm"
-    width: int = 300
-    """Width of the rows of words."""
-    hidden: int = 2048
-    """Units of each of the two directions."""
-    dim: int = 0
-    """Width of the embedding. 0 becomes 2 * hidden: the pooled states themselves, as published;
-    any other width is a linear map of them."""
-    max_tokens: int = 128
-    """Known words of a sentence that are read; what is beyond is cut."""
-
-    def __post_init__(self) -> None:
-        if min(self.width, self.hidden, self.max_tokens) < 1 or self.dim < 0:
-            raise ConfigError(
-                "encoder: width, hidden and max_tokens must be positive, dim positive or 0."
-            )
-        object.__setattr__(self, "dim", self.dim or 2 * self.hidden)
-
-    @property
-    def projected(self) -> bool:
-        """Whether a linear map stands between the pooled states and the embedding."""
-        return self.dim != 2 * self.hidden
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,49 +1,15 @@
 """The deep averaging network: rows summed, then a DNN (Yang et al. 2018, §2.3.1)."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
 from rejoinder.encoders.heads import FeedForward, unit_rows
+from rejoinder.encoders.settings import DanConfig
 from rejoinder.encoders.sparse import BagIndex, SparseTable, index_bags, sum_bags
-from rejoinder.errors import ConfigError, nearest
 from rejoinder.text.ragged import Ragged
 
 COMBINERS = {"sqrtn": 0.5, "mean": 1.0, "sum": 0.0}
 """The power of n, the number of rows summed, that the sum is divided by."""
-
-
-@dataclass(frozen=True)
-class DanConfig:
-    """Sizes of a DAN: by default the paper's (§4.1); where it is silent, the choice is ours."""
-
-    kind: str = "dan"
-    width: int = 300
-    """Width of the rows of words and bigrams."""
-    layers: tuple[int, ...] = (300, 300, 500)
-    """Units of the DNN; the last is the embedding. Empty: the pooled sum is the embedding."""
-    activation: str = "tanh"
-    """Between layers; none after the last."""
-    residual: bool = False
-    """Add the pooled sum, through a linear map where the widths differ, to the DNN's output."""
-    combiner: str = "sqrtn"
-    """`sqrtn`, `mean` or `sum`."""
-
-    def __post_init__(self) -> None:
-        if self.combiner not in COMBINERS:
-            raise ConfigError(
-                f"encoder.combiner {self.combiner!r}: {nearest(self.combiner, COMBINERS)}."
-            )
-        if self.width < 1 or any(units < 1 for units in self.layers):
-            raise ConfigError(
-                f"encoder.width {self.width} and layers {list(self.layers)} must be positive."
-            )
-
-    @property
-    def dim(self) -> int:
-        """Width of the embedding."""
-        return self.layers[-1] if self.layers else self.width
 
 
 class DanEncoder(nn.Module):

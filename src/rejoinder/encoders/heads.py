@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.errors import ConfigError, nearest
+from rejoinder.encoders.settings import Activation
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "none": lambda x: x,
     "relu": F.relu,
@@ -28,19 +28,13 @@ class FeedForward(nn.Module):
         self,
         width: int,
         layers: Sequence[int],
-        activation: str,
+        activation: Activation,
         *,
         residual: bool,
         generator: torch.Generator,
     ) -> None:
-        """Layers of the sizes given on inputs of `width`.
-
-        Raises:
-            ConfigError: an unknown activation.
-        """
+        """Layers of the sizes given on inputs of `width`."""
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ConfigError(f"activation {activation!r}: {nearest(activation, ACTIVATIONS)}.")
         sizes = [width, *layers]
         self.dim = sizes[-1]
         self.activation = ACTIVATIONS[activation]

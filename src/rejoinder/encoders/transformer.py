@@ -5,45 +5,18 @@ tricks at the paper's plain SGD; everything else is the encoder of Vaswani et al
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.padding import PaddedBatch, PaddedGroup, encode_groups, pad_groups
+from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.encoders.sparse import SparseTable
-from rejoinder.errors import ConfigError
 from rejoinder.text.ragged import Ragged
 
 _GROUP_TOKENS = 8_192
 """Padded positions of one pass through the layers: what bounds the memory of attention."""
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """Sizes of the encoder; the defaults are the paper's."""
-
-    kind: str = "transformer"
-    layers: int = 6
-    heads: int = 8
-    hidden: int = 512
-    filter: int = 2048
-    """Units between the two layers of the feed-forward block."""
-    dim: int = 500
-    """Width of the embedding."""
-    dropout: float = 0.0
-    """Share of units dropped after each block, in training."""
-
-    def __post_init__(self) -> None:
-        if min(self.layers, self.heads, self.hidden, self.filter, self.dim) < 1:
-            raise ConfigError("encoder: layers, heads, hidden, filter and dim must be positive.")
-        if self.hidden % (2 * self.heads):
-            raise ConfigError(
-                f"encoder.hidden {self.hidden} must be a multiple of 2 * heads ({2 * self.heads})."
-            )
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"encoder.dropout {self.dropout} must be in [0, 1).")
 
 
 class TransformerEncoder(nn.Module):

@@ -22,6 +22,7 @@ _REFUSALS = {
     errno.EACCES: "permission denied",
     errno.EPERM: "operation not permitted",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a part of the path is a file, not a folder",
     errno.ENAMETOOLONG: "the name is too long",
     errno.EISDIR: "it is a folder",
     errno.ELOOP: "a link in the path leads back to itself",

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.datasets.files import is_file
 from rejoinder.errors import InputError, nearest
 from rejoinder.leaks.hashes import joined, sentence_hashes
 from rejoinder.leaks.sets import EvaluationSet, Hashes, distinct, none_of_them, places_in, shipped
@@ -56,7 +57,7 @@ def evaluation_sets(names: Sequence[str]) -> list[EvaluationSet]:
     found: dict[str, EvaluationSet] = {} if names else dict(sorted(known.items()))
     for name in names:
         family = {one: known[one] for one in sorted(known) if one in (name, *_splits(name))}
-        if not family and not Path(name).is_file():
+        if not family and not is_file(Path(name)):
             raise InputError(
                 f"{name!r} is neither a file nor a shipped set: {nearest(name, known)}."
             )

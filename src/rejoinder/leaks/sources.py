@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus.compression import decompressed, line_blocks
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.datasets.files import text_lines
+from rejoinder.datasets.files import is_file, text_lines
 from rejoinder.datasets.rows import Kind, first_object, is_json_lines, json_rows
 from rejoinder.errors import InputError
 
 _BLOCK = 1 << 23
 """Bytes of a file in memory at a time, decompressed."""
+_LONGEST = 1 << 26
+"""Bytes of a line beyond which it is no row of sentences."""
 _FORMS = (("sentences",), ("premises", "sentence2"), ("sentence1", "sentence2"),
           ("input", "response"), ("text",))  # fmt: skip
 """Fields of JSON lines that hold sentences; the first form whose fields are all there is taken."""
@@ -53,12 +55,12 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
     Raises:
         InputError: it can't be read, is damaged, or a line is not what the first one is.
     """
-    if path.is_dir():
+    if not is_file(path) and path.is_dir():
         for frame in open_pairs(path).iter_frames("train", ["input", "response"]):
             yield _rows(frame)
         return
     first_line, read = 1, None
-    for block in line_blocks(decompressed(path), _BLOCK):
+    for block in line_blocks(_with_line_ends(decompressed(path), path), _BLOCK):
         if read is None:
             if not block.strip():
                 first_line += block.count(b"\n")
@@ -68,6 +70,20 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
         first_line += block.count(b"\n")
     if read is None:
         raise InputError(f"{path} has no sentences: it is empty.")
+
+
+def _with_line_ends(pieces: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    """The pieces, as long as lines end now and then: a block of lines is held in memory."""
+    length = 0
+    for piece in pieces:
+        cut = piece.rfind(b"\n")
+        length = length + len(piece) if cut < 0 else len(piece) - cut - 1
+        if length > _LONGEST:
+            raise InputError(
+                f"{path} has a line of more than {_LONGEST >> 20} MiB; a row a line is needed. "
+                "Folders of pairs, JSON lines and text can be read."
+            )
+        yield piece
 
 
 class _JsonReader:
@@ -105,9 +121,9 @@ class _TextReader:
 
     def __call__(self, block: bytes, first_line: int) -> Rows:
         lines = text_lines(block, self.path, first_line=first_line)
+        lines = [line for line in lines if line.strip()]
         if self.header:
             lines, self.header = lines[1:], False
-        lines = [line for line in lines if line.strip()]
         fields = pl.Series(lines, dtype=pl.String).str.split("\t")
         if self.places is not None:
             # a line may be shorter than others: what is not there is no sentence
@@ -123,7 +139,9 @@ def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _Te
             f"{path} is no text: it has a zero byte. Folders of pairs, JSON lines and text can be "
             "read."
         )
-    return _TextReader(text_lines(block.split(b"\n", 1)[0], path)[0], path, columns)
+    lines = block.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    first = next((line for line in lines if line.strip()), b"")
+    return _TextReader(first.decode("utf-8", "replace").removesuffix("\r"), path, columns)
 
 
 def _rows(frame: pl.DataFrame) -> Rows:

@@ -42,7 +42,7 @@ def model_card(config: Mapping[str, Any]) -> str:
         version=config["rejoinder_version"],
         encoder=_sizes(config["encoder"]),
         text=_sizes(config["text"]),
-        pairs=f"{training.get('pairs', 0):,}",
+        pairs=f"{training.get('pairs') or 0:,}",
         steps=training.get("steps", "?"),
         seed=training.get("seed", "?"),
         leaks=training.get("leaks_dropped", 0),
@@ -58,7 +58,7 @@ def _adapted(facts: Mapping[str, Any] | None) -> str:
         return ""
     data = facts.get("data") or {}
     name = " ".join(str(data[key]) for key in ("name", "split") if key in data) or "unnamed data"
-    return f"\n| adapted on | {name}, {facts.get('pairs', 0):,} pairs |"
+    return f"\n| adapted on | {name}, {facts.get('pairs') or 0:,} pairs |"
 
 
 def _sizes(table: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md; never a pickle."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,14 +15,16 @@ from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.errors import ModelError
 from rejoinder.files.atomic import new_folder, write_text
+from rejoinder.files.hashed import check_file, file_facts, sealed
 from rejoinder.models.card import model_card
-from rejoinder.models.layout import embedding_width, expected_shapes
+from rejoinder.models.config import FILE, FORMAT, WEIGHTS, check_config, read_config
+from rejoinder.models.layout import Shapes, embedding_width, expected_shapes
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 
-FORMAT = 1
-WEIGHTS = "weights.safetensors"
-_INTEGERS = ("bigram_rows",)
+_TYPES: dict[str, tuple[type, ...]] = {"bigram_rows": (np.int32,)}
+_FLOATS = (np.float16, np.float32)
+_REMEDY = "Copy the whole folder again."
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -85,7 +86,7 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "adaptation": None if model.adaptation is None else model.adaptation.describe(),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
-    _check_tensors(tensors, config, str(place))
+    _check_tensors(tensors, expected_shapes(config, str(place)), config, str(place))
     _check_adaptation(model.adaptation, model.encoder, str(place))
     with new_folder(place, overwrite=overwrite) as folder:
         save_file(tensors, folder / WEIGHTS)
@@ -93,12 +94,11 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         if model.adaptation is not None:
             model.adaptation.write(folder / ADAPTATION)
             names.append(ADAPTATION)
-        config["files"] = {
-            name: {"sha256": _sha256(folder / name), "bytes": (folder / name).stat().st_size}
-            for name in names
-        }
+        config["files"] = file_facts(folder, names)
+        check_config(config, str(place))
+        said = json.dumps(sealed(config), indent=1, ensure_ascii=False)
         write_text(folder / "MODEL_CARD.md", model_card(config))
-        write_text(folder / "config.json", json.dumps(config, indent=1, ensure_ascii=False) + "\n")
+        write_text(folder / FILE, said + "\n")
 
 
 def read_model(place: Path) -> ModelContents:
@@ -107,20 +107,26 @@ def read_model(place: Path) -> ModelContents:
     Raises:
         ModelError: what is wrong with the folder, and where.
     """
-    config = _read_config(place)
+    config = read_config(place)
+    shapes = expected_shapes(config, str(place / FILE))
     for name, facts in config["files"].items():
-        _check_file(place, name, facts)
-    try:
-        tensors: Tensors = load_file(place / WEIGHTS)
-    except (SafetensorError, OSError, KeyError, TypeError) as error:  # a type that NumPy lacks
-        raise ModelError(f"{place / WEIGHTS} can't be read: {error}.") from None
-    _check_tensors(tensors, config, str(place / WEIGHTS))
+        try:
+            check_file(place / name, facts, ModelError, _REMEDY)
+        except OSError as error:
+            raise ModelError(f"{place / name} can't be read: {error.strerror}.") from None
+    tensors = _load_tensors(place / WEIGHTS)
+    _check_tensors(tensors, shapes, config, str(place / WEIGHTS))
     adaptation = None
     if config.get("adaptation") is not None:
         adaptation = read_adaptation(place / ADAPTATION)
         _check_adaptation(adaptation, config["encoder"], str(place / ADAPTATION))
+        if adaptation.describe() != config["adaptation"]:
+            raise ModelError(
+                f"{place / FILE}: the table adaptation is not what {ADAPTATION} says; the two do "
+                f"not belong together. {_REMEDY}"
+            )
     return ModelContents(
-        name=str(config.get("name", place.name)),
+        name=config["name"],
         features=load_features(place, config["text"]),
         encoder=config["encoder"],
         head=config["head"],
@@ -132,56 +138,15 @@ def read_model(place: Path) -> ModelContents:
     )
 
 
-def _read_config(place: Path) -> dict[str, Any]:
-    path = place / "config.json"
+def _load_tensors(path: Path) -> Tensors:
     try:
-        config = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ModelError(
-            f"{place} is no model folder: it holds no config.json. A run's model is RUN/model."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
-    version = config.get("format_version") if isinstance(config, dict) else None
-    if version != FORMAT:
-        raise ModelError(
-            f"{path} is of format version {version!r}; this version reads {FORMAT}. "
-            "Train or export the model anew, or take the version that wrote it."
-        )
-    for key in ("text", "encoder", "head", "files"):
-        if not isinstance(config.get(key), dict):
-            raise ModelError(f"{path} has no table {key!r}; the folder is damaged.")
-    for key in ("training", "entailment", "adaptation"):
-        if not isinstance(config.get(key), dict | None):
-            raise ModelError(f"{path}: {key} is no table; the folder is damaged.")
-    if WEIGHTS not in config["files"]:
-        raise ModelError(f"{path} lists no {WEIGHTS}; the folder is damaged.")
-    if (config.get("adaptation") is None) != (ADAPTATION not in config["files"]):
-        raise ModelError(
-            f"{path}: the table adaptation and the file {ADAPTATION} are not there together; the "
-            "folder is damaged."
-        )
-    return config  # type: ignore[no-any-return]
+        tensors: Tensors = load_file(path)
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:  # foreign types
+        raise ModelError(f"{path} can't be read: {error}; {_REMEDY}") from None
+    return tensors
 
 
-def _check_file(place: Path, name: str, facts: object) -> None:
-    path = place / name
-    if Path(name).name != name or not isinstance(facts, dict):
-        raise ModelError(f"{place / 'config.json'} lists {name!r} wrongly; the folder is damaged.")
-    if not path.is_file():
-        raise ModelError(f"{path} is missing; copy the whole folder.")
-    size = path.stat().st_size
-    if size != facts.get("bytes"):
-        raise ModelError(
-            f"{path} has {size:,} bytes, not {facts.get('bytes')}; it is cut or changed. "
-            "Copy the folder again."
-        )
-    if _sha256(path) != facts.get("sha256"):
-        raise ModelError(f"{path} is not the file that was written (SHA-256); copy it again.")
-
-
-def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> None:
-    shapes = expected_shapes(config, where)
+def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], where: str) -> None:
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
         raise ModelError(
@@ -195,11 +160,16 @@ def _check_tensors(tensors: Tensors, config: Mapping[str, Any], where: str) -> N
         )
         if not fits:
             raise ModelError(f"{where}: {name} has shape {found}; the config says {shape}.")
-        wanted = np.integer if name in _INTEGERS else np.floating
-        if not np.issubdtype(tensors[name].dtype, wanted):
-            raise ModelError(f"{where}: {name} is of type {tensors[name].dtype}.")
-        if wanted is np.floating and not np.isfinite(tensors[name]).all():
+        allowed = _TYPES.get(name, _FLOATS)
+        if tensors[name].dtype not in allowed:
+            raise ModelError(
+                f"{where}: {name} is of type {tensors[name].dtype}; "
+                f"{' or '.join(kind.__name__ for kind in allowed)} is needed."
+            )
+        if allowed is _FLOATS and not np.isfinite(tensors[name]).all():
             raise ModelError(f"{where}: {name} holds values that are not finite.")
+    if not tensors["scale"] > 0:
+        raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")
     if "bigram_rows" in tensors:
         text = config["text"]
         _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
@@ -222,8 +192,3 @@ def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:
         raise ModelError(f"{where}: embedding has {len(table)} rows for {words} words.")
     if rows.min() < -1 or rows.max() >= len(table):
         raise ModelError(f"{where}: bigram_rows names rows beyond the {len(table)} of embedding.")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,12 +1,22 @@
 """Which tensors a model holds, and of which shapes, from its config: what loading checks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 from rejoinder.errors import ModelError
+from rejoinder.models.tables import Table
 
 Shapes = dict[str, tuple[int, ...]]
+
+ACTIVATIONS = ("gelu", "none", "relu", "tanh")
+COMBINERS = ("mean", "sqrtn", "sum")
+KINDS = {"bilstm": "words", "dan": "words", "transformer": "subwords"}
+"""Kinds of encoders, with the kind of text that each reads."""
+_CLASSES = 3
+"""Contradiction, neutral, entailment."""
+_MOST_BLOCKS = 1_000
+"""Of a Transformer: the shapes of each are listed."""
 
 
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
@@ -19,32 +29,28 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
     Raises:
         ModelError: the config lacks a size, gives one that is none, or names an unknown kind.
     """
-    encoder = _Table(config, "encoder", where)
+    encoder, text = Table(config, "encoder", where), Table(config, "text", where)
     kind = encoder.values.get("kind")
-    if kind == "dan":
-        shapes = _dan(encoder, _Table(config, "text", where))
-    elif kind == "transformer":
-        shapes = _transformer(encoder, _Table(config, "text", where))
-    elif kind == "bilstm":
-        shapes = _bilstm(encoder, _Table(config, "text", where), where)
-    else:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(
-            f"{where}: encoder.kind {kind!r} is unknown; known: 'bilstm', 'dan', 'transformer'."
+            f"{where}: encoder.kind {kind!r} is unknown; known: {', '.join(map(repr, KINDS))}."
         )
+    if text.word("kind", sorted(set(KINDS.values()))) != KINDS[kind]:
+        raise ModelError(
+            f"{where}: text.kind is {text.values['kind']!r}; a {kind} reads {KINDS[kind]}."
+        )
+    shapes = _ENCODERS[kind](encoder, text)
     dim = embedding_width(encoder.values)
-    head = _Table(config, "head", where)
+    head = Table(config, "head", where)
     layers = head.sizes("layers")
-    head.word("activation")
+    head.word("activation", ACTIVATIONS)
     head.flag("residual")
     if layers and layers[-1] != dim:
         raise ModelError(
             f"{where}: head.layers {layers} end in {layers[-1]} units; embeddings have {dim}."
         )
-    if config.get("entailment"):
-        classifier = _Table(config, "entailment", where)
-        classifier.word("activation")
-        classifier.flag("residual")
-        shapes |= _layers("entailment", 4 * dim, classifier.sizes("layers"))
+    if config.get("entailment") is not None:
+        shapes |= _classifier(Table(config, "entailment", where), dim)
     return shapes | _layers("head", dim, layers) | {"scale": ()}
 
 
@@ -59,50 +65,10 @@ def embedding_width(encoder: Mapping[str, Any]) -> int:
     return int(encoder["dim"])
 
 
-class _Table:
-    """A table of `config.json`, whose values are checked as they are taken."""
-
-    def __init__(self, config: Mapping[str, Any], name: str, where: str) -> None:
-        self.values: Mapping[str, Any] = config[name]
-        self.name, self.where = name, where
-
-    def size(self, key: str, least: int = 1) -> int:
-        value = self.values.get(key)
-        if not _is_size(value, least):
-            raise self._fault(key, f"a number of at least {least}")
-        return int(value)  # type: ignore[arg-type]
-
-    def sizes(self, key: str) -> list[int]:
-        value = self.values.get(key)
-        if not isinstance(value, list | tuple) or not all(_is_size(item, 1) for item in value):
-            raise self._fault(key, "a list of numbers of at least 1")
-        return list(value)
-
-    def flag(self, key: str) -> bool:
-        value = self.values.get(key)
-        if not isinstance(value, bool):
-            raise self._fault(key, "true or false")
-        return value
-
-    def word(self, key: str) -> str:
-        value = self.values.get(key)
-        if not isinstance(value, str):
-            raise self._fault(key, "a word")
-        return value
-
-    def _fault(self, key: str, needed: str) -> ModelError:
-        found = f"is {self.values[key]!r}" if key in self.values else "is missing"
-        return ModelError(f"{self.where}: {self.name}.{key} {found}; {needed} is needed.")
-
-
-def _is_size(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _dan(encoder: _Table, text: _Table) -> Shapes:
+def _dan(encoder: Table, text: Table) -> Shapes:
     width, layers = encoder.size("width"), encoder.sizes("layers")
-    encoder.word("activation")
-    encoder.word("combiner")
+    encoder.word("activation", ACTIVATIONS)
+    encoder.word("combiner", COMBINERS)
     words, buckets = _words(text), text.size("bigram_buckets", 0)
     shapes: Shapes = {"embedding": (-1 if buckets else words, width)}
     if buckets:
@@ -113,6 +79,17 @@ def _dan(encoder: _Table, text: _Table) -> Shapes:
     return shapes
 
 
+def _classifier(table: Table, dim: int) -> Shapes:
+    """Of the classifier of pairs, which reads four features of the width of an embedding."""
+    table.word("activation", ACTIVATIONS)
+    layers = table.sizes("layers")
+    if not layers or layers[-1] != _CLASSES:
+        raise table.fault("layers", f"a list that ends in {_CLASSES}, a unit for each class,")
+    if table.flag("residual"):
+        raise table.fault("residual", "false")
+    return _layers("entailment", 4 * dim, layers)
+
+
 def _layers(name: str, width: int, layers: list[int]) -> Shapes:
     shapes: Shapes = {}
     for number, (inside, outside) in enumerate(pairwise([width, *layers])):
@@ -121,11 +98,13 @@ def _layers(name: str, width: int, layers: list[int]) -> Shapes:
     return shapes
 
 
-def _transformer(encoder: _Table, text: _Table) -> Shapes:
+def _transformer(encoder: Table, text: Table) -> Shapes:
     hidden, wide, dim = (encoder.size(key) for key in ("hidden", "filter", "dim"))
-    encoder.size("heads")
+    heads = encoder.size("heads")
+    if hidden % (2 * heads):
+        raise encoder.fault("hidden", f"a multiple of 2 * heads ({2 * heads:,})")
     shapes: Shapes = {"embedding.weight": (text.size("subwords"), hidden)}
-    for block in range(encoder.size("layers")):
+    for block in range(encoder.size("layers", most=_MOST_BLOCKS)):
         linear = {
             "query_key_value": (3 * hidden, hidden),
             "out": (hidden, hidden),
@@ -143,11 +122,13 @@ def _transformer(encoder: _Table, text: _Table) -> Shapes:
     return {f"transformer.{name}": shape for name, shape in shapes.items()}
 
 
-def _bilstm(encoder: _Table, text: _Table, where: str) -> Shapes:
+def _bilstm(encoder: Table, text: Table) -> Shapes:
     width, hidden, dim = (encoder.size(key) for key in ("width", "hidden", "dim"))
     encoder.size("max_tokens")
     if text.size("bigram_buckets", 0):
-        raise ModelError(f"{where}: text.bigram_buckets must be 0; a bilstm reads words alone.")
+        raise ModelError(
+            f"{text.where}: text.bigram_buckets must be 0; a bilstm reads words alone."
+        )
     shapes: Shapes = {}
     for direction in ("forwards", "backwards"):
         shapes[f"{direction}.weight_ih_l0"] = (4 * hidden, width)
@@ -160,5 +141,12 @@ def _bilstm(encoder: _Table, text: _Table, where: str) -> Shapes:
     return {"embedding": (_words(text), width)} | named
 
 
-def _words(text: _Table) -> int:
+def _words(text: Table) -> int:
     return text.size("words") + text.size("unknown_buckets", 0)
+
+
+_ENCODERS: dict[str, Callable[[Table, Table], Shapes]] = {
+    "bilstm": _bilstm,
+    "dan": _dan,
+    "transformer": _transformer,
+}

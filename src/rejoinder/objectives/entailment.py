@@ -1,23 +1,14 @@
 """Natural language inference on embeddings: a classifier, and the form that ranks."""
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.heads import FeedForward
 from rejoinder.objectives.in_batch import RankingLoss, in_batch_softmax
+from rejoinder.objectives.settings import EntailmentConfig
 
 CLASSES = 3
-
-
-@dataclass(frozen=True)
-class EntailmentConfig:
-    """The classifier: by default the paper's (§2.2 and §4.1)."""
-
-    hidden: int = 512
-    activation: str = "tanh"
 
 
 class EntailmentHead(nn.Module):

@@ -95,11 +95,11 @@ def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
         "name": f"{encoder}-responses",
         **tree,
         "objective": {"scale": 20.0, "learn_scale": True, "mask_duplicates": True},
-        "optimizer": {"dense": "adam", "table": "adagrad"},
+        "optimizer": {"dense": "adam"} if small else {"dense": "adam", "table": "adagrad"},
         "training": {
             "seed": seed,
             "precision": "bf16",
-            "rank_init": 0.0 if small else 0.3,
+            **({} if small else {"rank_init": 0.3}),
             "exclude_leaks": True,
             "log_every": 20,
             "checkpoint_every": 100,
@@ -109,7 +109,7 @@ def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
                 "steps": budget.steps,
                 "batch_size": min(budget.batch_size, 512) if small else budget.batch_size,
                 "learning_rate": 0.0003 if small else 0.003,
-                "table_learning_rate": 0.2,
+                **({} if small else {"table_learning_rate": 0.2}),
                 "warmup_steps": budget.steps // 10,
                 "decay": "linear",
             }
@@ -132,11 +132,13 @@ def multitask_config(
     curve = share < 1
     steps = budget.curve_steps if curve else budget.more_steps
     [phase] = tree["phases"]
-    rates = {name: phase[name] / times for name, times in _GENTLER.items()}
+    rates = {name: phase[name] / times for name, times in _GENTLER.items() if name in phase}
+    # the rows begin as the model's, not by their rank
+    training = {name: value for name, value in tree["training"].items() if name != "rank_init"}
     return {
         **tree,
         "name": tree["name"].replace("responses", "multitask"),
-        "training": {**tree["training"], "init_from": model},
+        "training": {**training, "init_from": model},
         "tasks": [
             {"objective": "responses", "share": 0.95},
             {"objective": "entailment", "share": 0.05, "data": [{"path": nli, "share": share}]},

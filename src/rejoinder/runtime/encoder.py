@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from reprlib import repr as short
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -11,11 +12,22 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.batches import BATCH_SIZE, default_workers, each_batch
-from rejoinder.runtime.inputs import Sentences, as_texts, as_unit_rows, first_places, is_matrix
+from rejoinder.runtime.batches import BATCH_SIZE, each_batch
+from rejoinder.runtime.engines import open_runtime
+from rejoinder.runtime.inputs import (
+    Sentences,
+    as_texts,
+    as_unit_rows,
+    first_places,
+    flag,
+    is_matrix,
+    model_path,
+    whole_number,
+)
 from rejoinder.runtime.layers import Layers, unit_rows
 from rejoinder.runtime.search import dots, nearest_rows
-from rejoinder.text.ragged import Ragged
+
+_MOST_THREADS = 1_024
 
 
 @dataclass(frozen=True)
@@ -27,19 +39,6 @@ class Ranked:
     score: float
     text: str
     """Empty where embeddings were searched, which have no text."""
-
-
-class Runtime(Protocol):
-    """The extension point for engines: ids to vectors."""
-
-    @property
-    def workers(self) -> int:
-        """How many threads may call it at a time; 1 where it uses all cores by itself."""
-        ...
-
-    def __call__(self, batch: Ragged) -> Embeddings:
-        """(N, D) float32, not yet of length 1; zero rows where nothing is known."""
-        ...
 
 
 class SentenceEncoder:
@@ -60,14 +59,19 @@ class SentenceEncoder:
                 runs Transformers and BiLSTMs, has one such number for the whole process.
 
         Raises:
-            InputError: `threads` is below 1.
+            InputError: `threads` is no whole number from 1 to 1,024, or `model` is no model.
             ModelError: an encoder of an unknown kind.
             MissingExtraError: the encoder needs a package that is not installed.
         """
-        if threads is not None and threads < 1:
-            raise InputError(f"threads must be 1 or more; got {threads}.")
+        if not isinstance(model, ModelContents):
+            raise InputError(
+                "SentenceEncoder takes a model in memory, as read_model returns it; got "
+                f"{short(model)}. A model folder is opened with SentenceEncoder.load(path)."
+            )
+        if threads is not None:
+            threads = whole_number("threads", threads, _MOST_THREADS)
         self.model = model
-        self._runtime = _runtime(model, threads)
+        self._runtime = open_runtime(model, threads)
         self._head = Layers("head", model.head, model.tensors)
         self._entailment = None
         if model.entailment is not None:
@@ -79,10 +83,11 @@ class SentenceEncoder:
         """The encoder in a model folder, computing on `threads` cores, by default on all.
 
         Raises:
+            InputError: `path` is no path, or `threads` no whole number from 1 to 1,024.
             ModelError: the folder is not a model, or damaged.
             MissingExtraError: the encoder needs a package that is not installed.
         """
-        return cls(read_model(Path(path)), threads=threads)
+        return cls(read_model(model_path(path)), threads=threads)
 
     @property
     def dim(self) -> int:
@@ -125,7 +130,8 @@ class SentenceEncoder:
             (N, D) float32, in the order given; of a single string (D,).
 
         Raises:
-            InputError: something is not a string, named by its index, or `batch_size` is below 1.
+            InputError: something is not a string, named by its index; `batch_size` is no whole
+                number of at least 1; another argument is neither true nor false.
             ModelError: the weights are so large that an embedding is not finite.
         """
         texts, single = as_texts(sentences)
@@ -151,11 +157,22 @@ class SentenceEncoder:
             out = self._adaptation.apply_responses(out)
         return out[0] if single else out
 
+    def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
+        """(N,) bool, which sentences hold nothing that the model knows: their embedding is zero.
+
+        Raises:
+            InputError: something is not a string, named by its index.
+        """
+        texts, _ = as_texts(sentences)
+        rows = np.empty(len(texts), np.bool_)
+        for low in range(0, len(texts), BATCH_SIZE):
+            batch = texts.slice(low, BATCH_SIZE)
+            rows[low : low + len(batch)] = self.model.features(batch).lengths == 0
+        return rows
+
     def count_unknown(self, sentences: Sentences) -> int:
         """How many sentences hold nothing that the model knows: their embedding is zero."""
-        texts, _ = as_texts(sentences)
-        batches = (texts.slice(low, BATCH_SIZE) for low in range(0, len(texts), BATCH_SIZE))
-        return sum(int((self.model.features(batch).lengths == 0).sum()) for batch in batches)
+        return int(self.unknown(sentences).sum())
 
     def similarity(
         self,
@@ -174,7 +191,7 @@ class SentenceEncoder:
         Raises:
             InputError: an unknown measure, or embeddings of another width or not finite.
         """
-        if measure not in ("cosine", "angular"):
+        if not isinstance(measure, str) or measure not in ("cosine", "angular"):
             raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
         cosine: Embeddings = np.clip(self._vectors(a) @ self._vectors(b).T, -1.0, 1.0)
         if measure == "cosine":
@@ -242,8 +259,10 @@ class SentenceEncoder:
             top_k: how many.
 
         Raises:
-            InputError: `top_k` is below 1, or embeddings of another width or not finite.
+            InputError: `top_k` is no whole number of at least 1, or embeddings are of another width
+                or not finite.
         """
+        top_k = whole_number("top_k", top_k)  # before the corpus is encoded
         texts = None if is_matrix(corpus) else as_texts(corpus)[0]
         matrix = self._vectors(corpus if texts is None else texts)
         if texts is not None:  # the same text, elsewhere in a batch, may differ in its last bit
@@ -275,8 +294,8 @@ class SentenceEncoder:
     ) -> Embeddings:
         """Rows of either side; those of responses are never adapted here."""
         adaptation = self._adaptation if adapted and not response else None
-        if batch_size < 1:
-            raise InputError(f"batch_size must be 1 or more; got {batch_size}.")
+        batch_size = whole_number("batch_size", batch_size)
+        show, normalize = flag("show_progress_bar", show), flag("normalize", normalize)
         out = np.empty((len(texts), self.dim), np.float32)
 
         def work(part: slice) -> None:
@@ -305,16 +324,3 @@ def _share(matrix: Embeddings, first: NDArray[np.int64]) -> None:
     """Give rows of equal texts the embedding of the first of them, in place."""
     again = np.flatnonzero(first != np.arange(len(first)))
     matrix[again] = matrix[first[again]]
-
-
-def _runtime(model: ModelContents, threads: int | None) -> Runtime:
-    kind = model.encoder["kind"]
-    if kind == "dan":
-        from rejoinder.runtime.dan import DanRuntime
-
-        return DanRuntime(model, threads or default_workers())
-    if kind in ("transformer", "bilstm"):
-        from rejoinder.runtime.torch_engine import TorchRuntime
-
-        return TorchRuntime(model, threads)
-    raise ModelError(f"encoder kind {kind!r} is unknown; known: 'bilstm', 'dan', 'transformer'.")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
+from rejoinder.runtime.inputs import whole_number
 
 Array = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -34,10 +35,9 @@ def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Rows, Array
         (Q, K) int64 rows and (Q, K) float32 scores, best first.
 
     Raises:
-        InputError: `top_k` is below 1, or widths differ.
+        InputError: `top_k` is no whole number of at least 1, or widths differ.
     """
-    if top_k < 1:
-        raise InputError(f"top_k must be 1 or more; got {top_k}.")
+    top_k = whole_number("top_k", top_k)
     if queries.shape[1:] != corpus.shape[1:]:
         raise InputError(f"queries of shape {queries.shape} and corpus {corpus.shape} misfit.")
     best = [_Best(query, min(top_k, len(corpus))) for query in queries]

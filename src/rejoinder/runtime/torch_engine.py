@@ -1,14 +1,19 @@
 """Encoders that run through torch, which is imported when such a model is loaded."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rejoinder.errors import MissingExtraError
+from rejoinder.errors import ConfigError, MissingExtraError, ModelError
 from rejoinder.models.folder import ModelContents
 from rejoinder.runtime.layers import Array
 from rejoinder.text.ragged import Ragged
+
+if TYPE_CHECKING:
+    from rejoinder.encoders.settings import EncoderSettings
+
+Sizes = TypeVar("Sizes", bound="EncoderSettings")
 
 
 class TorchRuntime:
@@ -55,19 +60,38 @@ class TorchRuntime:
 def _transformer(model: ModelContents) -> Any:
     import torch
 
-    from rejoinder.encoders.transformer import TransformerConfig, TransformerEncoder
+    from rejoinder.encoders.settings import TransformerConfig
+    from rejoinder.encoders.transformer import TransformerEncoder
 
-    config = TransformerConfig(**model.encoder)
+    # its dropout is for training
+    sizes = ("layers", "heads", "hidden", "filter", "dim")
+    config = _checked(TransformerConfig, model, sizes)
     return TransformerEncoder(model.features.rows, config, torch.Generator())
 
 
 def _bilstm(model: ModelContents) -> Any:
     import torch
 
-    from rejoinder.encoders.bilstm import BilstmConfig, BilstmEncoder
+    from rejoinder.encoders.bilstm import BilstmEncoder
+    from rejoinder.encoders.settings import BilstmConfig
 
-    sizes = {key: model.encoder[key] for key in ("width", "hidden", "dim", "max_tokens")}
-    return BilstmEncoder(model.features.rows, BilstmConfig(**sizes), torch.Generator())
+    config = _checked(BilstmConfig, model, ("width", "hidden", "dim", "max_tokens"))
+    return BilstmEncoder(model.features.rows, config, torch.Generator())
+
+
+def _checked(kind: "type[Sizes]", model: ModelContents, sizes: Sequence[str]) -> "Sizes":
+    """The sizes in a model's `config.json`.
+
+    Raises:
+        ModelError: they are none that a config allows.
+    """
+    from rejoinder.schema.faults import check
+
+    values = {name: model.encoder[name] for name in sizes}
+    try:
+        return check(kind, values, f"the encoder of {model.name}")
+    except ConfigError as error:
+        raise ModelError(f"{error} The folder is damaged.") from None
 
 
 _BUILDERS: dict[str, Callable[[ModelContents], Any]] = {

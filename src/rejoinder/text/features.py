@@ -121,7 +121,7 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         ModelError: an unknown kind, other rules, or a vocabulary of another size.
     """
     kind, rules = config.get("kind"), config.get("rules")
-    if rules != RULES:
+    if rules != RULES or isinstance(rules, bool):
         raise ModelError(
             f"{folder} was made with text rules {rules!r}; this version knows rules {RULES}."
         )
@@ -146,7 +146,7 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
 
 def _size(folder: Path, config: Mapping[str, object], name: str) -> int:
     value = config.get(name)
-    if not isinstance(value, int) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ModelError(f"{folder} has {name} {value!r}; a number >= 0 is needed.")
     return value
 

@@ -24,6 +24,8 @@ def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series
         InputError: an element is not a string; the message names its index.
     """
     if isinstance(sentences, pl.Series):
+        if sentences.dtype == pl.Null and not len(sentences):
+            return sentences.cast(pl.String)
         if sentences.dtype != pl.String or sentences.null_count():
             raise InputError(
                 f"sentences must be strings without nulls; got a column of {sentences.dtype} "

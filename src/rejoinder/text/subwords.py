@@ -4,6 +4,7 @@ Bytes, because then no text is unknown and no alphabet has to be chosen; BPE, be
 are counts: the same text gives the same vocabulary, without the iterations of Unigram.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,22 @@ if TYPE_CHECKING:
 
 FILE = "subwords.json"
 _CHUNK = 10_000
+_MOST_TOKENS = 2**31 - 1
+_PLAIN: dict[str, object] = {
+    "truncation": None,
+    "padding": None,
+    "added_tokens": [],
+    "normalizer": None,
+    "post_processor": None,
+}
+"""What the definition of a plain byte-level BPE says, and `learn_subwords` writes."""
+_PLAIN_MODEL = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+}
 
 
 class SubwordFeatures:
@@ -31,15 +48,21 @@ class SubwordFeatures:
         """Features from the JSON of a tokenizer.
 
         Raises:
-            ModelError: the JSON is not a tokenizer.
+            ModelError: the JSON is not a tokenizer as `learn_subwords` makes them.
             MissingExtraError: `tokenizers` is not installed.
         """
         self.definition, self.max_tokens = definition, max_tokens
-        self.rows = self._tokenizer.get_vocab_size()
+        ids = self._tokenizer.get_vocab()
+        self.rows = len(ids)
+        if sorted(ids.values()) != list(range(self.rows)):
+            raise ModelError(f"{FILE}: ids do not count from 0 to {self.rows - 1}; it is damaged.")
+        if not set(_library().pre_tokenizers.ByteLevel.alphabet()) <= ids.keys():
+            raise ModelError(f"{FILE} lacks some of the 256 bytes; it is damaged.")
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
         tokenizers = _library()
+        _check_kind(self.definition)
         try:
             tokenizer: Tokenizer = tokenizers.Tokenizer.from_str(self.definition)
         except Exception as error:  # the library raises plain Exception
@@ -83,8 +106,11 @@ class SubwordFeatures:
             ModelError: the file is absent, damaged or of another size than `config` says.
         """
         max_tokens = config.get("max_tokens")
-        if not isinstance(max_tokens, int) or max_tokens < 1:
-            raise ModelError(f"{folder} has max_tokens {max_tokens!r}; a number >= 1 is needed.")
+        if type(max_tokens) is not int or not 1 <= max_tokens <= _MOST_TOKENS:
+            raise ModelError(
+                f"{folder} has max_tokens {max_tokens!r}; a whole number from 1 to "
+                f"{_MOST_TOKENS:,} is needed."
+            )
         try:
             definition = (folder / FILE).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -144,3 +170,26 @@ def _library() -> Any:
     except ImportError:
         raise MissingExtraError("tokenizers", "train") from None
     return tokenizers
+
+
+def _check_kind(definition: str) -> None:
+    """Refuse the tokenizers of other kinds, which the library would run too, each in its way.
+
+    Raises:
+        ModelError: `definition` is not that of a plain byte-level BPE.
+    """
+    try:
+        tree = json.loads(definition)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{FILE} is not JSON: {error}; it is damaged.") from None
+    tables = tree if isinstance(tree, dict) else {}
+    model, splitter = tables.get("model"), tables.get("pre_tokenizer")
+    plain = (
+        isinstance(model, dict)
+        and isinstance(splitter, dict)
+        and all(model.get(key) == value for key, value in _PLAIN_MODEL.items())
+        and all(tables.get(key) == value for key, value in _PLAIN.items())
+        and splitter.get("type") == "ByteLevel"
+    )
+    if not plain:
+        raise ModelError(f"{FILE} is not the definition of a byte-level BPE; it is damaged.")

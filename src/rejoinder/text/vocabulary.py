@@ -67,6 +67,8 @@ class Vocabulary:
             raise ModelError(f"{path} is not there; a words model needs it.") from None
         except UnicodeDecodeError as error:
             raise ModelError(f"{path} is not UTF-8 text ({error}); the file is damaged.") from None
+        except OSError as error:
+            raise ModelError(f"{path} can't be read: {error.strerror}.") from None
         if words.pop() != "" or "" in words:
             raise ModelError(f"{path} is cut short or has empty lines; the file is damaged.")
         if len(set(words)) != len(words):

@@ -1,1 +1,9 @@
-"""Pairs to a run: configuration, batches, loop, checkpoints."""
+"""Pairs and configs to trained models; needs the extra `train`.
+
+Raises:
+    MissingExtraError: a package of the extra is not installed.
+"""
+
+from rejoinder.errors import require
+
+require("train", "torch", "pydantic", "tensorboard")  # asked for before any work begins

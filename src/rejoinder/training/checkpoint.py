@@ -1,7 +1,7 @@
 """Checkpoints: all that a run needs to go on as if it had never stopped."""
 
-import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,11 +14,15 @@ from torch import Tensor
 
 from rejoinder.errors import TrainingError
 from rejoinder.files.atomic import new_folder
+from rejoinder.files.hashed import check_file, check_seal, file_facts, sealed, sha256_of
 from rejoinder.training.batches import Position
 from rejoinder.training.config import to_tree
 from rejoinder.training.settings import RunConfig
 
-FORMAT = 2
+FORMAT = 3
+_STATE = "state.json"
+_STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
+_REMEDY = "Remove that folder to resume from the checkpoint before it, or begin the run again."
 
 
 @dataclass(frozen=True)
@@ -56,59 +60,112 @@ def config_hash(config: RunConfig) -> str:
         tree.pop(name)
     for name in ("log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
-    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+    return sha256_of(json.dumps(tree, sort_keys=True).encode())
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
     """Write `checkpoints/step-N`, whole or not at all; the oldest beyond the limit go."""
-    place = run / "checkpoints" / f"step-{checkpoint.progress.step}"
-    with new_folder(place, overwrite=True) as folder:
-        save_file(checkpoint.weights, folder / "weights.safetensors")
-        save_file(checkpoint.optimizer, folder / "optimizer.safetensors")
-        if checkpoint.average:
-            save_file(checkpoint.average, folder / "average.safetensors")
-        state = {
-            "format_version": FORMAT,
-            "config_sha256": config_hash(config),
-            **asdict(checkpoint.progress),
-        }
-        (folder / "state.json").write_text(json.dumps(state, indent=1) + "\n", "utf-8")
-    for old in _by_step(run)[: -config.training.keep_checkpoints]:
+    folder = run / "checkpoints" / f"step-{checkpoint.progress.step}"
+    tensors = {"weights": checkpoint.weights, "optimizer": checkpoint.optimizer}
+    if checkpoint.average:
+        tensors["average"] = checkpoint.average
+    state = {"config_sha256": config_hash(config), **asdict(checkpoint.progress)}
+    _write(folder, tensors, state)
+    for old in _by_step(run / "checkpoints")[: -config.training.keep_checkpoints]:
         shutil.rmtree(old)
-    return place
+    for old in _by_step(run / "best"):  # no checkpoint refers to the others any more
+        if old.name != f"step-{checkpoint.progress.best_step}":
+            shutil.rmtree(old)
+    return folder
 
 
 def latest(run: Path) -> Path | None:
     """The checkpoint of the most steps, if there is any."""
-    found = _by_step(run)
-    return found[-1] if found else None
+    folders = _by_step(run / "checkpoints")
+    return folders[-1] if folders else None
 
 
-def load(place: Path, config: RunConfig) -> Checkpoint:
-    """Read a checkpoint back.
+def load(folder: Path, config: RunConfig) -> Checkpoint:
+    """Read a checkpoint back; every byte of it is checked.
 
     Raises:
         TrainingError: it is damaged, of another format, or of a run with another config.
     """
-    try:
-        state: dict[str, Any] = json.loads((place / "state.json").read_text("utf-8"))
-        weights = load_file(place / "weights.safetensors")
-        optimizer = load_file(place / "optimizer.safetensors")
-        averaged = place / "average.safetensors"
-        average = load_file(averaged) if averaged.exists() else {}
-    except (OSError, ValueError, SafetensorError) as error:
-        raise TrainingError(f"checkpoint {place} is damaged: {error}.") from None
-    if state.pop("format_version", None) != FORMAT:
-        raise TrainingError(f"checkpoint {place} is of another format version than {FORMAT}.")
+    tensors, state = _read(folder)
     if state.pop("config_sha256", None) != config_hash(config):
         raise TrainingError(
-            f"checkpoint {place} belongs to another config; resume with the config.toml beside it, "
-            "or start anew in another folder."
+            f"checkpoint {folder} belongs to another config; resume with the config.toml of the "
+            "run, or begin another run."
         )
-    positions = {name: Position(**place) for name, place in state.pop("positions").items()}
-    return Checkpoint(Progress(positions=positions, **state), weights, optimizer, average)
+    try:
+        positions = {name: Position(**value) for name, value in state.pop("positions").items()}
+        progress = Progress(positions=positions, **state)
+        weights, optimizer = tensors["weights"], tensors["optimizer"]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise TrainingError(f"checkpoint {folder} is damaged: {error!r}. {_REMEDY}") from None
+    return Checkpoint(progress, weights, optimizer, tensors.get("average", {}))
 
 
-def _by_step(run: Path) -> list[Path]:
-    found = (run / "checkpoints").glob("step-*")
-    return sorted(found, key=lambda place: int(place.name.removeprefix("step-")))
+def save_best(run: Path, step: int, weights: dict[str, Tensor]) -> None:
+    """Write `best/step-N`: the weights of the best evaluation so far.
+
+    Those of an earlier one stay until a checkpoint is saved that does not refer to them.
+    """
+    _write(run / "best" / f"step-{step}", {"weights": weights}, {})
+
+
+def load_best(run: Path, step: int) -> dict[str, Tensor]:
+    """The weights that `save_best` wrote for `step`.
+
+    Raises:
+        TrainingError: they are missing or damaged.
+    """
+    return _read(run / "best" / f"step-{step}")[0]["weights"]
+
+
+def _write(folder: Path, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
+    with new_folder(folder, overwrite=True) as part:
+        files = []
+        for name, values in tensors.items():
+            files.append(f"{name}.safetensors")
+            save_file(values, part / files[-1])
+        tree = sealed({"format_version": FORMAT, **state, "files": file_facts(part, files)})
+        (part / _STATE).write_text(json.dumps(tree, indent=1) + "\n", "utf-8")
+
+
+def _read(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
+    """Tensors by the names of their files, and the other values of `state.json`."""
+    where = f"checkpoint {folder}"
+    try:
+        tree = json.loads((folder / _STATE).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TrainingError(f"{where} is damaged: {_STATE}: {error}. {_REMEDY}") from None
+    version = tree.get("format_version") if isinstance(tree, dict) else None
+    if version != FORMAT:
+        raise TrainingError(
+            f"{where} is of format version {version!r}; this version reads {FORMAT}. Begin the run "
+            "again, or finish it with the version that wrote it."
+        )
+    state = check_seal(tree, folder / _STATE, TrainingError, _REMEDY)
+    del state["format_version"]
+    files = state.pop("files", None)
+    if not isinstance(files, dict):
+        raise TrainingError(f"{where} is damaged: {_STATE} lists no files. {_REMEDY}")
+    tensors = {}
+    for name, facts in files.items():
+        check_file(folder / name, facts, TrainingError, _REMEDY)
+        try:
+            tensors[name.removesuffix(".safetensors")] = load_file(folder / name)
+        except (OSError, SafetensorError) as error:
+            raise TrainingError(f"{where} is damaged: {name}: {error}. {_REMEDY}") from None
+    return tensors, state
+
+
+def _by_step(folder: Path) -> list[Path]:
+    """The folders `step-N` of `folder`, by N; whatever else is there is left alone."""
+    steps = {
+        int(match[1]): path
+        for path in folder.glob("step-*")
+        if (match := _STEP.fullmatch(path.name)) and path.is_dir()
+    }
+    return [steps[step] for step in sorted(steps)]

@@ -1,93 +1,134 @@
-"""What each value of a config alone allows and all together do not."""
+"""What each table of a config alone allows and all together do not."""
 
-import re
+from collections.abc import Callable, Iterator
 from math import isclose
+from typing import TYPE_CHECKING
 
-from rejoinder.training.settings import RunConfig, TaskConfig
+from rejoinder.training.idle import idle_keys, is_set
+
+if TYPE_CHECKING:
+    from rejoinder.training.settings import RunConfig
+
+_MOST_GIB = 64
+"""Of the rows whose number does not depend on the data; a table of them is drawn at once."""
 
 
-def contradictions(config: RunConfig) -> list[str]:
-    """One line a fault; none for a config that can run."""
-    faults = [
-        *_phase_faults(config),
-        *_encoder_faults(config),
-        *_task_faults(config.mixture),
+def contradictions(config: "RunConfig", faulty: frozenset[str] = frozenset()) -> list[str]:
+    """One line a fault; none for a config that can run.
+
+    Args:
+        config: each of its tables is right for itself.
+        faulty: top-level keys that are not: defaults stand in for them, and nothing is said of
+            what they would have a part in.
+    """
+    lines = [
+        f"{path} has no effect: {why}; leave it out"
+        for path, why in idle_keys(config, faulty).items()
+        if is_set(config, path)
     ]
-    if not 0 <= config.objective.word_dropout < 1:
-        faults.append("objective.word_dropout must be in [0, 1)")
-    if config.objective.scale <= 0 or config.objective.scale > config.objective.max_scale:
-        faults.append("objective.scale must be above 0 and at most objective.max_scale")
-    if config.training.rank_init < 0:
-        faults.append("training.rank_init must be 0 or more")
-    if config.entailment.hidden < 1:
-        faults.append("entailment.hidden must be at least 1")
-    if config.export.weights != "last" and not config.training.evaluate_every:
-        faults.append(f"export.weights {config.export.weights!r} needs training.evaluate_every")
-    return faults
+    for keys, check in _CHECKS:
+        if faulty.isdisjoint(keys):
+            lines += check(config)
+    return lines
 
 
-def _phase_faults(config: RunConfig) -> list[str]:
-    faults = []
+def _phases(config: "RunConfig") -> Iterator[str]:
     if not config.phases:
-        faults.append("no [[phases]]: say for how many steps to train, as [[phases]] steps = 1000")
+        yield "no [[phases]]: say for how many steps to train, as [[phases]] steps = 1000"
     for number, phase in enumerate(config.phases):
-        if phase.steps < 1 or phase.batch_size < 2:
-            faults.append(f"phases.{number}: steps must be >= 1 and batch_size >= 2")
-        if not 0 <= phase.warmup_steps <= phase.steps:
-            faults.append(f"phases.{number}: warmup_steps must be within its {phase.steps} steps")
-        if phase.batch_size > config.training.window_pairs:
-            faults.append(f"phases.{number}: batch_size is above training.window_pairs")
-    return faults
+        if phase.warmup_steps > phase.steps:
+            yield (
+                f"phases.{number}.warmup_steps is {phase.warmup_steps}; allowed: up to the "
+                f"phase's steps = {phase.steps}"
+            )
 
 
-def _encoder_faults(config: RunConfig) -> list[str]:
-    faults = []
-    buckets = {name: getattr(config.text, name) for name in ("bigram_buckets", "unknown_buckets")}
-    faults += [
-        f"text.{name} is {size}; 0 (none) or more" for name, size in buckets.items() if size < 0
-    ]
-    if config.head.layers and config.head.layers[-1] != config.encoder.dim:
-        faults.append(
-            f"head.layers ends in {config.head.layers[-1]}, the encoder in {config.encoder.dim}: "
-            "u·v' needs one width"
+def _rates(config: "RunConfig") -> Iterator[str]:
+    for number, phase in enumerate(config.phases):
+        if not phase.learning_rate and not (config.encoder.has_table and phase.table_learning_rate):
+            yield f"phases.{number}.learning_rate is 0, and nothing else learns; set it above 0"
+
+
+def _windows(config: "RunConfig") -> Iterator[str]:
+    most = config.training.window_pairs
+    sizes = {f"phases.{number}": phase.batch_size for number, phase in enumerate(config.phases)}
+    sizes |= {
+        f"tasks.{number}": task.batch_size or 0
+        for number, task in enumerate(config.tasks)
+        if task.objective == "responses"
+    }
+    if "responses" in config.objectives:
+        for path, size in sizes.items():
+            if size > most:
+                yield f"{path}.batch_size is {size}; allowed: up to training.window_pairs = {most}"
+
+
+def _head(config: "RunConfig") -> Iterator[str]:
+    layers, dim = config.head.layers, config.encoder.dim
+    if layers and layers[-1] != dim:
+        yield f"head.layers ends in {layers[-1]}, the encoder in {dim}: u·v' needs one width"
+
+
+def _text(config: "RunConfig") -> Iterator[str]:
+    text, encoder = config.text, config.encoder
+    if text.kind != encoder.reads:
+        yield (f'text.kind is "{text.kind}"; encoder.kind "{encoder.kind}" reads "{encoder.reads}"')
+    elif text.kind == "words":
+        if text.bigram_buckets and not encoder.reads_bigrams:
+            yield (
+                f"text.bigram_buckets is {text.bigram_buckets}; a {encoder.kind} reads words in "
+                "their order and no bigrams: set it to 0"
+            )
+        width = getattr(encoder, "width", 0)
+        gib = 4 * width * (text.bigram_buckets + text.unknown_buckets) / 2**30
+        if gib > _MOST_GIB:
+            yield (
+                f"text.bigram_buckets and text.unknown_buckets are rows of encoder.width = {width} "
+                f"numbers, {gib:,.0f} GiB; allowed: up to {_MOST_GIB} GiB"
+            )
+
+
+def _export(config: "RunConfig") -> Iterator[str]:
+    if config.export.weights != "last" and not config.training.evaluate_every:
+        yield (
+            f'export.weights "{config.export.weights}" needs training.evaluate_every, which is 0'
         )
-    if (config.text.kind == "subwords") != (config.encoder.kind == "transformer"):
-        faults.append(
-            f"encoder.kind {config.encoder.kind!r} does not read text.kind {config.text.kind!r}: "
-            "a dan and a bilstm read words, a transformer subwords"
-        )
-    if config.encoder.kind == "bilstm" and config.text.bigram_buckets:
-        faults.append(
-            f"text.bigram_buckets is {config.text.bigram_buckets}; a bilstm reads words in their "
-            "order and no bigrams: set it to 0"
-        )
-    return faults
 
 
-def _task_faults(tasks: tuple[TaskConfig, ...]) -> list[str]:
-    faults = []
-    total = sum(task.share for task in tasks)
-    if any(task.share <= 0 for task in tasks) or not isclose(total, 1.0, abs_tol=1e-6):
-        said = " + ".join(f"{task.share:g}" for task in tasks)
-        faults.append(f"the shares of [[tasks]] are {said} = {total:g}; each > 0, together 1")
-    seen: set[str] = set()
-    for number, task in enumerate(tasks):
-        place = f"tasks.{number} ({task.label})"
-        if task.label in seen:
-            faults.append(f"{place} is there twice; give it a name of its own")
-        seen.add(task.label)
-        if task.name and (task.objective == "responses" or not re.fullmatch(r"[\w-]+", task.name)):
-            faults.append(f"{place}: a name is letters, digits, - and _; responses has none")
-        if bool(task.data) == (task.objective == "responses"):
-            needed = "reads the pairs, not data" if task.data else "needs [[tasks.data]]"
-            faults.append(f"{place} {needed}")
-        if task.batch_size is not None and task.batch_size < 2:
-            faults.append(f"{place}: batch_size must be >= 2")
-        if not 0 <= (task.word_dropout or 0) < 1:
-            faults.append(f"{place}: word_dropout must be in [0, 1)")
-        faults += [
-            f"{place}: the share of {file.path} must be above 0 and at most 1"
-            for file in task.data
-            if not 0 < file.share <= 1
-        ]
-    return faults
+def _shares(config: "RunConfig") -> Iterator[str]:
+    shares = [task.share for task in config.tasks]
+    if shares and not isclose(sum(shares), 1.0, abs_tol=1e-6):
+        said = " + ".join(f"{share:g}" for share in shares)
+        yield f"the shares of [[tasks]] are {said} = {sum(shares):g}; together they must be 1"
+
+
+def _names(config: "RunConfig") -> Iterator[str]:
+    labels: dict[str, int] = {}
+    for number, task in enumerate(config.tasks):
+        first = labels.setdefault(task.label, number)
+        if first != number:
+            way = "one is enough" if task.objective == "responses" else "give it a name of its own"
+            yield f"tasks.{number} is called {task.label}, as tasks.{first} is; {way}"
+
+
+def _files(config: "RunConfig") -> Iterator[str]:
+    for number, task in enumerate(config.tasks):
+        paths: set[str] = set()
+        for place, file in enumerate(task.data):
+            if file.path in paths:
+                yield f'tasks.{number}.data.{place} is "{file.path}", which the task has already'
+            paths.add(file.path)
+
+
+_CHECKS: tuple[tuple[tuple[str, ...], Callable[["RunConfig"], Iterator[str]]], ...] = (
+    (("phases",), _phases),
+    (("phases", "encoder"), _rates),
+    (("phases", "training", "tasks"), _windows),
+    (("head", "encoder"), _head),
+    (("text", "encoder"), _text),
+    (("export", "training"), _export),
+    (("tasks",), _shares),
+    (("tasks",), _names),
+    (("tasks",), _files),
+)
+"""What a check reads, and the check."""

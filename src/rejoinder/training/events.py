@@ -1,6 +1,7 @@
-"""What a run leaves of its way: `metrics.jsonl` and TensorBoard's `events/`."""
+"""Writes `metrics.jsonl` and TensorBoard events."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -8,6 +9,7 @@ from typing import Any, Self
 
 from rejoinder.errors import MissingExtraError
 from rejoinder.files.atomic import write_text
+from rejoinder.files.storage import storage_errors
 from rejoinder.training.loop import Reporter
 
 
@@ -55,16 +57,27 @@ class RunLog:
         self.listener.saved(step, place)
 
     def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, "group": group, **values}) + "\n")
+        line = json.dumps({"step": step, "group": group, **values})
+        with storage_errors(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
         for name, value in values.items():
             self.writer.add_scalar(f"{group}/{name.replace(' ', '_')}", value, step)
 
 
 def _cut(path: Path, step: int) -> None:
-    """Keep the lines up to `step`: a run stopped between checkpoints tells the rest again."""
+    """Keep the lines up to `step`: a run stopped between checkpoints writes the rest again.
+
+    A line that is cut, as by a kill, goes too: nothing is computed from this file.
+    """
     if not path.exists():
         return
-    lines = path.read_text("utf-8").splitlines()
-    kept = [line for line in lines if json.loads(line)["step"] <= step]
-    write_text(path, "".join(f"{line}\n" for line in kept))
+    lines = path.read_text("utf-8", "replace").splitlines()
+    write_text(path, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
+
+
+def _step_of(line: str) -> float:
+    """The step of a line of `metrics.jsonl`; infinite where there is none to be read."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, LookupError, TypeError, OverflowError):
+        return math.inf

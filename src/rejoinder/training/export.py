@@ -5,15 +5,19 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 from torch import Tensor
 
 from rejoinder.encoders.bilstm import BilstmEncoder
 from rejoinder.encoders.dan import DanEncoder
+from rejoinder.encoders.transformer import TransformerEncoder
+from rejoinder.errors import ModelError
 from rejoinder.models.folder import ModelContents, write_model
+from rejoinder.models.layout import KINDS
 from rejoinder.objectives.entailment import CLASSES
 from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.training.checkpoint import load_best
 from rejoinder.training.config import to_tree
 from rejoinder.training.loop import Trainer
 
@@ -21,7 +25,11 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 def export(place: Path, trainer: Trainer, training: dict[str, object]) -> None:
-    """Write the model folder of a run at `place`."""
+    """Write the model folder of a run at `place`.
+
+    Raises:
+        ModelError: the encoder is of a kind that no model folder holds.
+    """
     weights = chosen_weights(trainer)
     half = trainer.config.export.dtype == "float16"
     encoder = trainer.model.encoder
@@ -30,8 +38,14 @@ def export(place: Path, trainer: Trainer, training: dict[str, object]) -> None:
         features, tensors = _dan(features, weights, encoder.table.seen.cpu().numpy(), half=half)
     elif isinstance(encoder, BilstmEncoder) and isinstance(features, WordFeatures):
         features, tensors = _bilstm(features, weights, encoder.table.seen.cpu().numpy(), half=half)
-    else:
+    elif isinstance(encoder, TransformerEncoder) and isinstance(features, SubwordFeatures):
         tensors = _transformer(weights, half=half)
+    else:
+        raise ModelError(
+            f"an encoder {type(encoder).__name__} that reads {type(features).__name__} can't be "
+            f"exported; known kinds, each with what it reads: "
+            f"{', '.join(f'{kind} ({text})' for kind, text in KINDS.items())}."
+        )
     tensors |= {
         name.replace("head.layers.", "head."): _array(value)
         for name, value in weights.items()
@@ -71,9 +85,8 @@ def _classifier(trainer: Trainer) -> dict[str, object] | None:
 def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
     """The weights that the config exports: last, best on dev, or averaged."""
     kind = trainer.config.export.weights
-    best = trainer.run / "best" / "weights.safetensors"
-    if kind == "best" and best.exists():
-        return load_file(best)
+    if kind == "best" and trainer.progress.best_step >= 0:
+        return load_best(trainer.run, trainer.progress.best_step)
     if kind == "average" and trainer.average:
         return trainer.average
     return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}

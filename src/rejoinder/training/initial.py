@@ -32,11 +32,14 @@ def open_initial(config: RunConfig) -> ModelContents | None:
                 f"training.init_from {config.training.init_from} has {name} {found}; the config "
                 f"has {table}: they must be the same."
             )
-    if model.features.config()["kind"] != config.text.kind:
-        raise ConfigError(
-            f"training.init_from reads {model.features.config()['kind']}, the config "
-            f"{config.text.kind}: they must be the same."
-        )
+    text, asked = model.features.config(), to_tree(config.text)
+    for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
+        if text.get(name) != asked.get(name):
+            raise ConfigError(
+                f"training.init_from {config.training.init_from} has text.{name} "
+                f"{text.get(name)}; the config has {asked.get(name)}: they must be the same, for "
+                "the model's text is what is read."
+            )
     return model
 
 

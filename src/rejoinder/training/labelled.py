@@ -24,8 +24,13 @@ from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.normalize import as_series
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
-from rejoinder.training.settings import TaskConfig, TaskData
 from rejoinder.training.stream import text_keys
+from rejoinder.training.task_settings import (
+    EntailmentRankingTask,
+    InferenceFile,
+    TaskConfig,
+    TaskData,
+)
 
 _ENTAILMENT, _CONTRADICTION = NLI_CLASSES.index("entailment"), NLI_CLASSES.index("contradiction")
 Places = NDArray[np.int64]
@@ -142,11 +147,14 @@ def read_labelled(
     Raises:
         InputError: the file is not there, is of another form, or nothing of it is left.
     """
-    read = _read_groups if task.objective == "paraphrase" else _read_inference
-    found = read(task, file, folder / file.path, hashes)
+    path = folder / file.path
+    if isinstance(file, InferenceFile):
+        found = _read_inference(task, file, path, hashes)
+    else:
+        found = _read_groups(file, path, hashes)
     if len(found.rows) < 2:
         raise InputError(
-            f"{folder / file.path} leaves {len(found.rows)} rows for {task.objective}: "
+            f"{path} leaves {len(found.rows)} rows for {task.objective}: "
             f"{found.leaks} hold an evaluation sentence, {found.dropped} no label in use; at least "
             "2 are needed."
         )
@@ -154,7 +162,7 @@ def read_labelled(
 
 
 def _read_inference(
-    task: TaskConfig, file: TaskData, path: Path, hashes: EvaluationHashes | None
+    task: TaskConfig, file: InferenceFile, path: Path, hashes: EvaluationHashes | None
 ) -> Labelled:
     known = {**InferenceColumns().labels, **file.labels}
     columns = InferenceColumns(file.premise, file.hypothesis, file.label, known)
@@ -167,7 +175,7 @@ def _read_inference(
     kept = _sample(np.flatnonzero(~bad), file)
     premises, hypotheses, labels = premises[kept], hypotheses[kept], pairs.labels[kept]
     rows: Rows = ClassifiedRows(premises, hypotheses, labels)
-    if task.objective == "entailment-ranking":
+    if isinstance(task, EntailmentRankingTask):
         against = (labels == _CONTRADICTION) & task.hard_negatives
         order = np.argsort(premises[against], kind="stable")
         counts = np.bincount(premises[against], minlength=len(texts))
@@ -178,9 +186,7 @@ def _read_inference(
     return Labelled(file.path, texts, rows, pairs.sha256, int(bad.sum()), dropped)
 
 
-def _read_groups(
-    _task: TaskConfig, file: TaskData, path: Path, hashes: EvaluationHashes | None
-) -> Labelled:
+def _read_groups(file: TaskData, path: Path, hashes: EvaluationHashes | None) -> Labelled:
     groups = read_groups(path)
     texts, (members,) = _places(groups.sentences)
     owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))

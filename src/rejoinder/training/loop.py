@@ -12,14 +12,12 @@ from queue import Queue
 from statistics import fmean
 from threading import Event, Thread
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
-from rejoinder.files.atomic import new_folder
 from rejoinder.text.features import TextFeatures
 from rejoinder.training import checkpoint as checkpoints
 from rejoinder.training.batches import Position
@@ -82,6 +80,8 @@ class Trainer:
         self.average: dict[str, Tensor] = {}
         self.scores: dict[str, float] = {}
         self.out_of_time = False
+        self.interrupted: signal.Signals | None = None
+        """The signal that asked to stop, if one did."""
 
     def resume(self, place: Path) -> None:
         """Go on from a checkpoint.
@@ -98,21 +98,22 @@ class Trainer:
         self.progress, self.average = saved.progress, saved.average
 
     def train(self, limits: Limits) -> bool:
-        """Take steps until the config's are done, a limit is reached or Ctrl-C asks to stop.
+        """Take steps until the config's are done, a limit is reached or a signal asks to stop.
 
-        Ends with a checkpoint in every case but a loss that is not finite.
+        SIGINT (Ctrl-C) and SIGTERM let the step under way finish. Ends with a checkpoint in every
+        case but a loss or a gradient that is not finite.
 
         Returns:
             Whether the config's steps are done.
 
         Raises:
-            TrainingError: a loss is not finite; the weights are as before that batch.
+            TrainingError: a loss or a gradient is not finite; the weights are as before that batch.
         """
         last = min(self.config.steps, limits.stop_at or self.config.steps)
         meter = _Meter(self.config.training.log_every)
         self.model.train()
-        with _interruptible() as interrupted, self._batches() as batches:
-            while self.progress.step < last and not interrupted.is_set():
+        with _signals() as signals, self._batches() as batches:
+            while self.progress.step < last and not signals:
                 begun = time.perf_counter()
                 stream, position, batch = next(batches)
                 self._step(batch, meter)
@@ -121,6 +122,7 @@ class Trainer:
                 if limits.seconds is not None and seconds >= limits.seconds:
                     self.out_of_time = True
                     break
+        self.interrupted = signals[0] if signals else None
         done = self.progress.step >= self.config.steps
         every = self.config.training.evaluate_every
         if (done or self.out_of_time) and not (every and self.progress.step % every == 0):
@@ -141,6 +143,12 @@ class Trainer:
                 "learning rate, or train in fp32; the last checkpoint is whole."
             )
         result.loss.backward()  # type: ignore[no-untyped-call]
+        if not self.optimizers.finite():
+            raise TrainingError(
+                f"the gradient of batch {step + 1} is not finite (its loss is {loss:.4g}); nothing "
+                "was changed by it. Lower the learning rate, or train in fp32; the last checkpoint "
+                "is whole."
+            )
         phase, within = phase_at(self.config.phases, step)
         self.optimizers.step(phase, within)
         metrics = meter.add(step + 1, batch.task.label, loss, int(result.correct), batch.rows)
@@ -176,7 +184,7 @@ class Trainer:
         if score > best_score:
             best_step, best_score = old.step, score
             if weights == "best":
-                self._save_best()
+                checkpoints.save_best(self.run, best_step, self._weights())
         if weights == "average" and old.step * 2 >= self.config.steps:
             averaged += 1
             self._fold_in(averaged)
@@ -189,10 +197,6 @@ class Trainer:
                 self.average[name].lerp_(value.cpu(), 1 / count)
             else:
                 self.average[name] = value.detach().cpu().clone()
-
-    def _save_best(self) -> None:
-        with new_folder(self.run / "best", overwrite=True) as folder:
-            save_file(self._weights(), folder / "weights.safetensors")
 
     def _weights(self) -> dict[str, Tensor]:
         return {name: value.contiguous() for name, value in self.model.state_dict().items()}
@@ -275,21 +279,24 @@ class _Meter:
 
 
 @contextmanager
-def _interruptible() -> Iterator[Event]:
-    """Ctrl-C sets the event instead of raising; a second one raises."""
-    asked = Event()
+def _signals() -> Iterator[list[signal.Signals]]:
+    """SIGINT and SIGTERM join the list instead of ending the process; a second one ends it."""
+    received: list[signal.Signals] = []
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        if asked.is_set():
+    def receive(number: int, _frame: FrameType | None) -> None:
+        if received:
             raise KeyboardInterrupt
-        asked.set()
+        received.append(signal.Signals(number))
 
+    before: dict[signal.Signals, Any] = {}
     try:
-        before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not in the main thread: nobody presses Ctrl-C there
-        yield asked
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, receive)
+    except ValueError:  # outside the main thread, where no signal arrives
+        yield received
         return
     try:
-        yield asked
+        yield received
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rejoinder.encoders.bilstm import BilstmConfig, BilstmEncoder
-from rejoinder.encoders.dan import DanConfig, DanEncoder
+from rejoinder.encoders.bilstm import BilstmEncoder
+from rejoinder.encoders.dan import DanEncoder
 from rejoinder.encoders.heads import FeedForward, unit_rows
+from rejoinder.encoders.settings import BilstmConfig, DanConfig
 from rejoinder.encoders.sparse import SparseTable
 from rejoinder.encoders.transformer import TransformerEncoder
 from rejoinder.objectives.entailment import EntailmentHead, classification, entailment_ranking
@@ -22,7 +23,13 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.mixture import MixedBatch
-from rejoinder.training.settings import RunConfig, TaskConfig
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.task_settings import (
+    EntailmentRankingTask,
+    EntailmentTask,
+    ResponsesTask,
+    TaskConfig,
+)
 
 _CHUNK = 4_096
 
@@ -94,7 +101,9 @@ class TrainableModel(nn.Module):
         start = math.log(config.objective.scale)
         self.log_scales = nn.ParameterDict(
             {
-                name: nn.Parameter(torch.tensor(start), requires_grad=config.objective.learn_scale)
+                _scale_key(name): nn.Parameter(
+                    torch.tensor(start), requires_grad=config.objective.learn_scale
+                )
                 for name in sorted({"responses"} | _ranking_tasks(config))
             }
         )
@@ -107,7 +116,7 @@ class TrainableModel(nn.Module):
 
     def scale(self, task: str = "responses") -> Tensor:
         """() float32, what dot products are multiplied by."""
-        scale: Tensor = self.log_scales[task].exp().clamp(max=self.settings.max_scale)
+        scale: Tensor = self.log_scales[_scale_key(task)].exp().clamp(max=self.settings.max_scale)
         return scale
 
     def autocast(self) -> torch.autocast:
@@ -133,18 +142,16 @@ class TrainableModel(nn.Module):
 
     def _task_loss(self, left: Tensor, right: Tensor, batch: PreparedBatch) -> RankingLoss:
         same, task = batch.same, batch.task
-        match task.objective:
-            case "responses":
-                responses, both = self.respond(right), self.settings.symmetric
-                return response_selection(left, responses, self.scale(), same=same, symmetric=both)
-            case "entailment":
-                head = cast("EntailmentHead", self.entailment)
-                return classification(head(left, right), cast("Tensor", batch.labels))
-            case "entailment-ranking":
-                scale, both = self.scale(task.label), task.symmetric
-                return entailment_ranking(left, right, scale, same=same, symmetric=both)
-            case "paraphrase":
-                return paraphrase(left, right, self.scale(task.label), same=same)
+        if isinstance(task, ResponsesTask):
+            responses, both = self.respond(right), self.settings.symmetric
+            return response_selection(left, responses, self.scale(), same=same, symmetric=both)
+        if isinstance(task, EntailmentTask):
+            head = cast("EntailmentHead", self.entailment)
+            return classification(head(left, right), cast("Tensor", batch.labels))
+        scale = self.scale(task.label)
+        if isinstance(task, EntailmentRankingTask):
+            return entailment_ranking(left, right, scale, same=same, symmetric=task.symmetric)
+        return paraphrase(left, right, scale, same=same)
 
     def respond(self, embeddings: Tensor) -> Tensor:
         """(N, D) v' = F(v), unit rows; zero rows stay zero."""
@@ -158,6 +165,11 @@ def _encoder(rows: int, config: RunConfig, generator: torch.Generator) -> nn.Mod
     if isinstance(config.encoder, BilstmConfig):
         return BilstmEncoder(rows, config.encoder, generator)
     return TransformerEncoder(rows, config.encoder, generator)
+
+
+def _scale_key(task: str) -> str:
+    """The key of a task's scale; a name that the dictionary has for itself gets another."""
+    return f"{task}:" if hasattr(nn.ParameterDict(), task) else task
 
 
 def _ranking_tasks(config: RunConfig) -> set[str]:

@@ -1,6 +1,6 @@
 """The rules that move parameters: PyTorch's for dense layers, ours for the rows of large tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -46,25 +46,45 @@ class RowOptimizer:
         rows = len(table.weight) if adagrad else 0
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
+        self._squares: list[Tensor] = []
+        """(U,) mean squares of the gradients of each gather of this step, for Adagrad."""
+
+    @torch.no_grad()
+    def gradient_sums(self) -> list[Tensor]:
+        """Sums that are finite where all gradients of this step are."""
+        gradients = [values.grad for _, values in self.table.touched if values.grad is not None]
+        if not len(self.sums):
+            return [gradient.sum() for gradient in gradients]
+        self._squares = [gradient.square().mean(dim=1) for gradient in gradients]
+        return [squares.sum() for squares in self._squares]
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
         """Move the touched rows against their gradients, and forget them."""
+        squares = iter(self._squares)
         for number, (rows, values) in enumerate(self.table.touched):
             gradient = values.grad
             if gradient is None:
                 continue
             # a second gather of a step may hold rows that the first has already moved
             current = self.table.weight.index_select(0, rows) if number else values.detach()
-            current = self._moved(rows, current, gradient, learning_rate)
+            current = self._moved(rows, current, gradient, squares, learning_rate)
             self.table.weight.index_copy_(0, rows, current)
         self.table.touched.clear()
+        self._squares.clear()
 
-    def _moved(self, rows: Tensor, current: Tensor, gradient: Tensor, rate: float) -> Tensor:
+    def _moved(
+        self,
+        rows: Tensor,
+        current: Tensor,
+        gradient: Tensor,
+        squares: Iterator[Tensor],
+        rate: float,
+    ) -> Tensor:
         """(U, width) the rows after the step; changes `current` in place."""
         if not len(self.sums):
             return current.add_(gradient, alpha=-rate)
-        sums = self.sums.index_select(0, rows) + gradient.square().mean(dim=1)
+        sums = self.sums.index_select(0, rows) + next(squares)
         self.sums.index_copy_(0, rows, sums)
         return current.addcdiv_(gradient, sums.sqrt().add_(_EPSILON).unsqueeze(1), value=-rate)
 
@@ -87,8 +107,15 @@ class Optimizers:
         """Forget the gradients of the last step."""
         self.dense.zero_grad(set_to_none=True)
 
+    def finite(self) -> bool:
+        """Whether every gradient of this step is finite; to be asked once, before `step`."""
+        sums = [total for rows in self.rows for total in rows.gradient_sums()]
+        for group in self.dense.param_groups:
+            sums += [p.grad.sum() for p in group["params"] if p.grad is not None]
+        return not sums or bool(torch.isfinite(torch.stack(sums)).all())
+
     def step(self, phase: Phase, step: int) -> None:
-        """Move everything; `step` counts from 0 within `phase`."""
+        """Move everything, after `finite`; `step` counts from 0 within `phase`."""
         factor = rate_factor(phase, step)
         for group in self.dense.param_groups:
             group["lr"] = phase.learning_rate * factor

@@ -1,20 +1,18 @@
 """A run from pairs to a model folder: prepare or resume, train, export."""
 
-import datetime
-import json
-from collections.abc import Mapping, Sequence
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.errors import TrainingError
+from rejoinder.errors import RejoinderError, TrainingError
 from rejoinder.files.atomic import new_folder, write_text
-from rejoinder.text.features import load_features
+from rejoinder.files.claims import claim, claim_output, sweep
 from rejoinder.training import checkpoint
 from rejoinder.training.batches import Stream
 from rejoinder.training.config import load_config, to_toml, to_tree
@@ -23,13 +21,14 @@ from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.labelled import Labelled, LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Reporter, Trainer
-from rejoinder.training.machine import describe_machine, pick_device
+from rejoinder.training.machine import pick_device
 from rejoinder.training.mixture import Mixture, TaskStreams
 from rejoinder.training.model import TrainableModel
+from rejoinder.training.optimizers import phase_at
 from rejoinder.training.preparation import Data, Prepared, Progress, prepare, read_tasks
 from rejoinder.training.settings import RunConfig
+from rejoinder.training.start import read_start, write_start
 from rejoinder.training.stream import PairStream
-from rejoinder.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,11 @@ class RunResult:
     scores: Mapping[str, float]
     """Of the last evaluation; empty before the first."""
     model: Path | None
-    """The model folder; none where the run was stopped to go on later."""
+    """The model folder; none where the run was stopped to be resumed later."""
+    interrupted: signal.Signals | None = None
+    """The signal that stopped the run, if one did."""
+    warning: str = ""
+    """What is wrong with a model that was exported before its schedule was done."""
 
 
 def open_data(pairs: Path | None, folder: Path | None) -> Data:
@@ -76,10 +79,26 @@ def begin(config: RunConfig, data: Data, run: Path, *, overwrite: bool, progress
     Raises:
         RejoinderError: the data or the place of the run are not usable.
     """
-    initial = open_initial(config)
-    with new_folder(run, overwrite=overwrite) as folder:
-        prepared = prepare(data, config, progress, None if initial is None else initial.features)
-        _write_start(folder, config, data, prepared)
+    with claim_output(run, overwrite=overwrite):
+        initial = open_initial(config)
+        with new_folder(run, overwrite=overwrite) as folder:
+            features = None if initial is None else initial.features
+            prepared = prepare(data, config, progress, features)
+            write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
+
+
+@contextmanager
+def removed_if_refused(run: Path) -> Iterator[None]:
+    """Remove the folder of a new run where the block fails before its first checkpoint.
+
+    The corrected command then finds no folder in its way.
+    """
+    try:
+        yield
+    except RejoinderError:
+        if checkpoint.latest(run) is None:
+            shutil.rmtree(run, ignore_errors=True)
+        raise
 
 
 def go_on(
@@ -87,17 +106,45 @@ def go_on(
     data: Data,
     options: RunOptions,
     *,
-    overrides: Sequence[str] = (),
+    config: RunConfig | None = None,
     evaluate: Evaluate,
     reporter: Reporter,
 ) -> RunResult:
     """Train in the folder of a run, from its last checkpoint if it has any, and export the model.
 
+    Args:
+        run: the folder that `begin` made.
+        data: what it reads, the same as at the beginning.
+        options: limits, device, threads.
+        config: the config of the run, where its name, export or logging are to be others than at
+            the beginning; none: `config.toml` of the run.
+        evaluate: gives the scores on dev.
+        reporter: told of steps, evaluations and checkpoints.
+
     Raises:
-        TrainingError: the pairs are others than those it began with, or training fails.
+        TrainingError: data or config are others than at the beginning, a file of the run is
+            damaged, or training fails.
+        BusyError: another process trains in this folder.
     """
-    config = load_config(run / "config.toml", overrides)
-    prepared = _read_start(run, data)
+    with claim(run):
+        sweep(run)
+        return _go_on(run, data, options, config, evaluate, reporter)
+
+
+def _go_on(
+    run: Path,
+    data: Data,
+    options: RunOptions,
+    config: RunConfig | None,
+    evaluate: Evaluate,
+    reporter: Reporter,
+) -> RunResult:
+    stored = load_config(run / "config.toml")
+    if config is None:
+        config = stored
+    prepared, initial_sha256 = read_start(run, data, config)
+    if config != stored:
+        write_text(run / "config.toml", to_toml(config))
     device = pick_device(options.device)
     if options.threads is not None:
         torch.set_num_threads(options.threads)
@@ -105,6 +152,11 @@ def go_on(
     model = TrainableModel(prepared.features.rows, config, generator)
     saved = checkpoint.latest(run)
     if saved is None and (initial := open_initial(config)) is not None:
+        if initial.sha256 != initial_sha256:
+            raise TrainingError(
+                f"training.init_from {config.training.init_from} is not the model that {run} began "
+                "with; put that one back, or begin the run again."
+            )
         start_from(model, initial)
     mixture = _mixture(config, data, prepared)
     trainer = Trainer(config, run, model.to(device), prepared.features, mixture, reporter, evaluate)
@@ -125,6 +177,31 @@ def go_on(
         leaks=prepared.leaks,
         scores=trainer.scores,
         model=place,
+        interrupted=trainer.interrupted,
+        warning=_unfinished(config, trainer, options.limits) if place and not done else "",
+    )
+
+
+def _unfinished(config: RunConfig, trainer: Trainer, limits: Limits) -> str:
+    """A warning: what a limit of time cut off, and a number of steps that fits it."""
+    steps = trainer.progress.step
+    phase, within = phase_at(config.phases, max(steps - 1, 0))
+    where = (
+        f", inside the warm-up of {phase.warmup_steps:,} steps: it is hardly trained"
+        if within < phase.warmup_steps
+        else ""
+    )
+    seconds = limits.seconds or trainer.progress.seconds
+    fitting = max(1, int(steps * seconds / max(trainer.progress.seconds, 1e-9)))
+    total = config.steps
+    settings = " ".join(
+        f"phases.{number}.steps={max(1, fitting * phase.steps // total)}"
+        for number, phase in enumerate(config.phases)
+    )
+    return (
+        f"the model was exported after {steps:,} of {total:,} steps{where}. About {fitting:,} "
+        f"steps fit into {seconds / 60:.2g} minutes here; a schedule of that length ends with low "
+        f"learning rates: begin again with {settings}"
     )
 
 
@@ -168,46 +245,6 @@ def _labelled_stream(file: Labelled, prepared: Prepared, seed: int, dropout: flo
             "one with --data."
         )
     return LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
-
-
-def _write_start(run: Path, config: RunConfig, data: Data, prepared: Prepared) -> None:
-    """Everything that a resumed run reads, before the first step."""
-    (run / "vocabulary").mkdir(parents=True, exist_ok=True)
-    prepared.features.save(run / "vocabulary")
-    excluded = {str(number): rows for number, rows in prepared.excluded.items()}
-    save_file(excluded, run / "excluded.safetensors")
-    write_text(run / "config.toml", to_toml(config))
-    manifest = {
-        "format_version": 1,
-        "rejoinder_version": VERSION,
-        "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe_machine(),
-        "pairs_folder": None if data.pairs is None else str(data.pairs.folder),
-        "pairs_sha256": None if data.pairs is None else data.pairs.sha256,
-        "pairs": prepared.pairs,
-        "labelled": prepared.labelled,
-        "leaks": prepared.leaks,
-        "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
-        "text": prepared.features.config(),
-    }
-    write_text(run / "manifest.json", json.dumps(manifest, indent=1) + "\n")
-
-
-def _read_start(run: Path, data: Data) -> Prepared:
-    """What `_write_start` wrote."""
-    try:
-        manifest: dict[str, Any] = json.loads((run / "manifest.json").read_text("utf-8"))
-        excluded = load_file(run / "excluded.safetensors")
-    except (OSError, ValueError, SafetensorError) as error:
-        raise TrainingError(f"{run} is not a run that can go on: {error}.") from None
-    if manifest["pairs_sha256"] != (None if data.pairs is None else data.pairs.sha256):
-        given = "no folder of pairs" if data.pairs is None else data.pairs.folder
-        raise TrainingError(
-            f"{given} is not the data that {run} began with; name that folder with --pairs."
-        )
-    features = load_features(run / "vocabulary", manifest["text"])
-    rows = {int(number): value for number, value in excluded.items()}
-    return Prepared(features, rows, manifest["pairs"], manifest["leaks"], manifest["labelled"])
 
 
 def _training_facts(

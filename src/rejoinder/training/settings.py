@@ -1,185 +1,285 @@
-"""What a run is: frozen dataclasses, one a table of its TOML file."""
+"""What a run is: frozen tables, one a table of its TOML file, with the bounds of every value."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from rejoinder.encoders.bilstm import BilstmConfig
-from rejoinder.encoders.dan import DanConfig
-from rejoinder.encoders.transformer import TransformerConfig
-from rejoinder.objectives.entailment import EntailmentConfig
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
+from rejoinder.encoders.settings import Activation, DanConfig, Encoder
+from rejoinder.errors import nearest
+from rejoinder.objectives.settings import EntailmentConfig
+from rejoinder.schema.base import AsTuple, Layers, Printable, Probability, Settings, Text, tagged
+from rejoinder.schema.faults import several
+from rejoinder.training.contradictions import contradictions
+from rejoinder.training.task_settings import ResponsesTask
+from rejoinder.training.task_settings import TaskConfig as TaskConfig
+from rejoinder.training.task_settings import TaskData as TaskData
 
-@dataclass(frozen=True)
-class TextConfig:
-    """How strings become ids."""
-
-    kind: Literal["words", "subwords"] = "words"
-    max_words: int = 200_000
-    """Words (or subwords) kept, the most frequent ones."""
-    min_count: int = 5
-    """Words seen less often are not kept."""
-    bigram_buckets: int = 0
-    """Rows for hashed bigrams of words; 0 for none."""
-    unknown_buckets: int = 0
-    """Rows for words that are not kept, by a hash of their spelling; 0 leaves them out."""
-    max_tokens: int = 128
-    """Subwords of a sentence that are read; what is beyond is cut."""
+_LEAK_SETS = ("stsb-dev", "stsb-test")
 
 
-@dataclass(frozen=True)
-class HeadConfig:
+def _leak_set(name: str) -> str:
+    if name not in _LEAK_SETS:
+        from rejoinder.leaks import shipped  # for the few that name others
+
+        known = shipped()
+        if name not in known:
+            raise ValueError(f'is "{name}"; {nearest(name, known)}')
+    return name
+
+
+_Beta = Annotated[float, Field(ge=0, lt=1)]
+_Name = Annotated[str, Field(min_length=1, max_length=200), Printable]
+_LeakSets = Annotated[
+    tuple[Annotated[Text, AfterValidator(_leak_set)], ...],
+    Field(min_length=1, max_length=1_000),
+    AsTuple,
+]
+_Every = 1_000_000_000
+_Rate = Annotated[float, Field(ge=0, le=1_000)]
+
+
+class WordsConfig(Settings):
+    """Strings become the ids of words, and of bigrams of neighbouring ones."""
+
+    kind: Literal["words"] = "words"
+    max_words: int = Field(
+        default=200_000, ge=1, le=5_000_000, description="Words kept, the most frequent ones."
+    )
+    min_count: int = Field(
+        default=5, ge=1, le=1_000_000_000, description="Words seen less often are not kept."
+    )
+    bigram_buckets: int = Field(
+        default=0,
+        ge=0,
+        le=50_000_000,
+        description="Rows for hashed bigrams of words; 0 for none.",
+    )
+    unknown_buckets: int = Field(
+        default=0,
+        ge=0,
+        le=50_000_000,
+        description="Rows for words that are not kept, by a hash of their spelling; 0 leaves them "
+        "out.",
+    )
+
+
+class SubwordsConfig(Settings):
+    """Strings become the ids of subwords: byte-level byte-pair encoding."""
+
+    kind: Literal["subwords"] = "subwords"
+    max_words: int = Field(
+        default=200_000,
+        ge=256,
+        le=1_000_000,
+        description="Subwords kept, the most frequent ones; the 256 bytes are among them.",
+    )
+    min_count: int = Field(
+        default=5,
+        ge=1,
+        le=1_000_000_000,
+        description="Pairs of subwords seen less often are not merged.",
+    )
+    max_tokens: int = Field(
+        default=128,
+        ge=1,
+        le=8_192,
+        description="Subwords of a sentence that are read; what is beyond is cut.",
+    )
+
+
+if TYPE_CHECKING:
+    TextConfig = WordsConfig | SubwordsConfig
+else:
+    TextConfig: Any = tagged((WordsConfig, SubwordsConfig), "kind", default="words")
+
+
+class HeadConfig(Settings):
     """The feed-forward network on the response side."""
 
-    layers: tuple[int, ...] = (500, 500)
-    activation: str = "tanh"
-    residual: bool = False
+    layers: Layers = Field(
+        default=(500, 500),
+        description="Units of its layers; the last is as wide as the embedding. Empty: no head.",
+    )
+    activation: Activation = Field(
+        default="tanh", description="Between layers; none after the last."
+    )
+    residual: bool = Field(default=False, description="Add the embedding to the output.")
 
 
-@dataclass(frozen=True)
-class ObjectiveConfig:
+class ObjectiveConfig(Settings):
     """Ranking over the batch."""
 
-    scale: float = 1.0
-    """What a dot product is multiplied by before the softmax, at the start."""
-    learn_scale: bool = False
-    max_scale: float = 100.0
-    mask_duplicates: bool = False
-    """Leave out of the softmax what is known to answer the same input."""
-    symmetric: bool = False
-    """Also pick the right input for each response."""
-    word_dropout: float = 0.0
-    """Share of ids left out of a sentence, at random, in training."""
+    scale: float = Field(
+        default=1.0,
+        gt=0,
+        le=10_000,
+        description="What a dot product is multiplied by before the softmax, at the start.",
+    )
+    learn_scale: bool = Field(default=False, description="Learn the scale from there on.")
+    max_scale: float = Field(
+        default=100.0, gt=0, le=10_000, description="What a learned scale can't exceed."
+    )
+    mask_duplicates: bool = Field(
+        default=False,
+        description="Leave out of the softmax what is known to answer the same input.",
+    )
+    symmetric: bool = Field(
+        default=False, description="In `responses`, also pick the right input for each response."
+    )
+    word_dropout: Probability = Field(
+        default=0.0, description="Share of ids left out of a sentence, at random, in training."
+    )
+
+    @model_validator(mode="after")
+    def _scale_is_within_its_bound(self) -> Self:
+        if self.scale > self.max_scale:
+            raise ValueError(
+                f"scale is {self.scale:g}; allowed: up to objective.max_scale = {self.max_scale:g}"
+            )
+        return self
 
 
-@dataclass(frozen=True)
-class TaskData:
-    """A file of labelled sentences."""
-
-    path: str
-    """Below the folder that `--data` names."""
-    premise: str = "sentence1"
-    """Field of the premise; a list of premises is read as one text."""
-    hypothesis: str = "sentence2"
-    label: str = "gold_label"
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """The file's labels as entailment, neutral or contradiction; "" leaves their rows out."""
-    share: float = 1.0
-    """Of its rows that are used, drawn at random: less than all of them shows what they bring."""
-
-
-@dataclass(frozen=True)
-class TaskConfig:
-    """One of several tasks of a run."""
-
-    objective: Literal["responses", "entailment", "entailment-ranking", "paraphrase"]
-    share: float
-    """Of the steps; the shares of a run's tasks add up to 1."""
-    name: str = ""
-    """Tells apart tasks of one objective, each with its own scale; empty: the objective's."""
-    data: tuple[TaskData, ...] = ()
-    """None for `responses`, which reads the pairs."""
-    batch_size: int | None = None
-    """None: the phase's."""
-    word_dropout: float | None = None
-    """None: the objective's."""
-    power: float = 1.0
-    """A file of n rows gets a part of the share that goes with n to this power."""
-    hard_negatives: bool = True
-    """In `entailment-ranking`, contradictions of a premise are candidates too."""
-    symmetric: bool = True
-    """In `entailment-ranking`, also pick the right premise for each entailed hypothesis."""
-
-    @property
-    def label(self) -> str:
-        """What the task is called."""
-        return self.name or self.objective
-
-
-@dataclass(frozen=True)
-class OptimizerConfig:
+class OptimizerConfig(Settings):
     """Which rule moves the parameters: of the dense layers, and of the rows of large tables."""
 
-    dense: Literal["sgd", "adam"] = "sgd"
-    table: Literal["sgd", "adagrad"] = "sgd"
-    """`adagrad`: one accumulator a row (the mean square of its gradient)."""
-    adam_betas: tuple[float, float] = (0.9, 0.99)
+    dense: Literal["sgd", "adam"] = Field(default="sgd", description="Of the dense layers.")
+    table: Literal["sgd", "adagrad"] = Field(
+        default="sgd",
+        description="Of the rows of words and bigrams; `adagrad`: one accumulator a row (the mean "
+        "square of its gradient).",
+    )
+    adam_betas: Annotated[tuple[_Beta, _Beta], AsTuple] = Field(
+        default=(0.9, 0.99), description="Adam's decay of the gradient's mean and of its square's."
+    )
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(Settings):
     """A stretch of steps with one batch size and one learning rate."""
 
-    steps: int
-    batch_size: int = 128
-    """Pairs; each has the other responses of the batch as negatives."""
-    learning_rate: float = 0.01
-    table_learning_rate: float | None = None
-    """Of the rows of tables; none: the learning rate."""
-    warmup_steps: int = 0
-    """Steps of linear rise from 0."""
-    decay: Literal["none", "linear"] = "none"
-    """`linear`: down to 0 at the end of the phase."""
+    steps: int = Field(ge=1, le=1_000_000_000_000, description="Optimiser steps, one batch each.")
+    batch_size: int = Field(
+        default=128,
+        ge=2,
+        le=1_048_576,
+        description="Pairs; each has the other responses of the batch as negatives.",
+    )
+    learning_rate: _Rate = Field(default=0.01, description="Of the dense layers.")
+    table_learning_rate: _Rate | None = Field(
+        default=None, description="Of the rows of words and bigrams; absent: the learning rate."
+    )
+    warmup_steps: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000_000_000,
+        description="Steps of linear rise from 0, of those of the phase.",
+    )
+    decay: Literal["none", "linear"] = Field(
+        default="none", description="`linear`: down to 0 at the end of the phase."
+    )
 
 
-@dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Settings):
     """The loop around the steps."""
 
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """`bf16`: matrix products in bfloat16; sums, losses and parameters stay in float32."""
-    window_pairs: int = 524_288
-    """Pairs shuffled at a time: the bound on the memory that data takes."""
-    log_every: int = 100
-    """Steps between lines of metrics."""
-    evaluate_every: int = 0
-    """Steps between evaluations on the dev split; 0: at the end only."""
-    evaluate_pairs: int = 10_000
-    """Inputs of the dev split that an evaluation during training ranks."""
-    checkpoint_every: int = 0
-    """Steps between checkpoints; 0: at the end only."""
-    keep_checkpoints: int = 2
-    exclude_leaks: bool = False
-    """Drop pairs with a sentence of the evaluation sets named by `leak_sets`."""
-    leak_sets: tuple[str, ...] = ("stsb-dev", "stsb-test")
-    rank_init: float = 0.0
-    """Length that the row of the word of rank r starts with, in ln(r + e); 0: all start with 1."""
-    init_from: str = ""
-    """A model folder whose words, encoder and response head training starts from."""
+    seed: int = Field(
+        default=0,
+        ge=0,
+        le=4_294_967_295,
+        description="What all draws follow from: weights, order, dropout.",
+    )
+    precision: Literal["fp32", "bf16"] = Field(
+        default="fp32",
+        description="`bf16`: matrix products in bfloat16; sums, losses and parameters stay in "
+        "float32.",
+    )
+    window_pairs: int = Field(
+        default=524_288,
+        ge=2,
+        le=1_000_000_000,
+        description="Pairs shuffled at a time: the bound on the memory that data takes.",
+    )
+    log_every: int = Field(
+        default=100, ge=1, le=_Every, description="Steps between lines of metrics."
+    )
+    evaluate_every: int = Field(
+        default=0,
+        ge=0,
+        le=_Every,
+        description="Steps between evaluations on the dev split; 0: at the end only.",
+    )
+    evaluate_pairs: int = Field(
+        default=10_000,
+        ge=1,
+        le=_Every,
+        description="Inputs of the dev split that an evaluation during training ranks.",
+    )
+    checkpoint_every: int = Field(
+        default=0, ge=0, le=_Every, description="Steps between checkpoints; 0: at the end only."
+    )
+    keep_checkpoints: int = Field(
+        default=2, ge=1, le=1_000_000, description="Checkpoints kept, the latest ones."
+    )
+    exclude_leaks: bool = Field(
+        default=False,
+        description="Drop pairs with a sentence of the evaluation sets named by `leak_sets`.",
+    )
+    leak_sets: _LeakSets = Field(
+        default=_LEAK_SETS,
+        description="Names of evaluation sets whose sentences' hashes are shipped.",
+    )
+    rank_init: float = Field(
+        default=0.0,
+        ge=0,
+        le=1_000,
+        description="Length that the row of the word of rank r starts with, in ln(r + e); 0: all "
+        "start with 1.",
+    )
+    init_from: Text = Field(
+        default="",
+        description="A model folder whose words, encoder and response head training starts from.",
+    )
 
 
-@dataclass(frozen=True)
-class ExportConfig:
+class ExportConfig(Settings):
     """What becomes the model."""
 
-    weights: Literal["last", "best", "average"] = "last"
-    """`best`: by P@1 on dev; `average`: over the evaluations of the second half."""
-    dtype: Literal["float16", "float32"] = "float16"
-    """Of the table; everything else is kept in float32."""
+    weights: Literal["last", "best", "average"] = Field(
+        default="last",
+        description="`best`: by P@1 on dev; `average`: over the evaluations of the second half.",
+    )
+    dtype: Literal["float16", "float32"] = Field(
+        default="float16", description="Of the table; everything else is kept in float32."
+    )
 
 
-@dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Settings):
     """A whole run."""
 
-    name: str = "rejoinder"
-    text: TextConfig = field(default_factory=TextConfig)
-    encoder: DanConfig | TransformerConfig | BilstmConfig = field(default_factory=DanConfig)
-    head: HeadConfig = field(default_factory=HeadConfig)
-    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-    entailment: EntailmentConfig = field(default_factory=EntailmentConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-    export: ExportConfig = field(default_factory=ExportConfig)
-    tasks: tuple[TaskConfig, ...] = ()
+    name: _Name = Field(default="rejoinder", description="What the model is called.")
+    text: TextConfig = Field(default_factory=WordsConfig)
+    encoder: Encoder = Field(default_factory=DanConfig)
+    head: HeadConfig = Field(default_factory=HeadConfig)
+    objective: ObjectiveConfig = Field(default_factory=ObjectiveConfig)
+    entailment: EntailmentConfig = Field(default_factory=EntailmentConfig)
+    optimizer: OptimizerConfig = Field(default_factory=OptimizerConfig)
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
+    export: ExportConfig = Field(default_factory=ExportConfig)
+    tasks: Annotated[tuple[TaskConfig, ...], Field(max_length=1_000), AsTuple] = ()
     """None: response selection alone."""
-    phases: tuple[Phase, ...] = ()
+    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), AsTuple] = ()
+    """At least one."""
+
+    @model_validator(mode="after")
+    def _contradicts_itself_nowhere(self, info: ValidationInfo) -> Self:
+        lines = contradictions(self, (info.context or {}).get("faulty", frozenset()))
+        if lines:
+            raise several(lines)
+        return self
 
     @property
     def mixture(self) -> tuple[TaskConfig, ...]:
         """The tasks; response selection alone where none is named."""
-        return self.tasks or (TaskConfig("responses", 1.0),)
+        return self.tasks or (ResponsesTask(objective="responses", share=1.0),)
 
     @property
     def objectives(self) -> frozenset[str]:

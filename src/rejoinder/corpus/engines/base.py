@@ -1,6 +1,7 @@
 """What an engine of extraction does: it keeps tables and computes Ibis expressions over them."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 import ibis.expr.types as ir
@@ -8,7 +9,7 @@ import polars as pl
 
 
 class Engine(Protocol):
-    """The extension point; `tests/corpus/test_engines.py` is the contract."""
+    """The extension point: a module, a line in `ENGINES`; the contract is `test_engines.py`."""
 
     def ingest(
         self, name: str, frames: Iterator[pl.DataFrame], select: Callable[[ir.Table], ir.Table]
@@ -30,4 +31,12 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Forget everything."""
+        ...
+
+
+class Opener(Protocol):
+    """What makes an engine."""
+
+    def __call__(self, memory: str, threads: int | None, spill: Path, /) -> Engine:
+        """An engine that keeps to nearly `memory` and spills into `spill`."""
         ...

@@ -1,5 +1,6 @@
 """DuckDB: one machine, out of core within a bound on memory."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +13,13 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus.schema import COMMENTS
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, StorageError
 
 _SHARE = 0.95
 """Of the memory: a process allowed 2 GB took 2.5 with all of it, 2.1 with this."""
+_LEAST = 150_000_000
+_LEAST_PER_THREAD = 100_000_000
+"""Bytes with which the engine got through three million comments; with two thirds it did not."""
 _STREAM = "stream_of_comments"
 _SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
 _ARROW = pa.schema(
@@ -30,16 +34,16 @@ class DuckDBEngine:
         """An engine that keeps to nearly `memory`, as `2GB`, and spills into `spill`.
 
         Raises:
-            InputError: `memory` is no amount.
+            InputError: `memory` is no amount, or too little for so many threads.
         """
-        amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B)", memory)
-        if amount is None:
-            raise InputError(f"--memory {memory!r} is no amount; write it as 2GB or 800MB.")
+        amount = _bytes(memory)
+        threads = _threads(amount, threads, memory)
         self.connection: Any = ibis.duckdb.connect()
-        limit = f"{float(amount[1]) * _SHARE:.3f}{amount[2]}"
-        settings = {"memory_limit": limit, "temp_directory": str(spill)}
-        if threads is not None:
-            settings["threads"] = str(threads)
+        settings = {
+            "memory_limit": f"{int(amount * _SHARE)}B",
+            "temp_directory": str(spill),
+            "threads": str(threads),
+        }
         for name, value in settings.items():
             quoted = value.replace("'", "''")
             self._run(f"SET {name} = '{quoted}'")
@@ -86,7 +90,7 @@ class DuckDBEngine:
         sql = ibis.to_sql(expression, dialect="duckdb")
         reader = self._guarded(lambda: self.connection.con.sql(sql).to_arrow_reader(rows))
         yield pl.DataFrame(pl.from_arrow(reader.schema.empty_table()))
-        for batch in reader:
+        while (batch := self._guarded(lambda: next(reader, None))) is not None:
             yield pl.DataFrame(pl.from_arrow(batch))
 
     def close(self) -> None:
@@ -106,6 +110,40 @@ class DuckDBEngine:
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
             return work()
-        except duckdb.OutOfMemoryException as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
             reason = str(error).split("\n")[0]
-            raise InputError(f"the engine needs more memory ({reason}); raise --memory.") from None
+            if "max_temp_directory_size" in str(error):  # nine tenths of the space that was free
+                raise StorageError(
+                    "the disk of the output has no space left for what does not fit into --memory; "
+                    "free some, raise --memory, or name an output on another disk."
+                ) from None
+            if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in reason:
+                raise InputError(
+                    f"the engine needs more memory ({reason}); raise --memory, or lower --threads."
+                ) from None
+            raise
+
+
+def _bytes(memory: str) -> float:
+    """Bytes of an amount of memory.
+
+    >>> _bytes("800MB")
+    800000000.0
+    """
+    amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", memory)
+    if amount is None:
+        raise InputError(f"--memory {memory!r} is no amount; write it as 2GB or 800MB.")
+    number, unit, binary = amount.groups()
+    power = " KMGT".index(unit)
+    return float(number) * float((1024 if binary else 1000) ** power)
+
+
+def _threads(amount: float, threads: int | None, memory: str) -> int:
+    """So many threads as were asked for, or as there are cores and memory for."""
+    needed = max(_LEAST, (threads or 1) * _LEAST_PER_THREAD)
+    if amount < needed:
+        raise InputError(
+            f"--memory {memory!r} is too little for {threads or 1} thread"
+            f"{'s' if (threads or 1) > 1 else ''}; {needed // 10**6}MB is the least."
+        )
+    return threads or min(os.cpu_count() or 1, int(amount // _LEAST_PER_THREAD))

@@ -51,6 +51,8 @@ class ClassifierSettings:
                 raise InputError(
                     f"classifier: {name} is {value!r}; a whole number from {least} on is needed."
                 )
+        if self.seed >= 1 << 32:
+            raise InputError(f"classifier: seed is {self.seed}; below 2^32 is needed.")
         if not 0 <= self.dropout < 1:
             raise InputError(
                 f"classifier: dropout is {self.dropout!r}; from 0 to below 1 is needed."

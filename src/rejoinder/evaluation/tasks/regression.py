@@ -78,7 +78,7 @@ def _result(
         groups={},
         seed=settings.seed,
         data={**data, "dev_n": len(dev.gold)},
-        notes=(f"regression {settings.mode}, by {settings.regressor}", *notes),
+        notes=(f"regression {settings.regressor}, mode {settings.mode}", *notes),
         items=Items(
             ids,
             predictions,

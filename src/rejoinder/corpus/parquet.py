@@ -1,0 +1,81 @@
+"""Parquet files of comments: typed columns to the text that JSON lines would give."""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from rejoinder.corpus.json_lines import ParsedBlock, without_missing
+from rejoinder.corpus.schema import Columns
+from rejoinder.errors import InputError
+
+MAGIC = b"PAR1"
+_BLOCK_ROWS = 65_536
+
+
+def parquet_pieces(
+    path: Path, columns: Columns, read: Callable[[int], None]
+) -> Iterator[Callable[[], ParsedBlock]]:
+    """The rows of a file in pieces of about 65,536; one without a needed column is malformed.
+
+    Args:
+        path: the file.
+        columns: which of its columns holds what.
+        read: called with the bytes of the file that a piece takes, about.
+
+    Raises:
+        InputError: the file is damaged, lacks a column, or has one that holds no text or numbers.
+    """
+    try:
+        scan = pl.scan_parquet(path)
+        schema = scan.collect_schema()
+        columns.check(schema.names(), str(path))
+        wanted = [name for name in dict.fromkeys(columns.names.values()) if name in schema]
+        for name in wanted:
+            if schema[name].is_nested():
+                raise InputError(
+                    f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
+                    "expected. Name another one with --columns."
+                )
+        rows = scan.select(pl.len()).collect().item()
+        row = 1
+        for frame in scan.select(wanted).collect_batches(
+            chunk_size=_BLOCK_ROWS, maintain_order=True
+        ):
+            numbers = range(row, row + len(frame))
+            yield partial(_parsed, frame, numbers, columns.needed, path)
+            row += len(frame)
+            read(path.stat().st_size * len(frame) // max(rows, 1))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path} is damaged or no Parquet file: {_first_line(error)}.") from None
+
+
+def _parsed(
+    frame: pl.DataFrame, numbers: range, needed: tuple[str, ...], path: Path
+) -> ParsedBlock:
+    try:
+        text = frame.select(_as_text(column) for column in frame)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
+        ) from None
+    return without_missing(text, numbers, needed, path.name)
+
+
+def _as_text(values: pl.Series) -> pl.Series:
+    """(N,) strings; floats as the reader of JSON lines has them, NaN and infinities as null."""
+    text = values.cast(pl.String)
+    if not values.dtype.is_float():
+        return text
+    text = text.set(~values.is_finite().fill_null(True), None).str.strip_suffix(".0")
+    rows = text.str.contains("e", literal=True).fill_null(False).arg_true()
+    if not len(rows):
+        return text
+    digits = [format(Decimal(number), "f") for number in text.gather(rows)]
+    return text.scatter(rows, digits)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0].rstrip(".")

@@ -1,0 +1,117 @@
+"""`config.json` of a model folder: read, its seal compared, and what is in it checked."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any, NoReturn
+
+from rejoinder.adaptation.linear import FILE as ADAPTATION
+from rejoinder.errors import ModelError
+from rejoinder.files.hashed import check_seal
+from rejoinder.models.tables import Table, is_size
+from rejoinder.text.subwords import FILE as SUBWORDS
+from rejoinder.text.vocabulary import FILE as VOCABULARY
+
+FILE = "config.json"
+FORMAT = 1
+WEIGHTS = "weights.safetensors"
+
+_SEAL = "sha256"
+_TEXT_FILES = {"subwords": SUBWORDS, "words": VOCABULARY}
+_MOST = 2**63 - 1
+_REMEDY = "Copy the folder again, or export the model anew."
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The content of `config.json`, whose tables are those of a model; sizes are checked later.
+
+    Files from before `config.json` was sealed, without the key `sha256`, are read too.
+
+    Raises:
+        ModelError: `folder` is no model folder, or the file is damaged, changed, or of another
+            format version.
+    """
+    path = folder / FILE
+    if folder.is_file():
+        raise ModelError(f"{folder} is a file; a model is a folder, as RUN/model of a run.")
+    try:
+        config = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
+        # half a surrogate pair, which no output could print
+        json.dumps(config, ensure_ascii=False).encode("utf-8")
+    except FileNotFoundError:
+        raise ModelError(
+            f"{folder} is no model folder: it holds no {FILE}. A run's model is RUN/model."
+        ) from None
+    except RecursionError:
+        raise ModelError(f"{path} is nested too deeply; the folder is damaged.") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
+    version = config.get("format_version") if isinstance(config, dict) else None
+    if version != FORMAT or not is_size(version):
+        raise ModelError(
+            f"{path} is of format version {short(version)}; this version reads {FORMAT}. "
+            "Train or export the model anew, or take the version that wrote it."
+        )
+    if _SEAL in config:
+        config = check_seal(config, path, ModelError, _REMEDY)
+    check_config(config, str(path))
+    return config  # type: ignore[no-any-return]
+
+
+def check_config(config: Mapping[str, Any], where: str) -> None:
+    """Check what `layout.expected_shapes` does not: the name, the facts of training, the files.
+
+    Raises:
+        ModelError: a key is missing, or its value is of another type.
+    """
+    if not isinstance(config.get("name"), str):
+        raise ModelError(f"{where}: name is {short(config.get('name'))}; a string is needed.")
+    text = Table(config, "text", where)
+    for key in ("encoder", "head"):
+        Table(config, key, where)
+    for key in ("training", "entailment", "adaptation"):
+        if not isinstance(config.get(key), Mapping | None):
+            raise ModelError(f"{where}: {key} is no table; the folder is damaged.")
+    _check_training(config, where)
+    needed = [WEIGHTS, _TEXT_FILES[text.word("kind", sorted(_TEXT_FILES))]]
+    if config.get("adaptation") is not None:
+        needed.append(ADAPTATION)
+    files = Table(config, "files", where).values
+    for name in files:
+        if name not in needed:
+            raise ModelError(
+                f"{where}: files lists {name!r}, which is no file of such a model; it holds "
+                f"{', '.join(needed)}."
+            )
+    for name in needed:
+        if not isinstance(files.get(name), Mapping):
+            raise ModelError(
+                f"{where}: files.{name} is {short(files.get(name))}; a table of its bytes and "
+                "sha256 is needed: the folder is damaged."
+            )
+
+
+def _check_training(config: Mapping[str, Any], where: str) -> None:
+    """What cards, notes on leaks and `rejoinder info` read of the facts of training."""
+    if config.get("training") is None:
+        return
+    table = Table(config, "training", where)
+    facts = table.values
+    for key in ("pairs", "leaks_dropped", "steps", "seed"):
+        if facts.get(key) is not None:
+            table.size(key, -_MOST if key == "seed" else 0, _MOST)
+    sources = facts.get("data")
+    if sources is not None and not (
+        isinstance(sources, Mapping) and all(is_size(n, 0, _MOST) for n in sources.values())
+    ):
+        raise table.fault("data", "a table of pairs by source")
+    sets = facts.get("leak_sets")
+    if sets is not None and not (
+        isinstance(sets, list | tuple) and all(isinstance(name, str) for name in sets)
+    ):
+        raise table.fault("leak_sets", "a list of names")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,105 @@
+"""The start of a run: config, vocabulary, rows left out, and the manifest that checks them."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from rejoinder.errors import TrainingError
+from rejoinder.files.atomic import write_text
+from rejoinder.files.hashed import check_file, check_seal, file_facts, sealed
+from rejoinder.text.features import load_features
+from rejoinder.training.checkpoint import config_hash
+from rejoinder.training.config import to_toml
+from rejoinder.training.machine import describe_machine
+from rejoinder.training.preparation import Data, Prepared
+from rejoinder.training.settings import RunConfig
+from rejoinder.version import VERSION
+
+FORMAT = 2
+"""Of `manifest.json` of a run."""
+_EXCLUDED = "excluded.safetensors"
+_REMEDY = "The run can't be resumed; begin it again."
+
+
+def write_start(
+    run: Path, config: RunConfig, data: Data, prepared: Prepared, initial_sha256: str
+) -> None:
+    """Write everything that a resumed run reads, before the first step.
+
+    Args:
+        run: a new folder.
+        config: of the run.
+        data: what it reads.
+        prepared: what was learned of it.
+        initial_sha256: of the weights of the model that training starts from; empty for none.
+    """
+    (run / "vocabulary").mkdir(parents=True, exist_ok=True)
+    files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
+    excluded = {str(number): rows for number, rows in prepared.excluded.items()}
+    save_file(excluded, run / _EXCLUDED)
+    write_text(run / "config.toml", to_toml(config))
+    manifest = {
+        "format_version": FORMAT,
+        "rejoinder_version": VERSION,
+        "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": describe_machine(),
+        "pairs_folder": None if data.pairs is None else str(data.pairs.folder),
+        "pairs_sha256": None if data.pairs is None else data.pairs.sha256,
+        "pairs": prepared.pairs,
+        "labelled": prepared.labelled,
+        "leaks": prepared.leaks,
+        "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
+        "text": prepared.features.config(),
+        "config_sha256": config_hash(config),
+        "initial_sha256": initial_sha256,
+        "files": file_facts(run, [*files, _EXCLUDED]),
+    }
+    write_text(run / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
+
+
+def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
+    """What `write_start` wrote, checked, and the hash of the model that training starts from.
+
+    Raises:
+        TrainingError: config or data are others than at the beginning, or a file is damaged.
+    """
+    manifest = _read_manifest(run)
+    if manifest["config_sha256"] != config_hash(config):
+        raise TrainingError(
+            f"the config is another than the one that {run} began with; resume with {run}/"
+            "config.toml as it was (name, export and logging may change), or begin another run."
+        )
+    if manifest["pairs_sha256"] != (None if data.pairs is None else data.pairs.sha256):
+        given = "no folder of pairs" if data.pairs is None else data.pairs.folder
+        raise TrainingError(
+            f"{given} is not the data that {run} began with; name that folder with --pairs."
+        )
+    for name, facts in manifest["files"].items():
+        check_file(run / name, facts, TrainingError, _REMEDY)
+    try:
+        excluded = load_file(run / _EXCLUDED)
+    except (OSError, SafetensorError) as error:
+        raise TrainingError(f"{run / _EXCLUDED} can't be read: {error}. {_REMEDY}") from None
+    features = load_features(run / "vocabulary", manifest["text"])
+    rows = {int(number): value for number, value in excluded.items()}
+    prepared = Prepared(features, rows, manifest["pairs"], manifest["leaks"], manifest["labelled"])
+    return prepared, manifest["initial_sha256"]
+
+
+def _read_manifest(run: Path) -> dict[str, Any]:
+    path = run / "manifest.json"
+    try:
+        tree = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TrainingError(f"{run} is not a run that can be resumed: {error}.") from None
+    version = tree.get("format_version") if isinstance(tree, dict) else None
+    if version != FORMAT:
+        raise TrainingError(
+            f"{path} is of format version {version!r}; this version resumes {FORMAT}. Begin the "
+            "run again, or finish it with the version that began it."
+        )
+    return check_seal(tree, path, TrainingError, _REMEDY)

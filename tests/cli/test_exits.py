@@ -1,0 +1,197 @@
+"""How commands end when something stops them: one sentence, a status, and nothing left behind."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rejoinder.models.folder import write_model
+from tiny_models import bilstm_model, dan_model, transformer_model
+
+FULL = Path("/dev/full")
+EXTRAS = (
+    *("duckdb", "ibis", "zstandard", "torch", "tokenizers", "tensorboard", "gensim", "sklearn"),
+    *("matplotlib", "sentence_transformers", "fastapi", "uvicorn", "pyspark", "pyarrow", "pandas"),
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with models and sentences."""
+    folder = tmp_path_factory.mktemp("place")
+    write_model(folder / "model", dan_model())
+    (folder / "lines").write_text("hello you\ngood morning\n" * 2_000, "utf-8")
+    return folder
+
+
+def program(words):
+    return [sys.executable, "-m", "rejoinder", *words]
+
+
+def run(place, *words, **options):
+    return subprocess.run(program(words), cwd=place, capture_output=True, text=True, **options)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["encode", "model", "lines"],
+        ["similarity", "model", "hello", "you"],
+        ["search", "model", "hello", "--corpus", "lines", "--json"],
+        ["info", "model"],
+        ["train", "--help"],
+        ["--version"],
+    ],
+)
+def test_a_full_standard_output_is_one_sentence(place, words):
+    with FULL.open("w") as full:
+        ended = subprocess.run(
+            program(words), cwd=place, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    said = "rejoinder: standard output can't be written: no space is left on the device.\n"
+    assert (ended.returncode, ended.stderr) == (2, said)
+
+
+@pytest.mark.parametrize(
+    "words", [["encode", "model", "lines", "--json"], ["search", "model", "a", "--corpus", "lines"]]
+)
+def test_a_reader_that_has_gone_is_no_error(place, words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        program(words), cwd=place, stdout=writing, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writing)
+    assert ended.returncode == 0
+    assert "Error" not in ended.stderr
+
+
+def test_a_closed_standard_output_takes_nothing(place):
+    ended = run(place, "similarity", "model", "hello", "you", preexec_fn=lambda: os.close(1))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_terminal_of_another_alphabet_gets_what_it_can_show(place):
+    ended = run(
+        place,
+        "similarity",
+        "model",
+        "hello",
+        "tr\u00e8s",
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert ended.returncode == 0
+    assert "tr?s" in ended.stdout
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet", ".jsonl"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(place, suffix):
+    before = sorted(place.iterdir())
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+
+    ended = run(place, "encode", "model", "lines", "--out", f"e{suffix}", preexec_fn=limit)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert f"e{suffix} can't be written: a file would exceed the size limit" in ended.stderr
+    assert sorted(place.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["encode", "nowhere", "nothing", "--out", "lines/e.npy"],
+        ["adapt", "nowhere", "--sts", "nothing", "--out", "lines/adapted"],
+    ],
+)
+def test_an_output_that_can_not_be_written_is_found_before_the_work(place, words):
+    ended = run(place, *words)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert f"{words[-1]} can't be written: a part of the path is a file" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGTERM, 143, "terminated"),
+        (signal.SIGHUP, 129, "terminated"),
+        (signal.SIGINT, 130, "interrupted"),
+    ],
+)
+def test_signals_leave_nothing_behind(place, number, status, said):
+    before = sorted(place.iterdir())
+    words = ["encode", "model", "-", "--out", "e.npy"]  # waits for its input
+    with subprocess.Popen(
+        program(words), cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        while not (place / ".e.npy.lock").exists():
+            assert running.poll() is None
+            time.sleep(0.01)
+        running.send_signal(number)
+        assert running.wait(60) == status
+        assert running.stderr.read() == f"rejoinder: {said}\n"
+    assert sorted(place.iterdir()) == before
+
+
+def test_a_command_may_handle_signals_itself():
+    from rejoinder.cli.exits import status_of
+
+    caught = []
+
+    def command():
+        signal.signal(signal.SIGTERM, lambda number, _: caught.append(number))
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    assert (status_of(command), caught) == (0, [signal.SIGTERM])
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_bare_install_says_what_to_install(place):
+    """Everything runs that needs no extra; the rest names the extra."""
+    write_model(place / "transformer", transformer_model())
+    write_model(place / "bilstm", bilstm_model())
+    script = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({EXTRAS!r}))\n"
+        "from rejoinder.cli.main import run\n"
+        "for line in sys.argv[1:]:\n"
+        "    sys.argv = ['rejoinder', *line.split()]\n"
+        "    try:\n"
+        "        run()\n"
+        "    except SystemExit as stop:\n"
+        "        print(stop.code, line, file=sys.stderr)\n"
+    )
+    fine = [
+        "--help",
+        "encode model lines --out e.npy",
+        "encode model lines --out e.parquet",
+        "encode model lines --out e.jsonl",
+        "similarity model hello you",
+        "search model hello --corpus lines",
+        "rank model hello --responses lines",
+        "info model",
+        "info bilstm",
+    ]
+    refused = {
+        "info transformer": "tokenizers is not installed",
+        "encode transformer lines": "tokenizers is not installed",
+        "similarity bilstm hello you": "torch is not installed",
+        "search bilstm hello --corpus lines": "torch is not installed",
+        "rank bilstm hello --responses lines": "torch is not installed",
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *fine, *refused], cwd=place, capture_output=True, text=True
+    )
+    assert "Traceback" not in ended.stderr
+    for line in fine:
+        assert f"0 {line}\n" in ended.stderr
+    for line, said in refused.items():
+        sentence = f"rejoinder: {said}; it comes with: pip install 'rejoinder[train]'\n2 {line}\n"
+        assert sentence in ended.stderr

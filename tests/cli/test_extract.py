@@ -1,0 +1,84 @@
+"""What `rejoinder extract` prints: progress on a terminal, TSV and JSON to a pipe."""
+
+import json
+import os
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from rejoinder.cli.main import app
+from rejoinder.cli.progress import StageProgress
+
+
+def test_a_pipe_gets_a_line_a_count(tmp_path, small_dump):
+    out = str(tmp_path / "pairs")
+    told = CliRunner().invoke(app, ["extract", str(small_dump), "--out", out])
+    assert told.exit_code == 0
+    rows = [line.split("\t") for line in told.stdout.splitlines()]
+    assert rows[0] == ["what", "count", "note"]
+    counts = json.loads((tmp_path / "pairs" / "manifest.json").read_text("utf-8"))["counts"]
+    found = {row[0]: int(row[1]) for row in rows[1:]}
+    assert found["pairs"] == counts["pairs"]
+    assert found["too_long"] == counts["dropped"]["too_long"]
+    assert all(len(row) == 3 for row in rows)
+    again = ["extract", str(small_dump), "--out", out, "--overwrite"]
+    assert CliRunner().invoke(app, [*again, "--tsv"]).stdout == told.stdout
+    told = CliRunner().invoke(app, [*again, "--json"])
+    assert told.stdout == (tmp_path / "pairs" / "manifest.json").read_text("utf-8")
+    told = CliRunner().invoke(app, [*again, "--json", "--tsv"])
+    assert (told.exit_code, "exclude each other" in told.stderr) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+def test_a_terminal_shows_what_is_known_at_every_stage(tmp_path, small_dump):
+    import pty
+
+    command = "from rejoinder.cli.main import run; run()"
+    words = ["extract", str(small_dump), "--out", str(tmp_path / "pairs")]
+    child, terminal = pty.fork()
+    if not child:
+        os.environ.update(TERM="xterm", COLUMNS="100")
+        os.execv(sys.executable, [sys.executable, "-c", command, *words])  # noqa: S606
+    shown = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65_536)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    assert os.waitpid(child, 0)[1] == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert re.search(r"reading .*[kM]B/[\d.]+ [kM]B", text)
+    for stage in ("joining", "sorting", "writing"):
+        assert stage in text
+    assert "?" not in text
+    assert not re.search(r"\b0/s", text)
+
+
+def test_a_rate_is_shown_where_one_is_known(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    shown = []
+    progress = StageProgress("pairs")
+    monkeypatch.setattr(progress, "show", lambda *values, **named: shown.append((*values, named)))
+    for seconds, stage, done, total, unit in (
+        (0.0, "reading", 1_000, 9_000, "bytes"),
+        (2.0, "reading", 5_000, 9_000, "bytes"),
+        (3.0, "sorting", 0, None, None),
+        (4.0, "writing", 100, None, None),
+        (6.0, "writing", 700, None, None),
+    ):
+        clock[0] = seconds
+        progress.stage_update(stage, done, total, unit)
+    facts = [(stage, facts, named["unit"]) for stage, _, facts, named in shown]
+    assert facts == [
+        ("reading", "", "bytes"),
+        ("reading", "2.0 kB/s", "bytes"),
+        ("sorting", "", "pairs"),
+        ("writing", "", "pairs"),
+        ("writing", "300/s", "pairs"),
+    ]

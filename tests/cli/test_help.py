@@ -1,0 +1,91 @@
+"""Help as it is read at a terminal: nothing swallowed, every command, short options, completion."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from rejoinder.cli.main import app
+
+
+def commands(command, path=()):
+    """All commands with the words that call them."""
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+
+
+COMMANDS = list(commands(get_command(app)))
+
+
+@pytest.mark.parametrize("command", [command for _, command in COMMANDS])
+def test_no_bracket_of_a_help_text_is_taken_for_markup(command):
+    helps = [getattr(param, "help", None) for param in command.params]
+    for text in (command.help, command.short_help, command.epilog, *helps):
+        if text:
+            assert Text.from_markup(text).plain == text.replace("\\[", "[")
+
+
+@pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=" ".join)
+def test_both_options_print_the_same_help(path):
+    long, short = (
+        CliRunner().invoke(app, [*path, option], env={"COLUMNS": "80"})
+        for option in ("--help", "-h")
+    )
+    assert (long.exit_code, short.exit_code) == (0, 0)
+    assert long.stdout == short.stdout
+    assert "-h" in long.stdout
+    assert max(map(len, long.stdout.split("\n"))) <= 80
+
+
+def test_the_help_of_train_names_its_tables_and_that_of_rank_can_be_copied():
+    assert "[[tasks]]" in CliRunner().invoke(app, ["train", "-h"], env={"COLUMNS": "80"}).stdout
+    shown = CliRunner().invoke(app, ["rank", "-h"], env={"COLUMNS": "80"}).stdout
+    assert r"printf 'Yes.\nI am 20.\n' |" in shown
+
+
+@pytest.mark.parametrize("name", ["encode", "similarity", "search", "rank", "info", "adapt"])
+def test_no_example_is_broken_at_80_columns(name):
+    """A line of help is 78 characters wide; what goes on below it has to say so to the shell."""
+    [epilog] = [command.epilog for path, command in COMMANDS if path == (name,)]
+    title, *examples = epilog.strip().split("\n\n")
+    assert title == "Examples:"
+    for example in examples:
+        *first, last = example.strip().split("\n")
+        assert all(len(line) <= 78 for line in (*first, last))
+        assert all(line.endswith((" \\", " |")) for line in first)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["enocde"], "Did you mean 'encode'?"),
+        (["encode", "model", "--reponse"], "--response"),
+        (["search", "model", "--topk", "3"], "--top-k"),
+    ],
+)
+def test_misspelt_words_are_met_with_the_nearest(words, said):
+    result = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_shell_can_complete_commands():
+    program = Path(sys.executable).with_name("rejoinder")
+    request = {
+        "_REJOINDER_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rejoinder enc",
+        "COMP_CWORD": "1",
+    }
+    run = subprocess.run(
+        [program], env={**os.environ, **request}, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == ["encode"]
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert "--install-completion" in shown
+    assert "--show-completion" in shown

@@ -1,0 +1,196 @@
+"""A comment means the same whatever stands beside it, and in whatever format it is written."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dumps import comment, lines
+from fuzzing.json_lines import KEYS, json_lines, malformed_line
+from rejoinder.corpus.comments import as_comments
+from rejoinder.corpus.json_lines import ParsedBlock, parse_block
+from rejoinder.corpus.readers import Report, read_comments
+from rejoinder.corpus.schema import Columns, parse_columns
+
+FIELDS = KEYS[:-1]
+NEEDED = ("id", "body")
+
+
+def parse(block: bytes, first_line: int = 1) -> ParsedBlock:
+    return parse_block(block, FIELDS, NEEDED, "dump.jsonl", first_line)
+
+
+def ended(content: bytes) -> bytes:
+    return content if content.endswith(b"\n") else content + b"\n"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_malformed_line_changes_no_other_line(seed):
+    random = Random(seed)
+    content = json_lines(random)
+    alone, beside = parse(content), parse(ended(content) + malformed_line(random))
+    assert beside.frame.rows() == alone.frame.rows()
+    assert list(beside.numbers) == list(alone.numbers)
+    assert beside.malformed[:-1] == alone.malformed
+    assert beside.malformed[-1].line == content.count(b"\n") + (not content.endswith(b"\n")) + 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_line_means_the_same_by_itself_as_in_its_file(seed):
+    content = json_lines(Random(seed))
+    whole = parse(content)
+    # a byte order mark is no part of a line
+    parts = [parse(line, number) for number, line in enumerate(content.split(b"\n"), 1)]
+    assert [row for part in parts for row in part.frame.rows()] == whole.frame.rows()
+    assert [n for part in parts for n in part.numbers] == list(whole.numbers)
+    assert tuple(bad for part in parts for bad in part.malformed) == whole.malformed
+
+
+def test_a_large_block_is_read_as_its_lines_are():
+    random = Random(5)
+    content = b"".join(ended(json_lines(random)) for _ in range(150))
+    good = [line for line in content.split(b"\n") if not parse(line, 2).malformed]
+    block = b"\n".join(good * 60) + b"\n"
+    whole, beside = parse(block, 2), parse(block + b"{}\n", 2)
+    assert len(block) > 1 << 20
+    assert beside.frame.equals(whole.frame)
+    assert whole.frame.rows() == [r for line in good for r in parse(line, 2).frame.rows()] * 60
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("2.0", "2"), ("-0.0", "-0"), ("1e3", "1000"), ("2.5", "2.5"), ("1e-7", "0.0000001"),
+        ("9007199254740993", "9007199254740993"), ("7" * 60, "7" * 60), ("1e400", "1e400"),
+        (str(2**128 - 1), str(2**128 - 1)), (str(2**128), str(2**128)), ("true", "true"),
+        ("NaN", None), ("-Infinity", None), ("null", None), ("[1, 2.0]", "[1, 2]"),
+        (r'"half \ud83d"', "half \ufffd"), (r'"\ude00\ud83d"', "\ufffd\ufffd"), ('"a\tb"', "a\tb"),
+        (r'"\u0000"', "\0"), ('"a\u2028b"', "a\u2028b"), ('1, "author": 2', "1"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n{}\n", "\nnull\n", "\ufeff"])
+def test_what_a_value_reads_as(value, text, end):
+    line = f'{{"id": "a", "body": "b", "author": {value}}}'
+    content = end + line if end == "\ufeff" else line + end
+    parsed = parse(content.encode())
+    assert parsed.frame.get_column("author").to_list() == [text]
+
+
+@pytest.mark.parametrize("depth", [900, 1_020, 1_100, 100_000])
+def test_depth_is_decided_by_one_reader(depth):
+    line = b'{"id": "a", "body": "b", "extra": ' + b"[" * depth + b"]" * depth + b"}\n"
+    alone, beside = parse(line), parse(line + b"{}\n")
+    assert len(alone.frame) == len(beside.frame) == (depth <= 1_020)
+    assert alone.malformed == beside.malformed[:-1]
+
+
+def test_a_float_parent_meets_its_comment_beside_a_malformed_line(run):
+    rows = [comment(str(n), "Words enough", str(n - 1) if n > 1 else "t3_p") for n in range(1, 5)]
+    for row in rows[1:]:
+        row["parent_id"] = float(row["parent_id"])
+    manifest, pairs = run(lines(*rows), rules="none")
+    assert len(pairs) == 3
+    manifest, again = run(lines(*rows) + b"{cut\n", rules="none")
+    assert again.equals(pairs)
+    assert manifest.counts.malformed == 1
+
+
+def read(path: Path, columns: Columns) -> list[dict[str, Any]]:
+    return pl.concat(read_comments([path], columns, Report())).rows(named=True)
+
+
+COLUMNS = parse_columns("id=n,parent=to,text=says,author=who")
+ids = st.one_of(
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**53), 2**53).map(float),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(ids, st.none() | ids, st.none() | st.booleans()), min_size=1, max_size=9))
+def test_parquet_and_json_lines_agree(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("formats")
+    if any(isinstance(value, float) for row in rows for value in row[:2]):  # a column has one type
+        rows = [(float(n), None if to is None else float(to), who) for n, to, who in rows]
+    named = [{"n": n, "to": to, "says": "words", "who": who} for n, to, who in rows]
+    pl.DataFrame(named, infer_schema_length=None).write_parquet(folder / "a.parquet")
+    (folder / "a.jsonl").write_bytes(lines(*named))
+    assert read(folder / "a.parquet", COLUMNS) == read(folder / "a.jsonl", COLUMNS)
+
+
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(words, st.sampled_from(["", "1", "2.0", "-0"]), words, words),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_text_is_the_same_in_every_format(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("formats")
+    names = ("n", "to", "says", "who")
+    named = [dict(zip(names, row, strict=True)) for row in rows]
+    schema = dict.fromkeys(names, pl.String)
+    pl.DataFrame(named, schema=schema).write_parquet(folder / "a.parquet")
+    (folder / "a.jsonl").write_bytes(lines(*named))
+    for name, separator in (("a.csv", ","), ("a.tsv", "\t"), ("a.txt", ";")):
+        held = io.StringIO(newline="")
+        writer = csv.writer(held, delimiter=separator, quoting=csv.QUOTE_ALL)
+        writer.writerows([names, *rows])
+        (folder / name).write_text(held.getvalue(), "utf-8", newline="")
+    expected = read(folder / "a.jsonl", COLUMNS)
+    for name in ("a.csv", "a.tsv", "a.txt", "a.parquet"):
+        assert read(folder / name, COLUMNS) == expected
+
+
+def test_whole_numbers_are_ids_in_every_format(run, tmp_path):
+    rows = [{"n": 1.0, "to": None, "says": "one"}, {"n": 2.0, "to": 1.0, "says": "two"}]
+    (tmp_path / "a.csv").write_text("n,to,says\n1,,one\n2,1.0,two\n")
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    frame = pl.DataFrame(rows)
+    frame.write_parquet(tmp_path / "a.parquet")
+    frame.with_columns(pl.col("n").cast(pl.Decimal(10, 2))).write_parquet(tmp_path / "b.parquet")
+    columns = parse_columns("id=n,parent=to,text=says")
+    for name in ("a.csv", "a.jsonl", "a.parquet", "b.parquet"):
+        _, pairs = run(tmp_path / name, columns=columns, rules="none")
+        assert pairs.select("input_id", "response_id").rows() == [("1", "2")]
+
+
+def test_a_missing_number_of_a_table_is_no_id(tmp_path):
+    nan = float("nan")
+    frame = pl.DataFrame({"n": [1.0, nan, 3.0], "to": [nan, 1.0, 1.0], "says": ["a", "b", None]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    rows = [dict(zip(frame.columns, row, strict=True)) for row in frame.rows()]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))  # NaN as Python writes it
+    for name in ("a.parquet", "a.jsonl"):
+        report = Report()
+        columns = parse_columns("id=n,parent=to,text=says")
+        [frame] = read_comments([tmp_path / name], columns, report)
+        assert frame.select("id", "parent").rows() == [("1", None)]
+        assert [(bad.line, bad.problem) for bad in report.malformed] == [
+            (2, "no 'n'"),
+            (3, "no 'says'"),
+        ]
+
+
+def test_ids_keep_what_is_no_whole_number():
+    values = ["v2.0", "1e3", "2.5", "1.2.0", ".0", "t1_2.0", "2.", "-3.000"]
+    frame = pl.DataFrame({"n": values, "to": values, "says": values})
+    found = as_comments(frame, parse_columns("id=n,parent=to,text=says"), "a", range(len(values)))
+    kept = ["v2.0", "1e3", "2.5", "1.2.0", ".0", "2", "2.", "-3"]
+    assert found.get_column("id").to_list() == kept
+    assert found.get_column("parent").to_list() == [*kept[:5], "t1_2", *kept[6:]]
+    assert found.get_column("text").to_list() == values

@@ -1,0 +1,158 @@
+"""The output of an extraction: held from the start, whole or absent, swept after a kill."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import ibis
+import pytest
+
+from dumps import LONG, comment, lines
+from rejoinder.corpus.engines import ENGINES, open_engine
+from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.errors import BusyError, InputError, StorageError
+
+COMMAND = "from rejoinder.cli.main import run; run()"
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "dump.jsonl"
+    rows = [comment(f"m{i}", f"{LONG}{i}", link_id=f"t3_{i}") for i in range(3_000)]
+    rows += [comment(f"r{i}", f"{LONG}{i}", f"t1_m{i}", link_id=f"t3_{i}") for i in range(3_000)]
+    path.write_bytes(lines(*rows))
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_output_is_looked_at_before_the_dumps(tmp_path, dump):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is a file"):
+        extract(["nothing.zst"], tmp_path / "file")
+    with pytest.raises(StorageError, match="file/pairs can't be written"):
+        extract(["nothing.zst"], tmp_path / "file" / "pairs")
+
+
+@contextlib.contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """The claim of another process."""
+    code = "import sys; from pathlib import Path; from rejoinder.files.claims import claim\n"
+    code += "with claim(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    try:
+        yield
+    finally:
+        holder.communicate()
+
+
+def test_of_two_extractions_to_one_folder_the_second_is_refused(tmp_path, dump):
+    with claimed(tmp_path / "pairs"), pytest.raises(BusyError, match="by another command"):
+        extract(["nothing.zst"], tmp_path / "pairs")  # refused before the dumps are looked at
+    extract([dump], tmp_path / "pairs")
+    assert names(tmp_path) == ["dump.jsonl", "pairs"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from rejoinder.corpus.extract import ExtractOptions, extract
+def progress(stage, done, total):
+    if stage == sys.argv[3]:
+        os.kill(os.getpid(), int(sys.argv[4]))
+extract([sys.argv[1]], Path(sys.argv[2]), ExtractOptions(overwrite=True), progress)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(("name", "stage"), [("SIGKILL", "writing"), ("SIGTERM", "reading")])
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path, dump, name, stage):
+    number = getattr(signal, name)
+    out = tmp_path / "pairs"
+    command = [sys.executable, "-c", KILLED, str(dump), str(out), stage, str(int(number))]
+    assert subprocess.run(command, check=False).returncode == -number
+    assert (tmp_path / ".pairs.part" / "spill").is_dir()
+    assert not out.exists()
+    extract([dump], out)
+    assert names(tmp_path) == ["dump.jsonl", "pairs"]
+    assert open_pairs(out).manifest.counts.pairs == 3_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="resource limits")
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, dump):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000)); "
+    command = [sys.executable, "-c", limit + COMMAND, "extract", str(dump), "--out", "deep/pairs"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert "deep/pairs can't be written: a file would exceed the size limit" in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert names(tmp_path) == ["dump.jsonl"]
+
+
+def test_a_disk_too_full_to_spill_is_named(tmp_path):
+    engine = open_engine("duckdb", "150MB", 1, tmp_path)
+    engine.connection.con.execute("SET max_temp_directory_size = '1MB'")  # as on a nearly full disk
+    engine.connection.con.execute("SET memory_limit = '20MB'")
+    numbers = ibis.range(0, 2_000).unnest().name("n").as_table()
+    numbers = numbers.cross_join(numbers.view().rename(m="n"))
+    with pytest.raises(StorageError, match="no space left for what does not fit into --memory"):
+        engine.keep("numbers", numbers)
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("memory", "threads", "message"),
+    [
+        ("149MB", None, "too little for 1 thread; 150MB is the least"),
+        ("149KB", 1, "too little for 1 thread; 150MB is the least"),
+        ("700MB", 8, "too little for 8 threads; 800MB is the least"),
+        ("0GB", None, "too little"),
+    ],
+)
+def test_a_memory_that_does_not_suffice_is_refused(tmp_path, memory, threads, message):
+    for name in ENGINES:
+        with pytest.raises(InputError, match=message):
+            open_engine(name, memory, threads, tmp_path)
+
+
+def test_threads_are_no_more_than_memory_allows(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    for memory, threads in (("150MB", 1), ("450MB", 4), ("2GiB", 21), ("1TB", 64)):
+        engine = open_engine("duckdb", memory, None, tmp_path)
+        [(found,)] = engine.connection.con.sql("SELECT current_setting('threads')").fetchall()
+        assert found == threads
+        engine.close()
+
+
+def test_a_second_engine_is_a_line_of_the_table(tmp_path, dump, monkeypatch):
+    monkeypatch.setitem(ENGINES, "other", ENGINES["duckdb"])
+    manifest = extract([dump], tmp_path / "pairs", ExtractOptions(engine="other"))
+    assert manifest.counts.pairs == 3_000
+
+
+@pytest.mark.parametrize(
+    ("package", "said"),
+    [("duckdb", "duckdb"), ("ibis", "ibis-framework"), ("pyarrow", "pyarrow"),
+     ("zstandard", "zstandard")],
+)  # fmt: skip
+def test_a_bare_install_says_what_is_missing(tmp_path, package, said):
+    (tmp_path / "dump.zst").write_bytes(b"\x28\xb5\x2f\xfd and more")
+    code = f"import sys; sys.modules[{package!r}] = None; {COMMAND}"
+    command = [sys.executable, "-c", code, "extract", "dump.zst", "--out", "pairs"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (
+        2,
+        f"rejoinder: {said} is not installed; it comes with: pip install 'rejoinder[extract]'\n",
+    )
+    assert names(tmp_path) == ["dump.zst"]
