@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from rejoinder.cli.lines import read_lines
 from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows
+from rejoinder.files.claims import claim
 
 if TYPE_CHECKING:
     from rejoinder.protocols import Embeddings
@@ -56,7 +56,7 @@ def encode(
         _encode(model, file, None, form, response=response, batch_size=batch_size)
         return
     _check_out(out, prints=as_json or as_tsv)
-    with _claimed(out):
+    with claim(out):
         _encode(model, file, out, form, response=response, batch_size=batch_size)
 
 
@@ -69,18 +69,6 @@ def _check_out(out: Path, *, prints: bool) -> None:
         raise InputError("--out writes a file, --json and --tsv print: leave one of them out.")
     if out.is_dir():
         raise InputError(f"--out {out} is a folder; name a file in it.")
-
-
-@contextmanager
-def _claimed(out: Path) -> Iterator[None]:
-    """Hold the file against other commands, and know before the work that it can be written."""
-    from rejoinder.files.claims import claim
-
-    if out.exists() and not out.is_file():  # a pipe, which is written as it is
-        yield
-        return
-    with claim(out):
-        yield
 
 
 def _encode(

@@ -1,5 +1,6 @@
 """The command `rejoinder`: joins the modules of commands."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -64,4 +65,7 @@ def _root(
 
 def run() -> None:
     """Entry point; `status_of` says which exit statuses there are."""
+    # idle threads of torch's pool sleep: where other work keeps the cores busy, spinning ones take
+    # the time that the working ones need (docs/reliability.md). Read when torch is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     sys.exit(status_of(app))

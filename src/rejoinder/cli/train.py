@@ -101,15 +101,17 @@ def train(
         refuse_occupied(out, overwrite=overwrite)
     with claim(out):
         source = open_data(pairs, data)
-        results: dict[int, RunResult] = {}
+        runs: list[tuple[Path, bool, RunConfig]] = []
         for value in seeds or (None,):
             run = out / f"seed-{value}" if len(seeds) > 1 else out
             chosen = settings if value is None else [*settings, f"training.seed={value}"]
-            begun = (run / "config.toml").is_file()
+            begun = resume and (run / "config.toml").is_file()
             if resume and not begun and (len(seeds) < 2 or config is None):
                 raise InputError(_nothing_to_resume(run))
-            loaded = _load(config, run, chosen)
-            if resume and begun:
+            runs.append((run, begun, _load(config, run, chosen)))
+        results: dict[int, RunResult] = {}
+        for run, begun, loaded in runs:
+            if begun:
                 result = _go_on(run, source, options, loaded)
             else:
                 result = _from_start(loaded, source, run, options, overwrite=overwrite)

@@ -110,7 +110,12 @@ def read_manifest(folder: Path) -> Manifest:
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} can't be read: {error}.") from None
-    version = tree.get("format_version") if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or "shards" not in tree:
+        raise InputError(
+            f"{path} is not a manifest of pairs: it lists no shards. Name a folder that "
+            "rejoinder extract wrote."
+        )
+    version = tree.get("format_version")
     if version != FORMAT:
         raise InputError(
             f"{path} is of format version {version!r}; this version reads {FORMAT}. Extract the "

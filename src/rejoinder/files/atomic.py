@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from rejoinder.files.claims import absolute, part_of, refuse_occupied, swap_in
+from rejoinder.files.claims import absolute, is_device, part_of, refuse_occupied, swap_in
 from rejoinder.files.storage import refused, storage_errors
 
 
@@ -45,7 +45,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
         StorageError: it can't be written: a full disk, missing rights.
     """
     path = absolute(path)
-    if path.exists() and not path.is_file() and not path.is_dir():  # /dev/null, a pipe
+    if is_device(path):
         with storage_errors(path), path.open("wb") as file:
             yield file
         return

@@ -8,6 +8,7 @@ being replaced), so it may remove those of a killed predecessor.
 import os
 import shutil
 import socket
+import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -43,13 +44,16 @@ def claim(path: Path) -> Iterator[None]:
 
     Claim an output before the work begins: that it can be written is known then. Within a process
     claims nest. What a killed process left half written beside the output is removed, and what it
-    was about to replace is put back.
+    was about to replace is put back. A device or a pipe needs no claim.
 
     Raises:
         BusyError: another process holds it.
         StorageError: its folder can't be written.
     """
     path = absolute(path)
+    if is_device(path):
+        yield
+        return
     with _GUARD:
         held = _HELD.get(path)
         if held is None:
@@ -100,23 +104,32 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow a link to elsewhere
 
 
+def is_device(path: Path) -> bool:
+    """Whether `path` is there, but neither a file nor a folder: /dev/null, a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # absent, or behind something that the claim will find
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
     """Refuse an output folder that would lose something.
 
     Raises:
         InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
     """
-    if path.is_file():
+    try:
+        is_file = path.is_file()
+        occupied = path.is_dir() and not overwrite and any(path.iterdir())
+    except OSError as error:
+        raise refused(path, error) from None
+    if is_file:
         raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
-    if path.is_dir() and not overwrite:
-        try:
-            occupied = any(path.iterdir())
-        except OSError as error:
-            raise refused(path, error) from None
-        if occupied:
-            raise InputError(
-                f"{path} exists and is not empty; name another folder or allow it with --overwrite."
-            )
+    if occupied:
+        raise InputError(
+            f"{path} exists and is not empty; name another folder or allow it with --overwrite."
+        )
 
 
 def swap_in(part: Path, path: Path) -> None:
@@ -168,9 +181,10 @@ def _remove(path: Path) -> None:
 
 
 def _acquire(path: Path) -> _Held:
-    made = [folder for folder in path.parents if not folder.exists()]
+    made: list[Path] = []
     lock = _beside(path, "lock")
     try:
+        made += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)

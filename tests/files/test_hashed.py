@@ -1,0 +1,44 @@
+"""Files and JSON that carry their hashes."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rejoinder.errors import ModelError
+from rejoinder.files.hashed import check_file, check_seal, file_facts, sealed
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text().filter(lambda key: key != "sha256"), VALUES, min_size=1))
+def test_a_seal_holds_until_something_changes(tree):
+    marked = sealed(tree)
+    assert check_seal(marked, Path("x.json"), ModelError, "") == tree
+    key = next(iter(tree))
+    for changed in ({**marked, key: [tree[key]]}, {**marked, "another": 1}, tree):
+        with pytest.raises(ModelError, match=r"^x\.json was changed after it was written"):
+            check_seal(changed, Path("x.json"), ModelError, "")
+
+
+def test_a_file_is_compared_with_its_facts(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    facts = file_facts(tmp_path, ["a"])["a"]
+    check_file(path, facts, ModelError, "Copy it again.")
+    path.write_bytes(b"Content")
+    with pytest.raises(ModelError, match=r"a is not the file that was written .* Copy it again\."):
+        check_file(path, facts, ModelError, "Copy it again.")
+    path.write_bytes(b"cut")
+    with pytest.raises(ModelError, match=r"has 3 bytes, not 7; it is cut or changed\."):
+        check_file(path, facts, ModelError, "")
+    path.unlink()
+    with pytest.raises(ModelError, match=r"is missing\."):
+        check_file(path, facts, ModelError, "")
+    with pytest.raises(ModelError, match="is listed without its size"):
+        check_file(path, None, ModelError, "")
