@@ -198,7 +198,7 @@ def trial(
         if status is None:
             break
         done.append(f"{number.name} after {after:.1f} s")
-        if number is not signal.SIGKILL and status not in (0, 128 + number):
+        if number is not signal.SIGKILL and status not in (0, 128 + number, -number):
             return ", ".join(done), f"status {status} after {number.name}"
     if status is not None:
         status, said = call(command, folder, command.again(folder / command.out))

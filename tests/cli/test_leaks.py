@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from rejoinder.cli.leaks import _show, spread
 from rejoinder.cli.main import app
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, TrainingError
 from rejoinder.leaks.search import evaluation_sets, find_leaks
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.toml"))
@@ -108,5 +108,6 @@ def test_training_is_told_whether_to_exclude(small_pairs, tmp_path, flag, sets):
     training = json.loads((run / "model" / "config.json").read_text())["training"]
     assert len(training["leak_sets"]) == sets
     assert training["leaks_dropped"] == 0
-    with pytest.raises(InputError, match="goes on with the pairs of the run"):
-        invoke(*common, flag, "--resume")
+    invoke(*common, flag, "--resume")
+    with pytest.raises(TrainingError, match="the config is another than the one that"):
+        invoke(*common, "--resume")

@@ -1,8 +1,11 @@
 """The commands one after the other, as a person types them, and what they say to misuse."""
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -126,3 +129,67 @@ def test_misuse_is_one_line_and_status_two(folder, words, message):
     assert told.stderr.strip().count("\n") == 0
     assert "Traceback" not in told.stderr
     assert not (folder / "x").exists() or not any((folder / "x").glob("model"))
+
+
+LIMITED = (
+    "import resource, sys; size = int(sys.argv.pop(1)); "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)); "
+    "from rejoinder.cli.main import run; run()"
+)
+
+
+@pytest.mark.parametrize("size", [300, 1_000, 40_000])
+def test_a_disk_that_fills_while_training_is_one_sentence(folder, size):
+    words = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "full", "--overwrite")
+    told = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), *words, "training.log_every=1"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 2
+    assert "Traceback" not in told.stderr
+    assert "can't be written: a file would exceed the size limit" in told.stderr
+    assert not (folder / "full").exists()
+
+
+def test_several_seeds_resume_as_one(folder):
+    common = ("train", "--config", "c.toml", "--pairs", "pairs", "--seed", "1", "--seed", "2")
+    run(*common, "--out", "whole", cwd=folder)
+    run(*common, "--out", "parts", "--stop-at", "4", cwd=folder)
+    shutil.rmtree(folder / "parts" / "seed-2")  # as if stopped before it began
+    told = run(*common, "--out", "parts", "--resume", "--json", cwd=folder)
+    assert {seed: result["steps"] for seed, result in json.loads(told.stdout).items()} == {
+        "1": 10,
+        "2": 10,
+    }
+    for seed in ("seed-1", "seed-2"):
+        one, two = (folder / name / seed / "model" for name in ("whole", "parts"))
+        assert {path.name: path.read_bytes() for path in one.iterdir()} == {
+            path.name: path.read_bytes() for path in two.iterdir()
+        }
+    common = ("train", "--pairs", "pairs", "--out", "parts", "--resume")
+    told = run(*common, cwd=folder, expect=2)
+    assert "with the same --seed options: --seed 1 --seed 2" in told.stderr
+    told = run(*common[:-1], cwd=folder, expect=2)
+    assert "--config is missing" in told.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_training_leaves_a_checkpoint_and_its_status(folder, number, status):
+    out = f"stopped-{status}"
+    words = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", out)
+    command = [sys.executable, "-c", "from rejoinder.cli.main import run; run()", *words]
+    command.append("phases.0.steps=100000")
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        metrics = folder / out / "metrics.jsonl"
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, told = process.communicate()
+    assert process.returncode == status, told
+    assert "continue with the same command and --resume" in told
+    assert "Traceback" not in told
+    assert list((folder / out / "checkpoints").glob("step-*"))
+    assert not (folder / out / "model").exists()

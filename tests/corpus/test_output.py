@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,3 +157,12 @@ def test_a_bare_install_says_what_is_missing(tmp_path, package, said):
         f"rejoinder: {said} is not installed; it comes with: pip install 'rejoinder[extract]'\n",
     )
     assert names(tmp_path) == ["dump.zst"]
+
+
+def test_ctrl_c_within_a_query_is_an_interruption(tmp_path):
+    engine = open_engine("duckdb", threads=1, memory="200MB", spill=tmp_path)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine._run("SELECT count(*) FROM range(1_000_000_000_000) WHERE hash(range) = 7")
+    engine.close()

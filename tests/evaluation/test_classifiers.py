@@ -97,7 +97,7 @@ def test_settings_that_make_no_sense_are_named():
         with pytest.raises(InputError, match=rf"{name} is .* is needed"):
             ClassifierSettings(**{name: value})
     x, y = blobs(20, 2, 3, 1)
-    with pytest.raises(InputError, match="30 folds of 20 rows"):
+    with pytest.raises(InputError, match="kfold is 30, and 20 rows to be folded"):
         validation.nested(x, y, ClassifierSettings(kfold=30))
     network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
     for text in ("adamm", "adam,lr", "adam,rate=1"):

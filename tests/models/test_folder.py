@@ -438,14 +438,14 @@ def test_nothing_is_written_of_a_model_of_an_unknown_kind(tmp_path):
 
 def test_the_words_of_a_config_are_those_of_training_and_of_the_runtime():
     from rejoinder.encoders import dan, heads
+    from rejoinder.encoders.settings import ENCODERS
     from rejoinder.objectives.entailment import CLASSES
     from rejoinder.runtime.dan import _POWERS
     from rejoinder.runtime.layers import _ACTIVATIONS
-    from rejoinder.training.config import _KINDS
 
     assert set(layout.COMBINERS) == set(dan.COMBINERS) == set(_POWERS)
     assert set(layout.ACTIVATIONS) == set(heads.ACTIVATIONS) == set(_ACTIVATIONS)
-    assert set(layout.KINDS) == set(_KINDS)
+    assert set(layout.KINDS) == {kind.model_fields["kind"].default for kind in ENCODERS}
     assert layout._CLASSES == CLASSES
 
 

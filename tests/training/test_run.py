@@ -361,7 +361,7 @@ def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, smal
 def test_other_pairs_are_refused(train, tmp_path, small_dump):
     train(DAN, tmp_path / "run", stop_at=5)
     options = ExtractOptions(split=(70.0, 20.0, 10.0))
-    extract([small_dump], tmp_path / "pairs", options, lambda _stage, _done: None)
+    extract([small_dump], tmp_path / "pairs", options)
     with pytest.raises(TrainingError, match=r"pairs is not the data that .*run began with"):
         train(DAN, tmp_path / "run", resume=True, pairs=tmp_path / "pairs")
 

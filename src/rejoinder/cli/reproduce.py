@@ -42,6 +42,7 @@ def reproduce(
     from rejoinder.cli.evaluation_inputs import response_pairs
     from rejoinder.cli.output import stderr
     from rejoinder.cli.progress import TrainingProgress
+    from rejoinder.files.claims import claim
     from rejoinder.reproduce.budgets import budget_of
     from rejoinder.reproduce.work import Options, Work
     from rejoinder.reproduce.writer import write_reproduction
@@ -52,7 +53,8 @@ def reproduce(
         stderr().print(f"training {name}", markup=False)
         return TrainingProgress(steps)
 
-    work = Work(options, listen, response_pairs)
-    write_reproduction(work.run(), options)
+    with claim(out):
+        work = Work(options, listen, response_pairs)
+        write_reproduction(work.run(), options)
     typer.echo((out / "tables.md").read_text("utf-8"))
     stderr().print(f"{out / 'index.html'} shows it with the figures", markup=False)

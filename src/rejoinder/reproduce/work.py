@@ -83,9 +83,9 @@ class Work:
         self.folder = options.out / "work"
         self._facts: dict[str, Any] = {}
         self._missing: dict[str, None] = {}
-        self._claim()
+        self._open()
 
-    def _claim(self) -> None:
+    def _open(self) -> None:
         """Refuse a folder of other options; remember these."""
         wanted = {
             "encoder": self.options.encoder,
@@ -188,6 +188,8 @@ class Work:
                 evaluate=lambda _encoder: {},
                 reporter=reporter,
             )
+        if result.interrupted is not None:
+            raise KeyboardInterrupt  # the run has a checkpoint; the same command continues it
         return {
             "steps": result.steps,
             "minutes of training": round(result.seconds / 60, 2),

@@ -2,34 +2,34 @@
 
 import json
 import math
+import os
+import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rejoinder.errors import MissingExtraError
+from rejoinder.errors import require
 from rejoinder.files.atomic import write_text
 from rejoinder.files.storage import storage_errors
 from rejoinder.training.loop import Reporter
 
 
 class RunLog:
-    """A reporter that writes down what it is told, and tells it on."""
+    """A reporter that writes `metrics.jsonl` and TensorBoard events, and passes all on."""
 
     def __init__(self, run: Path, step: int, listener: Reporter) -> None:
-        """A log of the run that goes on after `step`; what it had said beyond is forgotten.
+        """A log of a run that continues after `step`; what was logged beyond it is dropped.
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
         """
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise MissingExtraError("tensorboard", "train") from None
+        require("train", "tensorboard")
         self.listener = listener
         self.path = run / "metrics.jsonl"
         _cut(self.path, step)
-        self.writer: Any = SummaryWriter(str(run / "events"), purge_step=step + 1)
+        self.events = _EventFile(run / "events", step + 1)
 
     def __enter__(self) -> Self:
         return self
@@ -40,7 +40,7 @@ class RunLog:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.writer.close()
+        self.events.close()
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """After each logged stretch of steps."""
@@ -60,8 +60,45 @@ class RunLog:
         line = json.dumps({"step": step, "group": group, **values})
         with storage_errors(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
-        for name, value in values.items():
-            self.writer.add_scalar(f"{group}/{name.replace(' ', '_')}", value, step)
+        self.events.add(
+            {f"{group}/{name.replace(' ', '_')}": v for name, v in values.items()}, step
+        )
+
+
+class _EventFile:
+    """A TensorBoard file, written at once: its own writer is a thread that fails out of sight."""
+
+    def __init__(self, folder: Path, purge_step: int) -> None:
+        """A new file, which tells TensorBoard to drop older values from `purge_step` on."""
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
+        self.path = folder / name
+        with storage_errors(self.path):
+            folder.mkdir(exist_ok=True)
+            self._writer: Any = RecordWriter(self.path.open("ab"))
+        self._write(file_version="brain.Event:2")
+        self._write(step=purge_step, session_log=SessionLog(status=SessionLog.START))
+
+    def add(self, values: Mapping[str, float], step: int) -> None:
+        """Write some values of one step."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        scalars = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._write(step=step, summary=Summary(value=scalars))
+
+    def close(self) -> None:
+        """Close the file."""
+        with storage_errors(self.path):
+            self._writer.close()
+
+    def _write(self, **fields: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        with storage_errors(self.path):
+            self._writer.write(Event(wall_time=time.time(), **fields).SerializeToString())
+            self._writer.flush()
 
 
 def _cut(path: Path, step: int) -> None:

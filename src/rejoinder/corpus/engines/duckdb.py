@@ -110,6 +110,10 @@ class DuckDBEngine:
     def _guarded(self, work: Callable[[], Any]) -> Any:
         try:
             return work()
+        except RuntimeError as error:
+            if str(error) == "Query interrupted":  # DuckDB's own word for Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             reason = str(error).split("\n")[0]
             if "max_temp_directory_size" in str(error):  # nine tenths of the space that was free
