@@ -90,7 +90,8 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     """Read a checkpoint back; every byte of it is checked.
 
     Raises:
-        TrainingError: it is damaged, of another format, or of a run with another config.
+        TrainingError: it is damaged, of another format, of another step than its name says, or of
+            a run with another config.
     """
     tensors, state = _read(folder)
     if state.pop("config_sha256", None) != config_hash(config):
@@ -105,6 +106,10 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
         _check_numbers(progress)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TrainingError(f"checkpoint {folder} is damaged: {error!r}. {_REMEDY}") from None
+    if folder.name != f"step-{progress.step}":
+        raise TrainingError(
+            f"checkpoint {folder} is of step {progress.step}; it was renamed or copied. {_REMEDY}"
+        )
     if progress.step > config.steps:
         raise TrainingError(
             f"checkpoint {folder} is of step {progress.step}, and the run has {config.steps}. "
@@ -139,16 +144,20 @@ def save_best(run: Path, step: int, weights: dict[str, Tensor]) -> None:
 
     Those of an earlier one stay until a checkpoint is saved that does not refer to them.
     """
-    _write(run / "best" / f"step-{step}", {"weights": weights}, {})
+    _write(run / "best" / f"step-{step}", {"weights": weights}, {"step": step})
 
 
 def load_best(run: Path, step: int) -> dict[str, Tensor]:
     """The weights that `save_best` wrote for `step`.
 
     Raises:
-        TrainingError: they are missing or damaged.
+        TrainingError: they are missing, damaged, or those of another step.
     """
-    return _read(run / "best" / f"step-{step}")[0]["weights"]
+    folder = run / "best" / f"step-{step}"
+    tensors, state = _read(folder)
+    if state.get("step", step) != step or "weights" not in tensors:  # older ones name no step
+        raise TrainingError(f"{folder} holds no weights of step {step}. {_REMEDY}")
+    return tensors["weights"]
 
 
 def _write(folder: Path, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
