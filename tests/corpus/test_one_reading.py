@@ -13,46 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumps import comment, lines
-from fuzzing.json_lines import KEYS, json_lines, malformed_line
+from fuzzing.dumps import check_beside_malformed, check_line_by_line, ended, parse
+from fuzzing.json_lines import json_lines, malformed_line
 from rejoinder.corpus.comments import as_comments
-from rejoinder.corpus.json_lines import ParsedBlock, parse_block
 from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.schema import Columns, parse_columns
-
-FIELDS = KEYS[:-1]
-NEEDED = ("id", "body")
-
-
-def parse(block: bytes, first_line: int = 1) -> ParsedBlock:
-    return parse_block(block, FIELDS, NEEDED, "dump.jsonl", first_line)
-
-
-def ended(content: bytes) -> bytes:
-    return content if content.endswith(b"\n") else content + b"\n"
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_malformed_line_changes_no_other_line(seed):
     random = Random(seed)
-    content = json_lines(random)
-    alone, beside = parse(content), parse(ended(content) + malformed_line(random))
-    assert beside.frame.rows() == alone.frame.rows()
-    assert list(beside.numbers) == list(alone.numbers)
-    assert beside.malformed[:-1] == alone.malformed
-    assert beside.malformed[-1].line == content.count(b"\n") + (not content.endswith(b"\n")) + 1
+    check_beside_malformed(json_lines(random), malformed_line(random))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_line_means_the_same_by_itself_as_in_its_file(seed):
-    content = json_lines(Random(seed))
-    whole = parse(content)
-    # a byte order mark is no part of a line
-    parts = [parse(line, number) for number, line in enumerate(content.split(b"\n"), 1)]
-    assert [row for part in parts for row in part.frame.rows()] == whole.frame.rows()
-    assert [n for part in parts for n in part.numbers] == list(whole.numbers)
-    assert tuple(bad for part in parts for bad in part.malformed) == whole.malformed
+    check_line_by_line(json_lines(Random(seed)))
 
 
 def test_a_large_block_is_read_as_its_lines_are():

@@ -36,6 +36,9 @@ def test_undefined_correlations_are_errors():
         pearson_correlation(one, two)
     with pytest.raises(InputError, match="score 1 is not finite"):
         spearman_correlation(np.array([1, math.nan, 2]), two)
+    # its square overflows, and the quotient would be zero
+    with pytest.raises(InputError, match=r"score 2 is -1e\+155; at most 1e\+70"):
+        pearson_correlation(np.array([1, 2, -1e155]), two)
 
 
 def test_cosine_of_a_zero_vector_is_zero_and_counted():

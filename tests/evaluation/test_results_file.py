@@ -21,7 +21,7 @@ from rejoinder.evaluation.results_file import (
 )
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.evaluation.variants import variants
-from rejoinder.files.hashed import sealed
+from rejoinder.files.hashed import sealed, sha256_of
 
 NAMES = [f"s:{row}" for row in range(40)]
 PREDICTED = np.random.default_rng(0).integers(0, 2, 40).astype(np.float64)
@@ -267,3 +267,68 @@ def test_an_unreadable_file_is_replaced_only_on_demand(tmp_path):
     with open_results(path, overwrite=True) as file:
         file.add(made_up())
     assert len(read_results(path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pl.Series("prediction", [float("nan")] * 40), "a prediction is not finite"),
+        (pl.Series("prediction", [1e200] * 40), "a prediction is not finite, or beyond"),
+        (pl.Series("gold", [float("inf")] * 40), "a gold is not finite"),
+        (pl.Series("fold", ["a"] * 40), "fold is of String, not of Int64"),
+    ],
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_predictions_that_can_not_be_are_refused_though_their_hash_fits(column, said, tmp_path):
+    path = tmp_path / "r.json"
+    written = write_results(path, [made_up("map")])
+    put_items(path, read_items(path, written[0]).with_columns(column))
+    with pytest.raises(InputError, match=said):
+        read_results(path)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_result_of_no_items_is_refused(tmp_path):
+    path = tmp_path / "r.json"
+    written = write_results(path, [made_up("map")])
+    put_items(path, read_items(path, written[0]).head(0), n=0)
+    with pytest.raises(InputError, match="has no items"):
+        read_results(path)
+
+
+def put_items(path, frame, **changes):
+    """Replace the predictions of a file's only result, and mend all hashes."""
+
+    def change(tree):
+        row = tree["results"][0]
+        place = path.parent / row["predictions"]["file"]
+        frame.write_parquet(place)
+        row["predictions"]["sha256"] = sha256_of(place.read_bytes())
+        row.update(changes)
+        resealed(row)
+
+    edit(path, change)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_of_predictions_that_is_no_path_is_refused(name, tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up()])
+    edit(path, lambda tree: tree["results"][0]["predictions"].update(file=name))
+    with pytest.raises(InputError, match=r"predictions of .* can't be read"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("key", ["settings", "data", "machine", "run", "encoder"])
+def test_a_nan_in_what_describes_a_result_is_refused(key, tmp_path):
+    path = tmp_path / "r.json"
+    write_results(path, [made_up()])
+
+    def change(tree):
+        row = tree["results"][0]
+        row[key]["x"] = [float("nan")]
+        resealed(row)
+
+    edit(path, change)
+    with pytest.raises(InputError, match=rf"{key} is .*an object without NaN"):
+        read_results(path)

@@ -12,6 +12,7 @@ import lzma
 import pickle
 import random
 import re
+import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
@@ -41,6 +42,7 @@ from rejoinder.datasets.staging import held
 from rejoinder.datasets.streams import Limits
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import SUBSETS, TRACKS, read_sts_2017, read_sts_year
+from rejoinder.errors import RejoinderError
 from rejoinder.leaks.sources import read_rows
 
 Files = Mapping[str, bytes]
@@ -373,3 +375,20 @@ def read_damaged(name: str, random_: random.Random, folder: Path) -> object:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
     return case.read(folder)
+
+
+def checker(folder: Path) -> Callable[[random.Random], bool]:
+    """What checks the damaged files of a case drawn at random; true: they were read."""
+
+    def checked(random_: random.Random) -> bool:
+        root = folder / "case"
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir(parents=True)
+        try:
+            read_damaged(random_.choice(list(CASES)), random_, root)
+        except RejoinderError as error:
+            assert "\n" not in str(error)  # noqa: PT017 -- one sentence
+            return False
+        return True
+
+    return checked

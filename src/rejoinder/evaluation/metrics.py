@@ -7,6 +7,8 @@ from scipy.stats import rankdata
 from rejoinder.errors import InputError
 
 Array = NDArray[np.float64]
+LARGEST = 1e70
+"""Of a value that is correlated: four of them, multiplied, are a number still."""
 
 
 class ScoringError(InputError):
@@ -17,7 +19,8 @@ def pearson_correlation(x: Array, y: Array) -> float:
     """Pearson's r of two (N,) arrays.
 
     Raises:
-        InputError: a value is not finite, or one of the arrays is constant: r is not defined.
+        InputError: a value is not finite or beyond 1e70, or one of the arrays is constant: r is not
+            defined.
     """
     return float(_pearson(_checked(x)[None], _checked(y)[None])[0])
 
@@ -48,6 +51,10 @@ def _checked(values: Array) -> Array:
     values = np.asarray(values, np.float64)
     if not np.isfinite(values).all():
         raise ScoringError(f"score {int(np.argmin(np.isfinite(values)))} is not finite.")
+    large = np.abs(values) > LARGEST
+    if large.any():
+        row = int(np.argmax(large))
+        raise ScoringError(f"score {row} is {values[row]:.3g}; at most {LARGEST:.0e} is needed.")
     return values
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
+from rejoinder.evaluation.metrics import LARGEST
 from rejoinder.evaluation.recomputed import check_scores
 from rejoinder.evaluation.results import Key, Result
 from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, results_of
@@ -156,7 +157,7 @@ def read_items(path: Path, result: Result) -> pl.DataFrame:
     place = path.parent / result.predictions["file"]
     try:
         content = place.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # also a NUL or half a surrogate pair in the name
         raise InputError(
             f"{path}: the predictions of {what} can't be read: {error}; evaluate again."
         ) from None
@@ -174,6 +175,16 @@ def _check_items(frame: pl.DataFrame, place: Path, result: Result) -> None:
     kinds = {name: frame.schema.get(name) for name in _COLUMNS}
     if kinds != _COLUMNS or frame.null_count().sum_horizontal().sum():
         raise InputError(f"{place}: columns id, prediction and gold, without gaps, are needed.")
+    if frame.schema.get("fold", pl.Int64) != pl.Int64:
+        raise InputError(f"{place}: the column fold is of {frame.schema['fold']}, not of Int64.")
+    if frame.is_empty():
+        raise InputError(f"{place} has no items; evaluate again.")
+    for name in ("prediction", "gold"):
+        # a NaN is above every number
+        if not (frame[name].abs() <= LARGEST).all():
+            raise InputError(
+                f"{place}: a {name} is not finite, or beyond {LARGEST:.0e}; evaluate again."
+            )
     if len(frame) != result.n:
         raise InputError(
             f"{place} has {len(frame)} items, and {result.task} on {result.split} was scored on "

@@ -1,5 +1,6 @@
 """`results.json` as JSON: a result to a tree, and a tree, checked part by part, to a result."""
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
@@ -102,6 +103,16 @@ def _mapping(value: object, where: str) -> Mapping[str, Any]:
     return value
 
 
+def _plain(value: object, where: str) -> Mapping[str, Any]:
+    """An object that can be written as JSON again: Python reads NaN and Infinity, too."""
+    found = _mapping(value, where)
+    try:
+        json.dumps(found, allow_nan=False)
+    except ValueError:
+        raise _wrong(value, where, "an object without NaN and infinities") from None
+    return found
+
+
 def _scores(value: object, where: str) -> dict[str, float]:
     return {
         name: _number(score, f"{where}.{name}") for name, score in _mapping(value, where).items()
@@ -151,7 +162,7 @@ def _dtype(value: object, where: str) -> str | None:
 
 
 def _encoder(value: object, where: str) -> Mapping[str, Any]:
-    found = _mapping(value, where)
+    found = _plain(value, where)
     if found:
         _text(found.get("name"), f"{where}.name")
     return found
@@ -166,17 +177,17 @@ _PARTS: Mapping[str, Callable[[object, str], Any]] = {
     "intervals": _intervals,
     "groups": _groups,
     "seed": _count,
-    "data": _mapping,
+    "data": _plain,
     "notes": _notes,
     "seconds": _number,
     "encoder": _encoder,
     "dtype": _dtype,
     "date": _text,
     "versions": _texts,
-    "machine": _mapping,
+    "machine": _plain,
     "predictions": _predictions,
-    "settings": _mapping,
-    "run": _mapping,
+    "settings": _plain,
+    "run": _plain,
 }
 if set(_PARTS) != {part.name for part in fields(Result)} - {"items"}:
     raise TypeError("every field of Result, but for its items, needs a check here")

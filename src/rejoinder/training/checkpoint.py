@@ -1,6 +1,7 @@
 """Checkpoints: all that a run needs to go on as if it had never stopped."""
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Mapping
@@ -89,7 +90,8 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     """Read a checkpoint back; every byte of it is checked.
 
     Raises:
-        TrainingError: it is damaged, of another format, or of a run with another config.
+        TrainingError: it is damaged, of another format, of another step than its name says, or of
+            a run with another config.
     """
     tensors, state = _read(folder)
     if state.pop("config_sha256", None) != config_hash(config):
@@ -101,9 +103,40 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
         positions = {name: Position(**value) for name, value in state.pop("positions").items()}
         progress = Progress(positions=positions, **state)
         weights, optimizer = tensors["weights"], tensors["optimizer"]
-    except (AttributeError, KeyError, TypeError) as error:
+        _check_numbers(progress)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TrainingError(f"checkpoint {folder} is damaged: {error!r}. {_REMEDY}") from None
+    if folder.name != f"step-{progress.step}":
+        raise TrainingError(
+            f"checkpoint {folder} is of step {progress.step}; it was renamed or copied. {_REMEDY}"
+        )
+    if progress.step > config.steps:
+        raise TrainingError(
+            f"checkpoint {folder} is of step {progress.step}, and the run has {config.steps}. "
+            f"{_REMEDY}"
+        )
     return Checkpoint(progress, weights, optimizer, tensors.get("average", {}))
+
+
+def _check_numbers(progress: Progress) -> None:
+    """Refuse values of other types than those that are written.
+
+    Raises:
+        ValueError: the first of them.
+    """
+    counts = {"step": progress.step, "averaged": progress.averaged}
+    for stream, position in progress.positions.items():
+        counts |= {f"positions.{stream}.{name}": n for name, n in asdict(position).items()}
+    for name, value in counts.items():
+        if type(value) is not int or value < 0:
+            raise ValueError(f"{name} is {value!r}")
+    if type(progress.best_step) is not int or progress.best_step < -1:
+        raise ValueError(f"best_step is {progress.best_step!r}")
+    seconds, score = progress.seconds, progress.best_score
+    if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+        raise ValueError(f"seconds is {seconds!r}")
+    if type(score) not in (int, float) or math.isnan(score):
+        raise ValueError(f"best_score is {score!r}")
 
 
 def save_best(run: Path, step: int, weights: dict[str, Tensor]) -> None:
@@ -111,16 +144,20 @@ def save_best(run: Path, step: int, weights: dict[str, Tensor]) -> None:
 
     Those of an earlier one stay until a checkpoint is saved that does not refer to them.
     """
-    _write(run / "best" / f"step-{step}", {"weights": weights}, {})
+    _write(run / "best" / f"step-{step}", {"weights": weights}, {"step": step})
 
 
 def load_best(run: Path, step: int) -> dict[str, Tensor]:
     """The weights that `save_best` wrote for `step`.
 
     Raises:
-        TrainingError: they are missing or damaged.
+        TrainingError: they are missing, damaged, or those of another step.
     """
-    return _read(run / "best" / f"step-{step}")[0]["weights"]
+    folder = run / "best" / f"step-{step}"
+    tensors, state = _read(folder)
+    if state.get("step", step) != step or "weights" not in tensors:  # older ones name no step
+        raise TrainingError(f"{folder} holds no weights of step {step}. {_REMEDY}")
+    return tensors["weights"]
 
 
 def _write(folder: Path, tensors: Mapping[str, dict[str, Tensor]], state: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rejoinder.errors import require
+from rejoinder.errors import TrainingError, require
 from rejoinder.files.atomic import write_text
 from rejoinder.files.storage import storage_errors
 from rejoinder.training.loop import Reporter
@@ -24,12 +24,16 @@ class RunLog:
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
+            TrainingError: something else stands in place of a file or of the folder of events.
         """
         require("train", "tensorboard")
         self.listener = listener
         self.path = run / "metrics.jsonl"
         _cut(self.path, step)
-        self.events = _EventFile(run / "events", step + 1)
+        events = run / "events"
+        if events.exists() and not events.is_dir():
+            raise TrainingError(f"{events} is no folder; remove it to resume the run.")
+        self.events = _EventFile(events, step + 1)
 
     def __enter__(self) -> Self:
         return self
@@ -108,6 +112,8 @@ def _cut(path: Path, step: int) -> None:
     """
     if not path.exists():
         return
+    if not path.is_file():
+        raise TrainingError(f"{path} is no file; remove it to resume the run.")
     lines = path.read_text("utf-8", "replace").splitlines()
     write_text(path, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
 
@@ -116,5 +122,5 @@ def _step_of(line: str) -> float:
     """The step of a line of `metrics.jsonl`; infinite where there is none to be read."""
     try:
         return float(json.loads(line)["step"])
-    except (ValueError, LookupError, TypeError, OverflowError):
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return math.inf

@@ -2,7 +2,9 @@
 
 import datetime
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from safetensors import SafetensorError
@@ -13,7 +15,7 @@ from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import check_file, check_seal, file_facts, sealed
 from rejoinder.text.features import load_features
 from rejoinder.training.checkpoint import config_hash
-from rejoinder.training.config import to_toml
+from rejoinder.training.config import to_toml, to_tree
 from rejoinder.training.machine import describe_machine
 from rejoinder.training.preparation import Data, Prepared
 from rejoinder.training.settings import RunConfig
@@ -22,6 +24,17 @@ from rejoinder.version import VERSION
 FORMAT = 2
 """Of `manifest.json` of a run."""
 _EXCLUDED = "excluded.safetensors"
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "config_sha256": (str,),
+    "pairs_sha256": (str, type(None)),
+    "initial_sha256": (str,),
+    "files": (dict,),
+    "text": (dict,),
+    "pairs": (int,),
+    "leaks": (int,),
+    "labelled": (dict,),
+}
+"""What a resumed run reads of the manifest."""
 _REMEDY = "The run can't be resumed; begin it again."
 
 
@@ -78,6 +91,13 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         raise TrainingError(
             f"{given} is not the data that {run} began with; name that folder with --pairs."
         )
+    text, asked = manifest["text"], to_tree(config.text)
+    for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
+        if text.get(name) != asked.get(name):
+            raise TrainingError(
+                f"{run / 'manifest.json'} is damaged: text.{name} is {short(text.get(name))}, and "
+                f"the config has {asked.get(name)}. {_REMEDY}"
+            )
     for name, facts in manifest["files"].items():
         check_file(run / name, facts, TrainingError, _REMEDY)
     try:
@@ -102,4 +122,10 @@ def _read_manifest(run: Path) -> dict[str, Any]:
             f"{path} is of format version {version!r}; this version resumes {FORMAT}. Begin the "
             "run again, or finish it with the version that began it."
         )
-    return check_seal(tree, path, TrainingError, _REMEDY)
+    manifest = check_seal(tree, path, TrainingError, _REMEDY)
+    for name, kinds in _KINDS.items():
+        if type(manifest.get(name)) not in kinds:
+            raise TrainingError(
+                f"{path} is damaged: {name} is {short(manifest.get(name))}. {_REMEDY}"
+            )
+    return manifest

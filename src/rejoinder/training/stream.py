@@ -68,8 +68,13 @@ class PairStream:
         The window after the present one is read meanwhile, in a thread of its own.
 
         Raises:
-            TrainingError: a whole epoch is smaller than one batch.
+            TrainingError: a whole epoch is smaller than one batch, or `start` is in no window.
         """
+        if start.window >= self.windows:
+            raise TrainingError(
+                f"the checkpoint is in window {start.window} of {self.pairs.folder}, which has "
+                f"{self.windows}; it was changed after it was written. Begin the run again."
+            )
         number, unfruitful = 0, 0
         place = start
         with ThreadPoolExecutor(1) as reader:

@@ -1,0 +1,54 @@
+"""Dumps of JSON lines read in two ways: a line means the same whatever stands beside it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from fuzzing.json_lines import KEYS, json_lines, malformed_line
+from rejoinder.corpus.json_lines import ParsedBlock, parse_block
+
+FIELDS = KEYS[:-1]
+NEEDED = ("id", "body")
+
+
+def parse(block: bytes, first_line: int = 1) -> ParsedBlock:
+    """A block as a dump holds it."""
+    return parse_block(block, FIELDS, NEEDED, "dump.jsonl", first_line)
+
+
+def ended(content: bytes) -> bytes:
+    """The content with an end of its last line."""
+    return content if content.endswith(b"\n") else content + b"\n"
+
+
+def check_beside_malformed(content: bytes, malformed: bytes) -> None:
+    """The fast path and, as a malformed line follows, the slow one: the same rows."""
+    alone, beside = parse(content), parse(ended(content) + malformed)
+    assert beside.frame.rows() == alone.frame.rows()
+    assert list(beside.numbers) == list(alone.numbers)
+    assert beside.malformed[:-1] == alone.malformed
+    assert beside.malformed[-1].line == content.count(b"\n") + (not content.endswith(b"\n")) + 1
+
+
+def check_line_by_line(content: bytes) -> None:
+    """The lines one by one and the whole file: the same rows."""
+    whole = parse(content)
+    # a byte order mark is no part of a line
+    parts = [parse(line, number) for number, line in enumerate(content.split(b"\n"), 1)]
+    assert [row for part in parts for row in part.frame.rows()] == whole.frame.rows()
+    assert [n for part in parts for n in part.numbers] == list(whole.numbers)
+    assert tuple(bad for part in parts for bad in part.malformed) == whole.malformed
+
+
+def checker(folder: Path) -> Callable[[Random], bool]:
+    """What checks a file of lines; true: all of its lines are comments."""
+
+    def checked(random: Random) -> bool:
+        content = json_lines(random)
+        if random.random() < 0.5:
+            check_beside_malformed(content, malformed_line(random))
+        else:
+            check_line_by_line(content)
+        return not parse(content).malformed
+
+    return checked

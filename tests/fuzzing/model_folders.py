@@ -1,0 +1,101 @@
+"""Edited model folders, loaded and used: a model or a ModelError."""
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from fuzzing.models import mutated_model
+from rejoinder.adaptation.linear import Adaptation
+from rejoinder.errors import ModelError
+from rejoinder.models.folder import write_model
+from rejoinder.runtime.encoder import SentenceEncoder
+from tiny_models import bilstm_model, dan_model, transformer_model
+
+TEXTS = ["How old are you?", "", "my cat is twenty", "zebra", "très 😀 مرحبا"]
+
+
+def full_dan():
+    """A DAN with all that a model can have: bigrams, a classifier, an adaptation."""
+    draw = np.random.default_rng(1)
+    model = dan_model(buckets=16, unknown_buckets=4)
+    tensors = {
+        "entailment.0.weight": draw.standard_normal((4, 20), np.float32),
+        "entailment.0.bias": draw.standard_normal(4, np.float32),
+        "entailment.1.weight": draw.standard_normal((3, 4), np.float32),
+        "entailment.1.bias": draw.standard_normal(3, np.float32),
+    }
+    matrix = np.eye(5, dtype=np.float32) + np.float32(0.01)
+    facts = {
+        "kind": "linear",
+        "pairs": 7,
+        "dev_pearson_before": 0.5,
+        "dev_pearson_after": 0.6,
+        "data": {"name": "stsb", "split": "train"},
+    }
+    return replace(
+        model,
+        tensors=model.tensors | tensors,
+        entailment={"layers": [4, 3], "activation": "relu", "residual": False},
+        adaptation=Adaptation(matrix, facts, np.array([3, 9], np.uint64)),
+        training={**model.training, "leaks_dropped": 3, "leak_sets": ["stsb-dev"]},
+    )
+
+
+MODELS = {
+    "dan": dan_model,
+    "full dan": full_dan,
+    "bilstm": bilstm_model,
+    "transformer": transformer_model,
+}
+
+
+def files_of(model, folder):
+    write_model(folder, model)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def check(files, folder):
+    """Load what is in `files`, and use it; returns whether it was a model."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    try:
+        encoder = SentenceEncoder.load(folder)
+    except ModelError as error:
+        assert str(error).count("\n") == 0  # noqa: PT017 -- one sentence
+        return False
+    json.dumps(encoder.describe(), allow_nan=False, ensure_ascii=False).encode()
+    repr(encoder)
+    if encoder.model.adaptation is not None:
+        encoder.model.adaptation.summary()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("error")
+        try:
+            rows = [encoder.encode(TEXTS), encoder.encode_response(TEXTS)]
+            encoder.rank(TEXTS[0], TEXTS)
+            if encoder.entails:
+                rows.append(encoder.entail(TEXTS, TEXTS))
+        except ModelError as error:
+            assert "not finite" in str(error) or "inverted" in str(error)  # noqa: PT017
+            return True
+    assert all(np.isfinite(block).all() and len(block) == len(TEXTS) for block in rows)
+    assert not rows[0][1].any()
+    return True
+
+
+def checker(folder: Path) -> Callable[[Random], bool]:
+    """What checks one edited folder of any kind; true: it was a model."""
+    files = {kind: files_of(make(), folder / kind) for kind, make in MODELS.items()}
+    kinds = ["dan"] * 4 + ["full dan"] * 4 + ["bilstm", "transformer"]
+
+    def checked(random: Random) -> bool:
+        return check(mutated_model(random, files[random.choice(kinds)]), folder / "edited")
+
+    return checked
