@@ -29,7 +29,17 @@ def test_an_untouched_run_ends_with_the_same_bytes(run):
 
 
 @pytest.mark.parametrize(
-    "key", ["config_sha256", "initial_sha256", "files", "text", "pairs", "leaks", "labelled"]
+    "key",
+    [
+        "config_sha256",
+        "pairs_sha256",
+        "initial_sha256",
+        "files",
+        "text",
+        "pairs",
+        "leaks",
+        "labelled",
+    ],
 )
 def test_a_manifest_without_a_key_is_refused(run, key):
     files = edited(run.files, "manifest.json", lambda tree: tree.pop(key))

@@ -124,7 +124,7 @@ def _read_manifest(run: Path) -> dict[str, Any]:
         )
     manifest = check_seal(tree, path, TrainingError, _REMEDY)
     for name, kinds in _KINDS.items():
-        if type(manifest.get(name)) not in kinds:
+        if name not in manifest or type(manifest[name]) not in kinds:
             raise TrainingError(
                 f"{path} is damaged: {name} is {short(manifest.get(name))}. {_REMEDY}"
             )
