@@ -135,6 +135,18 @@ def test_a_full_folder_is_refused_before_the_block(tmp_path):
     assert names(tmp_path / "out") == ["yours"]
 
 
+@pytest.mark.parametrize("target", ["full", "absent"])
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path, target):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    (tmp_path / "out").symlink_to(tmp_path / target)
+    with new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "yours").write_text("yours")
+    assert names(tmp_path) == ["full", "out"]
+    assert names(tmp_path / "full") == ["mine"]
+    assert names(tmp_path / "out") == ["yours"]
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
 def test_modes_are_those_that_the_umask_allows(tmp_path, mask):
     before = os.umask(mask)

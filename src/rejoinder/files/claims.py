@@ -133,8 +133,11 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
 
 
 def swap_in(part: Path, path: Path) -> None:
-    """Rename `part` to `path`; an old folder there goes only once the new one is whole."""
-    if not path.is_dir() or path.is_symlink():
+    """Rename the folder `part` to `path`; what was there goes only once the new one is there.
+
+    A link at `path` is replaced, not what it leads to.
+    """
+    if not os.path.lexists(path):
         part.replace(path)
         return
     old = _beside(path, "old")
