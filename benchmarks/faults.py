@@ -218,6 +218,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", help="names of commands")
     args = parser.parse_args()
+    # a job in the background ignores SIGINT, and so would the commands
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     draw, failed = random.Random(args.seed), 0  # noqa: S311 -- moments, no secrets
     counts: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory() as place:

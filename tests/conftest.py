@@ -1,11 +1,15 @@
 """Fixtures that several rooms share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# a job in the background ignores SIGINT, and so would everything that it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _data() -> Path:
