@@ -280,7 +280,7 @@ def test_damaged_pairs_are_refused(run, tmp_path):
     shard.unlink()
     with pytest.raises(InputError, match="is missing"):
         open_pairs(out)
-    (out / "manifest.json").write_text('{"format_version": 99}')
+    (out / "manifest.json").write_text('{"format_version": 99, "shards": []}')
     with pytest.raises(InputError, match="format version 99"):
         open_pairs(out)
     (out / "manifest.json").unlink()
