@@ -65,7 +65,9 @@ def _root(
 
 def run() -> None:
     """Entry point; `status_of` says which exit statuses there are."""
-    # idle threads of torch's pool sleep: where other work keeps the cores busy, spinning ones take
-    # the time that the working ones need (docs/reliability.md). Read when torch is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # idle threads of torch's OpenMP pool spin for microseconds, then sleep: where other work keeps
+    # the cores busy, spinning ones take the time that the working ones need
+    # (docs/reliability.md). Read when torch is loaded.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     sys.exit(status_of(app))
