@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.files.atomic import write_text
-from rejoinder.files.claims import absolute, claim, part_of
+from rejoinder.files.claims import absolute, beside, claim, part_of
 from rejoinder.files.storage import refused
 
 _NAME = "adding"
@@ -82,18 +82,18 @@ class _Change:
 
     def undo(self) -> None:
         for path in self.paths:
-            if _old(path).exists():
-                _old(path).replace(path)
-            _part(path).unlink(missing_ok=True)
+            if beside(path, "old").exists():
+                beside(path, "old").replace(path)
+            beside(path, "part").unlink(missing_ok=True)
         for folder in reversed(self.made):
             with suppress(OSError):
                 folder.rmdir()
 
     def finish(self) -> None:
         for path in self.paths:
-            if _part(path).exists():
-                _part(path).replace(path)
-            _old(path).unlink(missing_ok=True)
+            if beside(path, "part").exists():
+                beside(path, "part").replace(path)
+            beside(path, "old").unlink(missing_ok=True)
 
 
 def write_together(root: Path, contents: Mapping[Path, bytes]) -> None:
@@ -119,7 +119,7 @@ def write_together(root: Path, contents: Mapping[Path, bytes]) -> None:
         for path, content in contents.items():
             writing = path
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _part(path).open("wb") as file:
+            with beside(path, "part").open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -127,12 +127,12 @@ def write_together(root: Path, contents: Mapping[Path, bytes]) -> None:
         for path in contents:
             writing = path
             if path.exists():
-                path.replace(_old(path))
-            _part(path).replace(path)
+                path.replace(beside(path, "old"))
+            beside(path, "part").replace(path)
             renamed.append(path)
     except BaseException as error:
         for path in renamed:
-            if not _old(path).exists():
+            if not beside(path, "old").exists():
                 path.unlink(missing_ok=True)
         change.undo()
         (root / _JOURNAL).unlink(missing_ok=True)
@@ -184,11 +184,3 @@ def _refuse_obstacles(root: Path, paths: Mapping[Path, bytes]) -> None:
         for folder in path.relative_to(root).parents:
             if (root / folder).is_file():
                 raise InputError(f"{root / folder} is a file; a folder is needed there.")
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
-
-
-def _old(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")

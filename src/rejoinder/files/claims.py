@@ -92,7 +92,7 @@ def part_of(path: Path) -> Iterator[Path]:
     """The place beside an output where its new content is made; gone when the block ends."""
     path = absolute(path)
     with claim(path), _HELD[path].writing:
-        part = _beside(path, "part")
+        part = beside(path, "part")
         try:
             yield part
         finally:
@@ -140,7 +140,7 @@ def swap_in(part: Path, path: Path) -> None:
     if not os.path.lexists(path):
         part.replace(path)
         return
-    old = _beside(path, "old")
+    old = beside(path, "old")
     path.replace(old)
     try:
         part.replace(path)
@@ -152,7 +152,7 @@ def swap_in(part: Path, path: Path) -> None:
 
 def recover(path: Path) -> None:
     """Mend what a killed process left beside `path`, which the caller holds."""
-    part, old = _beside(path, "part"), _beside(path, "old")
+    part, old = beside(path, "part"), beside(path, "old")
     if os.path.lexists(old):
         if os.path.lexists(path):
             _remove(old)
@@ -171,7 +171,8 @@ def sweep(folder: Path) -> None:
             found.unlink(missing_ok=True)
 
 
-def _beside(path: Path, suffix: str) -> Path:
+def beside(path: Path, suffix: str) -> Path:
+    """The hidden companion of an output: `.NAME.lock`, `.NAME.part`, `.NAME.old`."""
     return path.with_name(f".{path.name}.{suffix}")
 
 
@@ -185,7 +186,7 @@ def _remove(path: Path) -> None:
 
 def _acquire(path: Path) -> _Held:
     made: list[Path] = []
-    lock = _beside(path, "lock")
+    lock = beside(path, "lock")
     try:
         made += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +211,7 @@ def _acquire(path: Path) -> _Held:
 
 
 def _release(path: Path, held: _Held) -> None:
-    remove_locked(str(_beside(path, "lock")), held.handle)
+    remove_locked(str(beside(path, "lock")), held.handle)
     _remove_empty(held.made)
 
 
