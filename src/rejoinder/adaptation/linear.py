@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from safetensors.numpy import save
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_bytes
+from rejoinder.files.hashed import refuse_constant
 from rejoinder.protocols import Embeddings
 
 FILE = "adaptation.safetensors"
@@ -165,7 +166,7 @@ def read_adaptation(place: str | Path) -> Adaptation:
         )
     try:
         with safe_open(path, "numpy") as file:
-            said = json.loads((file.metadata() or {})[_FACTS], parse_constant=_refuse_constant)
+            said = json.loads((file.metadata() or {})[_FACTS], parse_constant=refuse_constant)
             json.dumps(said, ensure_ascii=False).encode("utf-8")  # refuses half a surrogate pair
             matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
             version, sha256, facts = said["format_version"], said["sha256"], said["facts"]
@@ -203,7 +204,3 @@ def _check_facts(facts: object) -> None:
         kinds = int if key == "pairs" else int | float
         if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
             raise ModelError(f"the fact {key} of the adaptation is {value!r}; a number is needed.")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rejoinder.errors import RejoinderError
 
@@ -83,6 +83,15 @@ def check_seal(
     if tree.get(_SEAL) != _digest(rest):
         raise kind(f"{path} was changed after it was written (SHA-256). {remedy}")
     return rest
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """For `json.loads(parse_constant=…)`: NaN and infinities, which Python reads, are no JSON.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{name} is no number")
 
 
 def _digest(tree: Mapping[str, Any]) -> str:

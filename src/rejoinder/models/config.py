@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any, NoReturn
+from typing import Any
 
 from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.errors import ModelError
-from rejoinder.files.hashed import check_seal
+from rejoinder.files.hashed import check_seal, refuse_constant
 from rejoinder.models.tables import Table, is_size
 from rejoinder.text.subwords import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
@@ -36,7 +36,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if folder.is_file():
         raise ModelError(f"{folder} is a file; a model is a folder, as RUN/model of a run.")
     try:
-        config = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
+        config = json.loads(path.read_text("utf-8"), parse_constant=refuse_constant)
         # half a surrogate pair, which no output could print
         json.dumps(config, ensure_ascii=False).encode("utf-8")
     except FileNotFoundError:
@@ -111,7 +111,3 @@ def _check_training(config: Mapping[str, Any], where: str) -> None:
         isinstance(sets, list | tuple) and all(isinstance(name, str) for name in sets)
     ):
         raise table.fault("leak_sets", "a list of names")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
