@@ -14,6 +14,11 @@ def _schema(model: type[Settings]) -> Mapping[str, Any]:
     return model.model_json_schema()
 
 
+def forget_schemas() -> None:
+    """Makes later calls read the schemas of models again; needed after a model was rebuilt."""
+    _schema.cache_clear()
+
+
 @dataclass(frozen=True)
 class Node:
     """A place in the schema of a model."""
