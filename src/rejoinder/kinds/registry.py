@@ -63,6 +63,14 @@ class Registry(Generic[Record]):
         if name in self._records:
             raise InputError(f"{self.what} kind {name!r} is registered already; choose a new name.")
         self._records[name] = record
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        """Removes a record, so that its name is free again."""
+        del self._records[name]
+        self._changed()
+
+    def _changed(self) -> None:
         for changed in self._listeners:
             changed()
 
