@@ -166,7 +166,7 @@ def test_an_adaptation_for_another_width_is_named_and_nothing_written(tmp_path):
         (lambda place: (place / "adaptation.safetensors").write_bytes(b"x"), "cut or changed"),
         (
             lambda place: edit_config(place, lambda c: c.update(adaptation=None)),
-            r"files lists 'adaptation\.safetensors', which is no file of such a model",
+            r"files lists 'adaptation\.safetensors', which does not belong to such a model",
         ),
         (
             lambda place: edit_config(place, lambda c: c["files"].popitem()),
@@ -174,7 +174,7 @@ def test_an_adaptation_for_another_width_is_named_and_nothing_written(tmp_path):
         ),
         (
             lambda place: edit_config(place, lambda c: c["adaptation"].update(pairs=8)),
-            "the table adaptation is not what adaptation.safetensors says",
+            "the table adaptation differs from adaptation.safetensors",
         ),
     ],
 )
@@ -197,13 +197,13 @@ def test_an_occupied_place_is_refused_and_left_alone(model):
 def test_nothing_is_written_of_a_model_with_nan(tmp_path):
     model = dan_model()
     model.tensors["encoder.dnn.layers.0.bias"][2] = np.nan
-    with pytest.raises(ModelError, match=r"layers\.0\.bias holds values that are not finite"):
+    with pytest.raises(ModelError, match=r"layers\.0\.bias contains values that are not finite"):
         write_model(tmp_path / "model", model)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_model_folder(tmp_path):
-    with pytest.raises(ModelError, match=r"holds no config\.json"):
+    with pytest.raises(ModelError, match=r"has no config\.json"):
         read_model(tmp_path / "nowhere")
 
 
@@ -255,7 +255,11 @@ def test_a_damaged_config(model, content, said):
         (("format_version",), 3, "format version 3; this version reads 1 and 2"),
         (("text", "rules"), 99, "text rules 99"),
         (("text", "kind"), "letters", r"text\.kind is 'letters'; one of 'subwords', 'words'"),
-        (("text", "kind"), "subwords", r"files lists 'vocabulary.txt', which is no file of such"),
+        (
+            ("text", "kind"),
+            "subwords",
+            r"files lists 'vocabulary.txt', which does not belong to such",
+        ),
         (("text", "rules"), True, "text rules True"),
         (("text", "words"), None, r"text\.words is None; a whole number from 1 to 2,147,483,647"),
         (("text", "unknown_buckets"), True, r"text\.unknown_buckets is True"),
@@ -288,11 +292,11 @@ def test_a_damaged_config(model, content, said):
         (("training", "leak_sets"), 5, r"training\.leak_sets is 5; a list of names"),
         (("encoder", "layers"), [7, 0], r"encoder\.layers is \[7, 0\]"),
         (("encoder", "residual"), "no", r"encoder\.residual is 'no'; true or false"),
-        (("encoder", "layers"), [5], r"\['encoder.dnn.layers.1.bias', .*\] are not known"),
+        (("encoder", "layers"), [5], r"\['encoder.dnn.layers.1.bias', .*\] are unknown"),
         (("heads", "responses", "layers"), [4, 6], "embeddings have 5"),
         (("training",), "none", "training is not a table"),
         (("files", "weights.safetensors"), 3, r"files\.weights\.safetensors is 3; a table of its"),
-        (("files", "../escape"), {"bytes": 0}, r"files lists '\.\./escape', which is no file of"),
+        (("files", "../escape"), {"bytes": 0}, r"files lists '\.\./escape', which does not belong"),
     ],
 )
 def test_a_config_that_does_not_fit(model, path, value, said):
@@ -315,7 +319,7 @@ def test_a_config_that_does_not_fit(model, path, value, said):
             5,
             r"encoder\.forwards\.weight_ih_l0 has shape \(16, 6\); the config",
         ),
-        (("encoder", "dim"), 8, r"\['encoder.projection.bias', .*\] are not known"),
+        (("encoder", "dim"), 8, r"\['encoder.projection.bias', .*\] are unknown"),
         (("encoder", "max_tokens"), 0, r"encoder\.max_tokens is 0; a whole number from 1"),
         (("text", "bigram_buckets"), 9, r"text\.bigram_buckets must be 0; a bilstm reads words"),
     ],
@@ -358,9 +362,9 @@ def test_a_config_that_lacks_a_key(model, table):
             f"{LAYER} has shape",
         ),
         (lambda t: t.pop("scale"), r"\['scale'\] are missing"),
-        (lambda t: t.update(extra=np.zeros(1, np.float32)), r"\['extra'\] are not known"),
-        (lambda t: t[TABLE].__setitem__((3, 2), np.nan), f"{TABLE} holds values that are"),
-        (lambda t: t[HEAD].__setitem__((0, 0), np.inf), f"{HEAD} holds values"),
+        (lambda t: t.update(extra=np.zeros(1, np.float32)), r"\['extra'\] are unknown"),
+        (lambda t: t[TABLE].__setitem__((3, 2), np.nan), f"{TABLE} contains values that are"),
+        (lambda t: t[HEAD].__setitem__((0, 0), np.inf), f"{HEAD} contains values"),
         (lambda t: t[BIGRAM_ROWS].__setitem__(1, 10_000), "names rows beyond"),
         (lambda t: t[BIGRAM_ROWS].__setitem__(1, -2), "names rows beyond"),
         (

@@ -30,19 +30,19 @@ def read_config(folder: Path) -> dict[str, Any]:
     Format version 1 is read as if it were the present one, with or without its seal `sha256`.
 
     Raises:
-        ModelError: `folder` is no model folder, or the file is damaged, changed, or of another
+        ModelError: `folder` is not a model folder, or the file is damaged, changed, or of another
             format version.
     """
     path = folder / FILE
     if folder.is_file():
-        raise ModelError(f"{folder} is a file; a model is a folder, as RUN/model of a run.")
+        raise ModelError(f"{folder} is a file; a model is a folder, such as RUN/model of a run.")
     try:
         config = json.loads(path.read_text("utf-8"), parse_constant=refuse_constant)
-        # half a surrogate pair, which no output could print
+        # fails for half a surrogate pair, which could not be printed
         json.dumps(config, ensure_ascii=False).encode("utf-8")
     except FileNotFoundError:
         raise ModelError(
-            f"{folder} is no model folder: it holds no {FILE}. A run's model is RUN/model."
+            f"{folder} is not a model folder: it has no {FILE}. The model of a run is RUN/model."
         ) from None
     except RecursionError:
         raise ModelError(f"{path} is nested too deeply; the folder is damaged.") from None
@@ -84,7 +84,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     for name in files:
         if name not in needed:
             raise ModelError(
-                f"{where}: files lists {name!r}, which is no file of such a model; it holds "
+                f"{where}: files lists {name!r}, which does not belong to such a model; its files are "
                 f"{', '.join(needed)}."
             )
     for name in needed:

@@ -1,4 +1,4 @@
-"""The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md; never a pickle."""
+"""The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md."""
 
 import json
 from collections.abc import Mapping
@@ -87,12 +87,12 @@ class ModelContents:
         }
 
 
-def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -> None:
+def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) -> None:
     """Writes the folder, whole or not at all; the same model gives the same bytes.
 
     Raises:
         InputError: `folder` is occupied.
-        ModelError: tensors do not fit the sizes, or hold values that are not finite.
+        ModelError: tensors do not have the configured sizes, or contain values that are not finite.
     """
     config: dict[str, Any] = {
         "format_version": FORMAT,
@@ -105,51 +105,51 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "adaptation": None if model.adaptation is None else model.adaptation.describe(),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
-    _check_tensors(tensors, expected_shapes(config, str(place)), config, str(place))
-    _check_adaptation(model.adaptation, model.dim, str(place))
-    with new_folder(place, overwrite=overwrite) as folder:
-        save_file(tensors, folder / WEIGHTS)
-        names = [WEIGHTS, *model.features.save(folder)]
+    _check_tensors(tensors, expected_shapes(config, str(folder)), config, str(folder))
+    _check_adaptation(model.adaptation, model.dim, str(folder))
+    with new_folder(folder, overwrite=overwrite) as new:
+        save_file(tensors, new / WEIGHTS)
+        names = [WEIGHTS, *model.features.save(new)]
         if model.adaptation is not None:
-            model.adaptation.write(folder / ADAPTATION)
+            model.adaptation.write(new / ADAPTATION)
             names.append(ADAPTATION)
-        config["files"] = file_facts(folder, names)
-        check_config(config, str(place))
-        said = json.dumps(sealed(config), indent=1, ensure_ascii=False)
-        write_text(folder / "MODEL_CARD.md", model_card(config))
-        write_text(folder / FILE, said + "\n")
+        config["files"] = file_facts(new, names)
+        check_config(config, str(folder))
+        write_text(new / "MODEL_CARD.md", model_card(config))
+        text = json.dumps(sealed(config), indent=1, ensure_ascii=False)
+        write_text(new / FILE, text + "\n")
 
 
-def read_model(place: Path) -> ModelContents:
-    """The model in a folder, checked: version, files and their hashes, names, shapes, values.
+def read_model(folder: Path) -> ModelContents:
+    """Reads a model folder and checks its version, files, hashes, names, shapes and values.
 
     Raises:
-        ModelError: what is wrong with the folder, and where.
+        ModelError: the folder is not a model, or is damaged; the message says where.
     """
-    config = read_config(place)
-    shapes = expected_shapes(config, str(place / FILE))
+    config = read_config(folder)
+    shapes = expected_shapes(config, str(folder / FILE))
     for name, facts in config["files"].items():
         try:
-            check_file(place / name, facts, ModelError, _REMEDY)
+            check_file(folder / name, facts, ModelError, _REMEDY)
         except OSError as error:
-            raise ModelError(f"{place / name} can't be read: {error.strerror}.") from None
-    tensors = _load_tensors(place / WEIGHTS)
+            raise ModelError(f"{folder / name} can't be read: {error.strerror}.") from None
+    tensors = _load_tensors(folder / WEIGHTS)
     if config["format_version"] == 1:
         tensors = renamed(tensors)
-    _check_tensors(tensors, shapes, config, str(place / WEIGHTS))
+    _check_tensors(tensors, shapes, config, str(folder / WEIGHTS))
     adaptation = None
     if config.get("adaptation") is not None:
-        adaptation = read_adaptation(place / ADAPTATION)
-        dim = known_kind(config["encoder"], str(place)).dim(config["encoder"])
-        _check_adaptation(adaptation, dim, str(place / ADAPTATION))
+        adaptation = read_adaptation(folder / ADAPTATION)
+        dim = known_kind(config["encoder"], str(folder)).dim(config["encoder"])
+        _check_adaptation(adaptation, dim, str(folder / ADAPTATION))
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
-                f"{place / FILE}: the table adaptation is not what {ADAPTATION} says; the two do "
+                f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files do "
                 f"not belong together. {_REMEDY}"
             )
     return ModelContents(
         name=config["name"],
-        features=load_features(place, config["text"]),
+        features=load_features(folder, config["text"]),
         encoder=config["encoder"],
         heads=config["heads"],
         training=config.get("training") or {},
@@ -171,16 +171,16 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
         raise ModelError(
-            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are not known; "
+            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are unknown; "
             "weights and config.json do not belong together."
         )
     for name, shape in shapes.items():
-        found = tensors[name].shape
-        fits = len(found) == len(shape) and all(
-            want in (-1, have) for want, have in zip(shape, found, strict=True)
+        actual = tensors[name].shape
+        fits = len(actual) == len(shape) and all(
+            want in (-1, have) for want, have in zip(shape, actual, strict=True)
         )
         if not fits:
-            raise ModelError(f"{where}: {name} has shape {found}; the config says {shape}.")
+            raise ModelError(f"{where}: {name} has shape {actual}; the config says {shape}.")
         allowed = _TYPES.get(name, _FLOATS)
         if tensors[name].dtype not in allowed:
             raise ModelError(
@@ -188,7 +188,7 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
                 f"{' or '.join(kind.__name__ for kind in allowed)} is needed."
             )
         if allowed is _FLOATS and not np.isfinite(tensors[name]).all():
-            raise ModelError(f"{where}: {name} holds values that are not finite.")
+            raise ModelError(f"{where}: {name} contains values that are not finite.")
     if not tensors["scale"] > 0:
         raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")
     if BIGRAM_ROWS in tensors:
