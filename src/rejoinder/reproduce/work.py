@@ -10,7 +10,7 @@ from typing import Any
 
 from rejoinder.adaptation.adapted import Adapted
 from rejoinder.adaptation.linear import read_adaptation
-from rejoinder.adaptation.sts import adapt
+from rejoinder.adaptation.sts import fit_adaptation
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.datasets.sts import read_stsb
@@ -206,7 +206,7 @@ class Work:
             made = place.parent / "adaptation.safetensors"
 
             def work(encoder: SentenceEncoder = encoder, made: Path = made) -> None:
-                adapt(encoder, train, dev).write(made)
+                fit_adaptation(encoder, train, dev).write(made)
 
             self._stage(f"{place.parent.name} tuned", made, work)
             models += [encoder, Adapted(encoder, read_adaptation(made))]
