@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.compression import decompressed
+from rejoinder.formats.compression import decompressed
 from rejoinder.corpus.extract import ExtractOptions, extract, parse_date
 from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.query import Filters, split_borders

@@ -13,7 +13,7 @@ import zstandard
 
 from dumps import comment, lines
 from rejoinder.corpus.cleaning import unescape
-from rejoinder.corpus.compression import decompressed, line_blocks
+from rejoinder.formats.compression import decompressed, line_blocks
 from rejoinder.corpus.files import find_files
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.errors import InputError

@@ -1,6 +1,5 @@
 """The columns of a file to those of comments, whatever they are called there."""
 
-import hashlib
 from collections.abc import Sequence
 
 import polars as pl
@@ -8,6 +7,7 @@ import polars as pl
 from rejoinder.corpus.cleaning import cleaned
 from rejoinder.corpus.letters import count_letters
 from rejoinder.corpus.schema import COMMENTS, FIELDS, Columns
+from rejoinder.files.hashed import md5_of
 
 
 def as_comments(
@@ -64,7 +64,7 @@ def _split_pairs(
     messages = frame.get_column(columns.names["message"]).fill_null("")
     replies = frame.get_column(columns.names["reply"]).fill_null("")
     folded = messages.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
-    threads = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in folded]
+    threads = [md5_of(text.encode()) for text in folded]
     ids = file + ":" + pl.Series(numbers, dtype=pl.Int64).cast(pl.String).str.zfill(9)
     named = columns.names.get("source")
     base = pl.DataFrame({"thread": threads}, schema={"thread": pl.String}).with_columns(

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from rejoinder.corpus.compression import compression, decompressed
 from rejoinder.corpus.parquet import MAGIC
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import compression, decompressed
+from rejoinder.formats.tables import BYTE_ORDER_MARK
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """The endings of tables, and what usually separates their columns."""
@@ -130,10 +131,11 @@ def _is_dump(path: Path) -> bool:
     if suffixes & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
         return True
     try:
-        line = next(decompressed(path), b"").removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[0]
+        head = next(decompressed(path), b"").removeprefix(BYTE_ORDER_MARK)
     except InputError:
-        return compression(path) is not None  # a damaged one is to be complained of, not left out
-    return line.startswith(b"{") and line.rstrip() != b"{"  # the latter: JSON over several lines
+        return compression(path) is not None  # reading a damaged file reports it later
+    line = head.lstrip().split(b"\n")[0]
+    return line.startswith(b"{") and line.rstrip() != b"{"  # "{" alone: JSON over several lines
 
 
 def _listed(paths: list[Path]) -> str:

@@ -6,7 +6,6 @@ changes what another line means. Some lines that Polars refuses are mended first
 no UTF-8, half a surrogate pair, control characters in strings, NaN, numbers beyond 128 bits.
 """
 
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -16,12 +15,8 @@ from typing import Any
 import polars as pl
 
 from rejoinder.corpus.manifest import Malformed
-
-_SURROGATES = re.compile(
-    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_REFUSED = (pl.exceptions.PolarsError, OSError)
+from rejoinder.formats.json_lines import read_objects
+from rejoinder.formats.surrogates import replace_escaped_surrogates
 
 _MAY_NEED_MENDING = re.compile(r"[\x00-\x1f]|NaN|Infinity|[0-9]{39}|[0-9][eE]\+?[0-9]{3}")
 _TOKEN = re.compile(
@@ -118,12 +113,12 @@ def keys_of(block: bytes) -> dict[str, None]:
 
 
 def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
-    """The rows of lines that are all objects; raises one of `_REFUSED` if one is not."""
+    """Returns the rows of lines that are all objects; raises `POLARS_ERRORS` if one is not."""
     schema = dict.fromkeys(columns, pl.String)
-    frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
+    frame = read_objects(block, schema)
     if any(frame.select(pl.all().str.contains("\0", literal=True).any()).row(0)):
         # half of a surrogate pair is no character, and Polars reads it as NUL
-        frame = pl.read_ndjson(io.BytesIO(_without_halves(block)), schema=schema)
+        frame = read_objects(replace_escaped_surrogates(block), schema)
     return frame
 
 
@@ -178,7 +173,7 @@ def _read_all_but_refused(
 
 
 def _read_lines(lines: list[str], columns: tuple[str, ...]) -> pl.DataFrame:
-    return _read(_without_halves("\n".join(lines).encode()), columns)
+    return _read(replace_escaped_surrogates("\n".join(lines).encode()), columns)
 
 
 def _text(line: bytes) -> str:
@@ -214,13 +209,3 @@ def _mended_token(match: re.Match[str]) -> str:
     else:
         read = abs(float(token)) < float("inf")
     return token if read else f'"{token}"'
-
-
-def _without_halves(block: bytes) -> bytes:
-    """JSON with U+FFFD for every escape of half a surrogate pair."""
-    return _SURROGATES.sub(_whole, block)
-
-
-def _whole(match: re.Match[bytes]) -> bytes:
-    found = match.group()
-    return found if len(found) != 6 else b"\\ufffd"

@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 
 from rejoinder.corpus.comments import as_comments
-from rejoinder.corpus.compression import decompressed, line_blocks
 from rejoinder.corpus.files import Kind, kind_of, separator_of
 from rejoinder.corpus.json_lines import ParsedBlock, keys_of, parse_block
 from rejoinder.corpus.manifest import Malformed
@@ -18,6 +17,7 @@ from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.tables import found_separator, table_pieces
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import decompressed, line_blocks
 
 _BLOCK_BYTES = 8 << 20
 _AHEAD = 2
