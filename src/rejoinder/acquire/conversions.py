@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rejoinder.acquire.forms import Examined
+from rejoinder.acquire.pickles import as_files, read_coco_pickle
 from rejoinder.datasets.catalogue import DataFile, DataSet
 from rejoinder.datasets.files import content_of, refuse_repeats, tab_separated, text_lines
-from rejoinder.datasets.forms import Examined
-from rejoinder.datasets.pickles import as_files, read_coco_pickle
 from rejoinder.errors import InputError
 
 _SICK = "SICK.txt"

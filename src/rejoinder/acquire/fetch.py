@@ -14,11 +14,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlparse
 
+from rejoinder.acquire.inventory import presence
+from rejoinder.acquire.layout import Added, add
+from rejoinder.acquire.staging import held
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.datasets.files import sha256_of_file
-from rejoinder.datasets.inventory import presence
-from rejoinder.datasets.layout import Added, add
-from rejoinder.datasets.staging import held
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.files.storage import refused
 from rejoinder.version import VERSION

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
-from rejoinder.datasets.cleaning import inference_lines, latin, plain, sentences, unchanged
+from rejoinder.acquire.cleaning import inference_lines, latin, plain, sentences, unchanged
 from rejoinder.datasets.coco import parse_captions
 from rejoinder.datasets.cqa import parse_cqa, parse_relevancy
 from rejoinder.datasets.files import number_of, text_lines
