@@ -13,11 +13,10 @@ from rejoinder.datasets.files import (
     number_of,
     read_bytes,
     refuse_repeats,
-    tab_separated,
-    text_lines,
 )
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.files.hashed import blake2b_number, sha256_of
+from rejoinder.formats.tables import tab_separated, text_lines
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Published numbers of pairs."""
