@@ -17,8 +17,8 @@ import zstandard
 
 from rejoinder.acquire.archives import unpack
 from rejoinder.datasets.files import read_bytes
-from rejoinder.datasets.streams import Limits, read_packed
 from rejoinder.errors import InputError
+from rejoinder.formats.bounded import Limits, read_packed
 
 PACKERS = {
     "": bytes,

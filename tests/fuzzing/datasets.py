@@ -39,10 +39,10 @@ from rejoinder.datasets.inference import read_inference
 from rejoinder.datasets.labelled import read_binary, read_probing, read_sst, read_trec
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.snli import read_snli_split
-from rejoinder.datasets.streams import Limits
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import SUBSETS, TRACKS, read_sts_2017, read_sts_year
 from rejoinder.errors import RejoinderError
+from rejoinder.formats.bounded import Limits
 from rejoinder.leaks.sources import read_rows
 
 Files = Mapping[str, bytes]

@@ -267,12 +267,8 @@ def _check(address: str, part: Path, sha256: str | None, advice: str) -> None:
 
 def _path_of(root: Path, address: str) -> Path:
     """Returns the path of a download. Addresses that end in the same name get different folders."""
-    return (
-        root
-        / _FOLDER
-        / sha256_of(address.encode())[:8]
-        / PurePosixPath(urlparse(address).path).name
-    )
+    folder = sha256_of(address.encode())[:8]
+    return root / _FOLDER / folder / PurePosixPath(urlparse(address).path).name
 
 
 def _size(path: Path) -> int:

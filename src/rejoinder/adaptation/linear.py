@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_bytes
-from rejoinder.files.hashed import refuse_constant, sha256_of
+from rejoinder.files.hashed import refuse_constant, sha256_of_array
 from rejoinder.protocols import Embeddings
 
 FILE = "adaptation.safetensors"
@@ -58,7 +58,7 @@ class Adaptation:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the matrix, in hexadecimal."""
-        return sha256_of(np.ascontiguousarray(self.matrix, "<f4").tobytes())
+        return sha256_of_array(self.matrix)
 
     def describe(self) -> dict[str, Any]:
         """Returns JSON values: the facts, `dim`, and the SHA-256 of the matrix."""
