@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 from rejoinder.version import VERSION
 
 if TYPE_CHECKING:
+    from rejoinder.corpus.extract import extract
     from rejoinder.runtime.encoder import SentenceEncoder
 
 __version__ = VERSION
-__all__ = ["SentenceEncoder", "__version__"]
+__all__ = ["SentenceEncoder", "__version__", "extract"]
 
-_LAZY = {"SentenceEncoder": "rejoinder.runtime.encoder"}
+_LAZY = {
+    "SentenceEncoder": "rejoinder.runtime.encoder",
+    "extract": "rejoinder.corpus.extract",
+}
 
 
 def __getattr__(name: str) -> object:

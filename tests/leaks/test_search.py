@@ -73,7 +73,7 @@ def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, mon
     with pytest.raises(InputError, match=r"a\.jsonl line 51: no 'sentence2'"):
         rows_of(place)
     written(place, b"text\n" * 40 + b"\xff\n")
-    with pytest.raises(InputError, match=r"line 41: byte 0xff is no utf-8"):
+    with pytest.raises(InputError, match=r"line 41: byte 0xff is not utf-8"):
         rows_of(place)
 
 

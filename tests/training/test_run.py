@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.encoders.sparse import SparseTable
 from rejoinder.errors import BusyError, ConfigError, InputError, RejoinderError, TrainingError
@@ -360,8 +360,7 @@ def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, smal
 
 def test_other_pairs_are_refused(train, tmp_path, small_dump):
     train(DAN, tmp_path / "run", stop_at=5)
-    options = ExtractOptions(split=(70.0, 20.0, 10.0))
-    extract([small_dump], tmp_path / "pairs", options)
+    extract(small_dump, tmp_path / "pairs", split=(70.0, 20.0, 10.0))
     with pytest.raises(TrainingError, match=r"pairs is not the data that .*run began with"):
         train(DAN, tmp_path / "run", resume=True, pairs=tmp_path / "pairs")
 
