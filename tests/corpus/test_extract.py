@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from dumps import LONG, comment, lines
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import read_manifest
+from rejoinder.corpus.options import parse_date
 from rejoinder.corpus.query import split_borders
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
@@ -218,8 +219,9 @@ def test_filters_limits_and_caps(run):
     manifest, pairs = run(lines(*rows), subreddits=["Even"])
     assert set(pairs.get_column("source")) == {"Even"}
     assert manifest.counts.dropped["filtered"] == 50
-    since, until = "2020-09-20", datetime.date(2020, 10, 1)
-    manifest, _ = run(lines(*rows), since=since, until=until)
+    dates = {"since": "2020-09-20", "until": datetime.date(2020, 10, 1)}
+    since, until = (parse_date(str(date)) for date in dates.values())
+    manifest, _ = run(lines(*rows), **dates)
     inside = [row for row in rows if since <= row["created_utc"] < until]
     assert manifest.counts.kept == len(inside) > 0
     _, everything = run(lines(*rows))

@@ -72,8 +72,8 @@ def test_what_is_read_is_never_replaced(tmp_path):
 UNREADABLE = [
     ("a.jsonl", b"", r"no comments in a\.jsonl: it is empty"),
     ("a.csv", b"", r"no comments in a\.csv: it is empty"),
-    ("a.parquet", b"", r"a\.parquet is damaged or no Parquet file"),
-    ("a.parquet", b"PAR1 and no more", r"a\.parquet is damaged or no Parquet file"),
+    ("a.parquet", b"", r"a\.parquet is damaged or not a Parquet file"),
+    ("a.parquet", b"PAR1 and no more", r"a\.parquet is damaged or not a Parquet file"),
     ("a.jsonl", b"id,to,text\n", r"a\.jsonl line 1: not JSON.*by their endings \.csv"),
     ("a.csv", DUMP, r"a\.csv holds JSON, not a table; JSON lines are read from .*\.jsonl"),
     ("a.csv", "id,to,text\n".encode("utf-16"), r"a\.csv is UTF-16; save it as UTF-8"),

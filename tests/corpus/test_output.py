@@ -107,7 +107,7 @@ def test_a_disk_too_full_to_spill_is_named(tmp_path):
     engine.connection.con.execute("SET memory_limit = '20MB'")
     numbers = ibis.range(0, 2_000).unnest().name("n").as_table()
     numbers = numbers.cross_join(numbers.view().rename(m="n"))
-    with pytest.raises(StorageError, match="no space left for what does not fit into --memory"):
+    with pytest.raises(StorageError, match="no space left for data that does not fit"):
         engine.keep("numbers", numbers)
     engine.close()
 

@@ -64,7 +64,7 @@ def test_of_other_text_columns_can_be_chosen(tmp_path):
 
 def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.leaks.sources._BLOCK", 64)
-    monkeypatch.setattr("rejoinder.corpus.compression._READ", 16)
+    monkeypatch.setattr("rejoinder.formats.compression._READ_BYTES", 16)
     rows = [{"sentence1": f"a {n}", "sentence2": "b"} for n in range(50)]
     place = written(tmp_path / "a.jsonl", lines(*rows))
     assert len(list(read_rows(place))) > 10

@@ -66,7 +66,7 @@ def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:
 
 
 def repeated_ids(table: ir.Table) -> ir.Table:
-    """Returns the ids of more than one row: columns id, rows, different (number of distinct rows)."""
+    """Returns the ids of several rows: columns id, rows, different (number of distinct rows)."""
     several = table.group_by("id").aggregate(rows=table.count()).filter(lambda t: t.rows > 1)
     rows = table.semi_join(several, "id")
     different = rows.distinct().group_by("id").aggregate(different=lambda t: t.count())
@@ -84,7 +84,7 @@ def unique(table: ir.Table, repeated: ir.Table) -> ir.Table:
 
 
 def first_roots(table: ir.Table) -> ir.Table:
-    """Returns the id of each comment's parent, or its own id if it has no parent or has a thread."""
+    """Returns each comment's parent, or the comment itself if it has no parent or has a thread."""
     return table.select(
         "id", root=ibis.ifelse(table.thread.isnull(), table.parent.coalesce(table.id), table.id)
     )
