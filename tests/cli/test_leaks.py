@@ -109,5 +109,5 @@ def test_training_is_told_whether_to_exclude(small_pairs, tmp_path, flag, sets):
     assert len(training["leak_sets"]) == sets
     assert training["leaks_dropped"] == 0
     invoke(*common, flag, "--resume")
-    with pytest.raises(TrainingError, match="the config is another than the one that"):
+    with pytest.raises(TrainingError, match="the config differs from the one that"):
         invoke(*common, "--resume")
