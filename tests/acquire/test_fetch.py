@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rejoinder.acquire.fetch import Failed, _Redirects, download, fetch
+from rejoinder.acquire.layout import Added
 from rejoinder.datasets.catalogue import DataSet, catalogue
-from rejoinder.datasets.fetch import Failed, _Redirects, download, fetch
-from rejoinder.datasets.layout import Added
 from rejoinder.errors import InputError, StorageError
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -205,7 +205,7 @@ def test_no_redirect_from_https_to_http():
 def test_a_full_disk_is_told_from_a_dead_address_and_what_came_stays(server, tmp_path):
     script = (
         "import resource, sys; from pathlib import Path\n"
-        "from rejoinder.datasets.fetch import download\n"
+        "from rejoinder.acquire.fetch import download\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "download(sys.argv[1], Path(sys.argv[2]), lambda *_: None)"
     )
@@ -226,7 +226,7 @@ def test_a_full_disk_is_told_from_a_dead_address_and_what_came_stays(server, tmp
 
 
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.datasets.fetch._MOST", 1_000)
+    monkeypatch.setattr("rejoinder.acquire.fetch._MOST", 1_000)
     with pytest.raises(InputError, match="sends 300,000 bytes, which no data set here has"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 

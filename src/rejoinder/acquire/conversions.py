@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rejoinder.acquire.forms import Examined
+from rejoinder.acquire.pickles import as_files, read_coco_pickle
 from rejoinder.datasets.catalogue import DataFile, DataSet
-from rejoinder.datasets.files import content_of, refuse_repeats, tab_separated, text_lines
-from rejoinder.datasets.forms import Examined
-from rejoinder.datasets.pickles import as_files, read_coco_pickle
+from rejoinder.datasets.files import content_of, refuse_repeats
 from rejoinder.errors import InputError
+from rejoinder.formats.tables import tab_separated, text_lines
 
 _SICK = "SICK.txt"
 _SICK_COLUMNS = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")

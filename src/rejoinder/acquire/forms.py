@@ -1,19 +1,20 @@
 """The forms of files of data sets: cleaned, checked and counted, one function a form."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
-from rejoinder.datasets.cleaning import inference_lines, latin, plain, sentences, unchanged
+from rejoinder.acquire.cleaning import inference_lines, latin, plain, sentences, unchanged
 from rejoinder.datasets.coco import parse_captions
 from rejoinder.datasets.cqa import parse_cqa, parse_relevancy
-from rejoinder.datasets.files import number_of, text_lines
+from rejoinder.datasets.files import number_of
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_mrpc, parse_sick
 from rejoinder.datasets.sts import parse_stsb
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import text_lines
 
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _TREC = re.compile(r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ ")
@@ -58,7 +59,7 @@ def _letters(content: bytes) -> str:
     except UnicodeDecodeError:
         content = content.lower()
     letters = _OTHERS.sub(b"", content)
-    return hashlib.sha256(letters).hexdigest()[:16] if len(letters) >= _FEW_LETTERS else ""
+    return sha256_of(letters)[:16] if len(letters) >= _FEW_LETTERS else ""
 
 
 def _lines(content: bytes, path: Path) -> int:

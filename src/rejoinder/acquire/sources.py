@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from rejoinder.datasets.archives import is_archive, unpack
+from rejoinder.acquire.archives import is_archive, unpack
+from rejoinder.acquire.conversions import COCO_NAMES
 from rejoinder.datasets.catalogue import DataSet
-from rejoinder.datasets.conversions import COCO_NAMES
 from rejoinder.errors import InputError
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")

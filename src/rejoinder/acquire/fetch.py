@@ -1,7 +1,6 @@
 """Downloads of data sets: resumed, checked, and clear about addresses that are dead."""
 
 import contextlib
-import hashlib
 import http.client
 import shutil
 import urllib.error
@@ -14,12 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import urlparse
 
+from rejoinder.acquire.inventory import presence
+from rejoinder.acquire.layout import Added, add
+from rejoinder.acquire.staging import held
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.datasets.files import sha256_of_file
-from rejoinder.datasets.inventory import presence
-from rejoinder.datasets.layout import Added, add
-from rejoinder.datasets.staging import held
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.files.hashed import sha256_of
 from rejoinder.files.storage import refused
 from rejoinder.version import VERSION
 
@@ -268,7 +268,7 @@ def _check(address: str, part: Path, sha256: str | None, advice: str) -> None:
 
 def _place(root: Path, address: str) -> Path:
     """Where a download goes; two addresses may end in the same name."""
-    folder = hashlib.sha256(address.encode()).hexdigest()[:8]
+    folder = sha256_of(address.encode())[:8]
     return root / _FOLDER / folder / PurePosixPath(urlparse(address).path).name
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from rejoinder.acquire.forms import examine
 from rejoinder.datasets.catalogue import DataFile, DataSet, found_at
 from rejoinder.datasets.files import read_bytes
-from rejoinder.datasets.forms import examine
 from rejoinder.errors import InputError, MissingExtraError
 
 _HEADER = 1 << 20

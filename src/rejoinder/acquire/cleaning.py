@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from rejoinder.datasets.rows import table_rows
+from rejoinder.formats.tables import table_columns
 
 _BOM = b"\xef\xbb\xbf"
 _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILINE)
@@ -97,7 +97,7 @@ def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
     if not content.startswith(b"gold_label\t"):
         return content, []
     names = ("gold_label", "sentence1", "sentence2")
-    frame = table_rows(content, path, names).select(names)
+    frame = table_columns(content, path, names).select(names)
     rows = [json.dumps(dict(zip(names, row, strict=True))) for row in frame.iter_rows()]
     note = "the table became JSON lines of gold_label, sentence1 and sentence2"
     return "".join(f"{row}\n" for row in rows).encode("utf-8"), [note]

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rejoinder.datasets.archives import is_archive
+from rejoinder.acquire.archives import is_archive
+from rejoinder.acquire.conversions import converted
+from rejoinder.acquire.forms import Examined
+from rejoinder.acquire.recognition import Match, Recogniser, check_rows
+from rejoinder.acquire.sources import check_sources, gathered, walk
+from rejoinder.acquire.staging import scratch, write_together
 from rejoinder.datasets.catalogue import DataFile, DataSet, found_at, place_of
-from rejoinder.datasets.conversions import converted
 from rejoinder.datasets.files import content_of, sha256_of_file
-from rejoinder.datasets.forms import Examined
-from rejoinder.datasets.recognition import Match, Recogniser, check_rows
-from rejoinder.datasets.sources import check_sources, gathered, walk
-from rejoinder.datasets.staging import scratch, write_together
 from rejoinder.errors import InputError
 
 

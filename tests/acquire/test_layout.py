@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from rejoinder.acquire.cleaning import restore_escapes
+from rejoinder.acquire.forms import examine
+from rejoinder.acquire.inventory import presence
+from rejoinder.acquire.layout import add
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
-from rejoinder.datasets.cleaning import restore_escapes
 from rejoinder.datasets.cqa import read_cqa
-from rejoinder.datasets.forms import examine
-from rejoinder.datasets.inventory import presence
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
-from rejoinder.datasets.layout import add
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import read_sts_2017, read_sts_year

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
 
+from rejoinder.acquire.forms import Examined, examine
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue
-from rejoinder.datasets.forms import Examined, examine
 from rejoinder.errors import InputError
 
 _TELLING = ("sst2", "sst5", "trec", "mrpc", "sick", "stsb", "nli", "cqa_xml", "cqa_gold")

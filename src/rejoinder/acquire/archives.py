@@ -10,18 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NoReturn, Self, cast
 
-from rejoinder.datasets.streams import (
-    LIMITS,
-    OPENERS,
-    Limits,
-    Meter,
-    Metered,
-    Reader,
-    compression_of,
-    damages,
-)
 from rejoinder.errors import InputError
 from rejoinder.files.storage import storage_errors
+from rejoinder.formats.bounded import LIMITS, OPENERS, Limits, Meter, Metered, Reader, damages
+from rejoinder.formats.compression import compression_of
 
 _PIECE = 1 << 20
 _SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)
