@@ -9,6 +9,7 @@ import typer
 from rejoinder.cli import (
     adapt,
     compare,
+    config,
     data,
     encode,
     evaluate,
@@ -34,6 +35,7 @@ app = typer.Typer(
 for _command in (
     extract,
     train,
+    config,
     adapt,
     data,
     leaks,
