@@ -114,9 +114,9 @@ Done in {seconds / 60:.1f} minutes. The model is {model}, the run {model.parent}
 {out / "pairs"}, the scores {out / "results.json"}.
 
 Try next:
-  rejoinder similarity {model} 'How old are you?' 'What is your age?'
-  printf 'I am twenty.\\nIn Oslo.\\nPizza!\\n' | rejoinder rank {model} 'How old are you?'
-  rejoinder info {model}
+  rejoinder similarity --model {model} 'How old are you?' 'What is your age?'
+  printf 'I am twenty.\\nIn Oslo.\\nPizza!\\n' | rejoinder rank --model {model} 'How old are you?'
+  rejoinder info --model {model}
   rejoinder train --help
 
   from rejoinder import SentenceEncoder
