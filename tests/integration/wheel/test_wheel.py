@@ -6,21 +6,19 @@ import sys
 import tomllib
 from importlib.metadata import metadata, version
 from importlib.resources import files
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rejoinder
-from rejoinder.models.folder import ModelContents, write_model
-from rejoinder.text.features import WordFeatures
-from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.models.folder import write_model
 
 IMPORT_BUDGET = 0.25
 """Seconds that `import rejoinder` may take, the fastest of five."""
-WORDS = ("you", "are", "how", "old", "what", "is", "your", "age", "?")
-DIMENSION = 8
+DIMENSION = 5
+"""Of the tiny model's embeddings."""
 
 
 def python(code: str) -> str:
@@ -38,25 +36,13 @@ def command(*words: object, folder: Path | None = None) -> subprocess.CompletedP
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """A DAN without layers: a sentence is the sum of its words' rows."""
-    rows = np.random.default_rng(0).standard_normal((len(WORDS), DIMENSION)).astype(np.float32)
+    """A DAN with random weights, written with the wheel. The module that draws them is a test's."""
+    path = Path(__file__).parents[2] / "tiny_models.py"
+    spec = spec_from_file_location(path.stem, path)
+    tiny_models = module_from_spec(spec)
+    spec.loader.exec_module(tiny_models)
     folder = tmp_path_factory.mktemp("models") / "model"
-    contents = ModelContents(
-        name="tiny",
-        features=WordFeatures(Vocabulary(WORDS)),
-        encoder={
-            "kind": "dan",
-            "width": DIMENSION,
-            "layers": [],
-            "activation": "tanh",
-            "residual": False,
-            "combiner": "sqrtn",
-        },
-        head={"kind": "dnn", "layers": [], "activation": "tanh", "residual": False},
-        training={"pairs": 1, "steps": 1, "seed": 0, "data": {"none": 1}},
-        tensors={"embedding": rows, "scale": np.array(20.0, np.float32)},
-    )
-    write_model(folder, contents)
+    write_model(folder, tiny_models.dan_model())
     return folder
 
 
