@@ -69,10 +69,10 @@ def demonstrate(data: str, out: Path) -> Path:
     split = ("--split", "80,10,10") if small else ()
     command("extract", data, "--out", str(pairs), *split, "--overwrite")
     few = open_pairs(pairs).count("train") < FEW_PAIRS
-    config = ROOT / "configs" / ("demo.toml" if few else "dan-modern.toml")
+    config = "demo" if few else "dan-modern"
     settings = () if few else LARGE_RUN
     command(
-        "train", "--config", str(config), "--pairs", str(pairs), "--out", str(run),
+        "train", "--config", config, "--pairs", str(pairs), "--out", str(run),
         *settings, "--overwrite",
     )  # fmt: skip
     model = run / "model"

@@ -93,7 +93,7 @@ class ModelOutputs:
         if self._classifier is None:
             raise ModelError(
                 f"{self._name} was not trained on inference; train it with a task `entailment`, "
-                "as configs/dan-multitask-modern.toml does."
+                "as the shipped config dan-multitask-modern does."
             )
         u1, u2 = np.split(self.embed(pl.concat([premises, hypotheses]), adapted=False), 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
