@@ -11,13 +11,11 @@ from types import FrameType
 from typing import NoReturn
 
 from rejoinder.errors import RejoinderError
+from rejoinder.files.platform import TERMINATION_SIGNALS
 from rejoinder.files.storage import storage_cause
 
 _BAD = 2
 _INTERRUPTED = 128 + signal.SIGINT
-_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)  # Windows has no SIGHUP
 
 
 def status_of(command: Callable[[], object]) -> int:
@@ -46,7 +44,7 @@ def status_of(command: Callable[[], object]) -> int:
         status = _report(sentence, _BAD)
     if status == _INTERRUPTED:
         _report("interrupted", status)
-    elif status in (128 + number for number in _SIGNALS):
+    elif status in (128 + number for number in TERMINATION_SIGNALS):
         _report("terminated", status)
     if not _can_flush():
         _drop_output()
@@ -86,7 +84,7 @@ def _signals_as_exits() -> Iterator[None]:
         yield
         return
     # `nohup` ignores SIGHUP, and commands that it runs must, too
-    replaced = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    replaced = [n for n in TERMINATION_SIGNALS if signal.getsignal(n) is signal.SIG_DFL]
     for number in replaced:
         signal.signal(number, _exit)
     try:

@@ -161,7 +161,7 @@ def recover(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Cleans up what killed processes left anywhere below `folder`, which the caller has claimed."""
+    """Cleans up what killed processes left below `folder`, which the caller has claimed."""
     for hidden in sorted(folder.rglob(".*")):
         name, suffix = hidden.name[1:], hidden.suffix
         if suffix in (".part", ".old") and hidden.exists():

@@ -1,6 +1,7 @@
-"""Everything that differs between Linux, macOS and Windows: file locks and signals."""
+"""Everything that differs between Linux, macOS and Windows: file locks, signals, the processor."""
 
 import os
+import platform
 import signal
 import socket
 import sys
@@ -12,8 +13,6 @@ TERMINATION_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 """The signals that ask a process to end. Windows has no SIGHUP."""
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""The signals on which a long computation saves its state and ends. SIGINT is Ctrl-C."""
 
 
 def process_description() -> str:
@@ -21,6 +20,23 @@ def process_description() -> str:
     command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200]
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     return f"process {os.getpid()} on {socket.gethostname()} since {now}: {command}"
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor_name() -> str:
+    """Returns the name of the processor, such as `AMD EPYC 7763`."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()  # Linux
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def open_lock(path: Path) -> int:

@@ -5,7 +5,6 @@ on the machine, such as the text processing of the next batch, because its threa
 other.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from rejoinder.files.platform import usable_cores
 
 _Item = TypeVar("_Item")
 
@@ -31,8 +32,7 @@ def default_workers() -> int:
     >>> 1 <= default_workers() <= 16
     True
     """
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(allowed or 1, _MAX_WORKERS)
+    return min(usable_cores(), _MAX_WORKERS)
 
 
 def each_batch(
