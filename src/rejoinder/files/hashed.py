@@ -119,6 +119,46 @@ def check_seal(
     return rest
 
 
+def read_sealed(
+    path: Path,
+    version: int,
+    kind: type[RejoinderError],
+    *,
+    unreadable: str,
+    outdated: str,
+    remedy: str,
+) -> dict[str, Any]:
+    """Reads JSON that `sealed` made, of one `format_version`, and checks its hash.
+
+    Args:
+        path: the file.
+        version: the `format_version` that it must have.
+        kind: the class of the error.
+        unreadable: how the message begins where the file is missing or no JSON.
+        outdated: what to do where the file has another version, as a sentence.
+        remedy: what to do where the file is damaged, as a sentence.
+
+    Returns:
+        The values without `format_version` and hash.
+
+    Raises:
+        RejoinderError: of class `kind`; the file is missing, no JSON, of another version, or
+            changed after it was written.
+    """
+    try:
+        tree = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise kind(f"{unreadable}: {error}. {remedy}") from None
+    written = tree.get("format_version") if isinstance(tree, dict) else None
+    if written != version:
+        raise kind(
+            f"{path} is of format version {written!r}; this version reads {version}. {outdated}"
+        )
+    values = check_seal(tree, path, kind, remedy)
+    del values["format_version"]
+    return values
+
+
 def refuse_constant(name: str) -> NoReturn:
     """Refuses NaN and infinities, which Python reads but JSON lacks.
 
