@@ -18,5 +18,5 @@ def response_pairs(folder: Path, split: str) -> ResponsePairs:
     """
     pairs = open_pairs(folder)
     frame = pairs.frame(split, ["input", "response", "source"])
-    columns = (frame.get_column(name).to_list() for name in frame.columns)
-    return ResponsePairs(split, *columns, pairs.sha256)
+    inputs, responses, sources = (frame.get_column(name).to_list() for name in frame.columns)
+    return ResponsePairs(split, inputs, responses, sources, pairs.sha256)
