@@ -2,7 +2,6 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -61,7 +60,6 @@ def adapt(
     from rejoinder.datasets.sts import read_stsb
     from rejoinder.files.atomic import new_folder
     from rejoinder.files.claims import claim_output
-    from rejoinder.models.folder import read_model, write_model
     from rejoinder.runtime.encoder import SentenceEncoder
 
     printed = form_of(as_json=as_json, as_tsv=as_tsv)
@@ -73,8 +71,7 @@ def adapt(
         adaptation = fit(opened, train, dev, settings)
         seconds = round(time.perf_counter() - begun, 1)
         if isinstance(opened, SentenceEncoder):
-            model = replace(read_model(Path(encoder)), adaptation=adaptation)
-            write_model(out, model, overwrite=overwrite)
+            opened.with_adaptation(adaptation).save(out, overwrite=overwrite)
         else:
             with new_folder(out, overwrite=overwrite) as folder:
                 adaptation.write(folder / FILE)
