@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
@@ -427,6 +428,26 @@ def test_flags_are_true_or_false(encoder, name, value):
         with pytest.raises(InputError, match=f"{name} must be True or False; got "):
             call(["hello"], **{name: value})
         assert call(["hello"], **{name: np.bool_(False)}).shape == (1, 5)
+
+
+def test_an_encoder_is_saved_with_its_adaptation(tmp_path):
+    model = dan_model()
+    encoder = SentenceEncoder(model, threads=1)
+    flip = Adaptation(-np.eye(model.dim, dtype=np.float32)[::-1], {"encoder": {"name": "tiny"}})
+    adapted = encoder.with_adaptation(flip)
+    np.testing.assert_allclose(
+        adapted.encode(SENTENCES), -encoder.encode(SENTENCES)[:, ::-1], atol=1e-6
+    )
+    adapted.save(tmp_path / "adapted")
+    loaded = SentenceEncoder.load(tmp_path / "adapted")
+    np.testing.assert_array_equal(loaded.encode(SENTENCES), adapted.encode(SENTENCES))
+    with pytest.raises(InputError):
+        encoder.save(tmp_path / "adapted")
+    encoder.save(tmp_path / "adapted", overwrite=True)
+    again = SentenceEncoder.load(tmp_path / "adapted")
+    np.testing.assert_array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    with pytest.raises(ModelError, match=r"of 3 dimensions; SentenceEncoder.* has 5"):
+        encoder.with_adaptation(Adaptation(np.eye(3, dtype=np.float32), {}))
 
 
 @pytest.mark.parametrize("path", [5, None, b"model", ["model"]])
