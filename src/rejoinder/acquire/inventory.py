@@ -1,0 +1,73 @@
+"""Finds out which data sets are present and complete."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rejoinder.acquire.forms import examine
+from rejoinder.datasets.catalogue import DataFile, DataSet, existing_path
+from rejoinder.datasets.files import read_bytes
+from rejoinder.errors import InputError, MissingExtraError
+
+_HEADER_BYTES = 1 << 20
+"""Bytes at the start of a safetensors file, which hold the size of its matrix."""
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Which files of a data set are present."""
+
+    state: str
+    """`complete`, `incomplete` (files are missing), `damaged` or `absent`."""
+    found: tuple[str, ...]
+    """Paths of the files that are present."""
+    missing: tuple[str, ...]
+    """Needed files that are missing, by their paths in the layout."""
+    problems: tuple[str, ...]
+    """Wrong numbers of rows and damaged files, a sentence each."""
+    notes: tuple[str, ...] = ()
+    """Numbers of rows that differ from published ones that are not exact, a sentence each."""
+
+
+def presence(root: Path, dataset: DataSet) -> Presence:
+    """Looks for the files of a data set below `root` and counts their rows."""
+    found, missing = [], []
+    problems: list[str] = []
+    notes: list[str] = []
+    rows = 0
+    for file in dataset.files:
+        path = existing_path(root, dataset, file)
+        if path is None:
+            missing += [file.path] if file.needed else []
+            continue
+        found.append(str(path))
+        try:
+            count = examine(_content(path, file), path, file.kind).rows
+        except (InputError, MissingExtraError) as error:
+            problems.append(str(error))
+            continue
+        rows += count
+        if file.rows and count != file.rows:
+            sentences = problems if dataset.exact else notes
+            sentences.append(f"{path} has {count:,} rows; {file.rows:,} were published.")
+    if (
+        dataset.total
+        and len(found) == len(dataset.files)
+        and not problems
+        and rows != dataset.total
+    ):
+        notes.append(f"{dataset.name} has {rows:,} rows here, {dataset.total:,} in the literature.")
+    any_needed = len(missing) < sum(file.needed for file in dataset.files)
+    state = "damaged" if problems else "incomplete" if missing else "complete"
+    if not any_needed and not problems:
+        state = "absent"
+    return Presence(state, tuple(found), tuple(missing), tuple(problems), tuple(notes))
+
+
+def _content(path: Path, file: DataFile) -> bytes:
+    if file.kind != "coco_features":
+        return read_bytes(path)
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_HEADER_BYTES)
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
