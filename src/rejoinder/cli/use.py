@@ -163,7 +163,7 @@ def info(model: Model, as_json: AsJson = False, as_tsv: AsTsv = False) -> None:
     facts |= {
         "text": contents.features.config(),
         "encoder": dict(contents.encoder),
-        "head": dict(contents.head),
+        "heads": {name: dict(head) for name, head in contents.heads.items()},
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
         "bytes": sum(file.stat().st_size for file in model.iterdir()),
     }

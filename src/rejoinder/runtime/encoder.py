@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.models.layout import ENTAILMENT, RESPONSES
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE, each_batch
-from rejoinder.runtime.engines import open_runtime
 from rejoinder.runtime.inputs import (
     Sentences,
     as_texts,
@@ -25,6 +25,7 @@ from rejoinder.runtime.inputs import (
     whole_number,
 )
 from rejoinder.runtime.layers import Layers, unit_rows
+from rejoinder.runtime.runtimes import open_runtime
 from rejoinder.runtime.search import dots, nearest_rows
 
 _MOST_THREADS = 1_024
@@ -72,10 +73,11 @@ class SentenceEncoder:
             threads = whole_number("threads", threads, _MOST_THREADS)
         self.model = model
         self._runtime = open_runtime(model, threads)
-        self._head = Layers("head", model.head, model.tensors)
-        self._entailment = None
-        if model.entailment is not None:
-            self._entailment = Layers("entailment", model.entailment, model.tensors)
+        heads = {
+            name: Layers(f"heads.{name}", table, model.tensors)
+            for name, table in model.heads.items()
+        }
+        self._head, self._entailment = heads[RESPONSES], heads.get(ENTAILMENT)
         self._adaptation = model.adaptation
 
     @classmethod
