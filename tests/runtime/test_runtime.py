@@ -59,7 +59,7 @@ def slow_dan(model, text):
         rows = [row for row in rows if row >= 0]
     if not rows:
         return np.zeros(model.dim)
-    table = model.tensors["embedding"].astype(float)
+    table = model.tensors["encoder.table.weight"].astype(float)
     power = {"sqrtn": 0.5, "sum": 0.0, "mean": 1.0}[model.encoder["combiner"]]
     x = sum(table[row] for row in rows) / len(rows) ** power
     y = slow_layers(model, "dan", model.encoder, x)

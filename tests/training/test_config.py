@@ -10,11 +10,11 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rejoinder.encoders.heads import ACTIVATIONS
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
 from rejoinder.encoders.dan import COMBINERS
-from rejoinder.encoders.heads import ACTIVATIONS
 from rejoinder.encoders.settings import Activation, Combiner, TransformerConfig
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.runtime.dan import _POWERS

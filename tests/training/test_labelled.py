@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from rejoinder.training.task_settings import TaskConfig
 
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
@@ -18,7 +19,6 @@ from rejoinder.text.vocabulary import learn_vocabulary
 from rejoinder.training.batches import Position
 from rejoinder.training.labelled import LabelledStream, read_labelled
 from rejoinder.training.mixture import Mixture, TaskStreams
-from rejoinder.training.task_settings import TaskConfig
 from runs import write_labelled
 
 

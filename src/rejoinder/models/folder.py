@@ -16,13 +16,18 @@ from rejoinder.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.errors import ModelError
 from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.hashed import check_file, file_facts, sealed
+from rejoinder.kinds import EncoderKind
+from rejoinder.kinds.base import Shapes
 from rejoinder.models.card import model_card
 from rejoinder.models.config import FILE, FORMAT, WEIGHTS, check_config, read_config
-from rejoinder.models.layout import Shapes, embedding_width, expected_shapes
+from rejoinder.models.layout import expected_shapes, known_kind
+from rejoinder.models.version_1 import renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 
-_TYPES: dict[str, tuple[type, ...]] = {"bigram_rows": (np.int32,)}
+BIGRAM_ROWS = "encoder.bigram_rows"
+"""Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
+_TYPES: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
 _FLOATS = (np.float16, np.float32)
 _REMEDY = "Copy the whole folder again."
 
@@ -31,28 +36,43 @@ Tensors = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class ModelContents:
-    """All of a model."""
+    """A whole model in memory."""
 
     name: str
     features: TextFeatures
     encoder: Mapping[str, Any]
-    """`kind` and sizes, as in the config of the run."""
-    head: Mapping[str, Any]
-    """Of the response side: `layers`, `activation`, `residual`."""
+    """Kind and sizes, as in the config of the run."""
+    heads: Mapping[str, Mapping[str, Any]]
+    """Dense layers behind the embedding, by objective: `inputs` (how many times the embedding
+    dimension they read), `layers`, `activation`, `residual`. `responses` is always there."""
     training: Mapping[str, Any]
     """Pairs, steps, seed, data."""
     tensors: Tensors
+    """Named as in training: `encoder.…`, `heads.OBJECTIVE.…`, and `scale`."""
     sha256: str = ""
-    """Of the weights file; empty before it is written."""
-    entailment: Mapping[str, Any] | None = None
-    """Of the classifier of pairs: `layers`, `activation`; none where it was not trained."""
+    """SHA-256 of the weights file; empty before it is written."""
     adaptation: Adaptation | None = None
-    """What adapted the model to other data after training, if anything did."""
+    """The linear map fitted on graded pairs after training, if any."""
+
+    @property
+    def kind(self) -> EncoderKind:
+        """The kind of the encoder."""
+        return known_kind(self.encoder, self.name)
 
     @property
     def dim(self) -> int:
-        """Width of the embeddings."""
-        return embedding_width(self.encoder)
+        """Embedding dimension."""
+        return self.kind.dim(self.encoder)
+
+    @property
+    def weight_type(self) -> str:
+        """NumPy name of the type of the encoder's weights, such as `float16`."""
+        dtypes = [
+            tensor.dtype.name
+            for name, tensor in self.tensors.items()
+            if name.startswith("encoder.") and name not in _TYPES and tensor.ndim > 1
+        ]
+        return min(dtypes, default="float32")
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training."""
@@ -68,10 +88,10 @@ class ModelContents:
 
 
 def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -> None:
-    """Write the folder, whole or not at all; the same model gives the same bytes.
+    """Writes the folder, whole or not at all; the same model gives the same bytes.
 
     Raises:
-        InputError: `place` is occupied.
+        InputError: `folder` is occupied.
         ModelError: tensors do not fit the sizes, or hold values that are not finite.
     """
     config: dict[str, Any] = {
@@ -80,14 +100,13 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "name": model.name,
         "text": model.features.config(),
         "encoder": dict(model.encoder),
-        "head": dict(model.head),
+        "heads": {name: dict(head) for name, head in sorted(model.heads.items())},
         "training": dict(model.training),
-        "entailment": None if model.entailment is None else dict(model.entailment),
         "adaptation": None if model.adaptation is None else model.adaptation.describe(),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     _check_tensors(tensors, expected_shapes(config, str(place)), config, str(place))
-    _check_adaptation(model.adaptation, model.encoder, str(place))
+    _check_adaptation(model.adaptation, model.dim, str(place))
     with new_folder(place, overwrite=overwrite) as folder:
         save_file(tensors, folder / WEIGHTS)
         names = [WEIGHTS, *model.features.save(folder)]
@@ -115,11 +134,14 @@ def read_model(place: Path) -> ModelContents:
         except OSError as error:
             raise ModelError(f"{place / name} can't be read: {error.strerror}.") from None
     tensors = _load_tensors(place / WEIGHTS)
+    if config["format_version"] == 1:
+        tensors = renamed(tensors)
     _check_tensors(tensors, shapes, config, str(place / WEIGHTS))
     adaptation = None
     if config.get("adaptation") is not None:
         adaptation = read_adaptation(place / ADAPTATION)
-        _check_adaptation(adaptation, config["encoder"], str(place / ADAPTATION))
+        dim = known_kind(config["encoder"], str(place)).dim(config["encoder"])
+        _check_adaptation(adaptation, dim, str(place / ADAPTATION))
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
                 f"{place / FILE}: the table adaptation is not what {ADAPTATION} says; the two do "
@@ -129,9 +151,8 @@ def read_model(place: Path) -> ModelContents:
         name=config["name"],
         features=load_features(place, config["text"]),
         encoder=config["encoder"],
-        head=config["head"],
+        heads=config["heads"],
         training=config.get("training") or {},
-        entailment=config.get("entailment"),
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
         adaptation=adaptation,
@@ -170,25 +191,23 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
             raise ModelError(f"{where}: {name} holds values that are not finite.")
     if not tensors["scale"] > 0:
         raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")
-    if "bigram_rows" in tensors:
+    if BIGRAM_ROWS in tensors:
         text = config["text"]
         _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
 
 
-def _check_adaptation(
-    adaptation: Adaptation | None, encoder: Mapping[str, Any], where: str
-) -> None:
-    if adaptation is not None and adaptation.dim != embedding_width(encoder):
+def _check_adaptation(adaptation: Adaptation | None, dim: int, where: str) -> None:
+    if adaptation is not None and adaptation.dim != dim:
         raise ModelError(
             f"{where}: the adaptation was fitted for {adaptation.dim} dimensions; the model has "
-            f"{embedding_width(encoder)}. Fit one for this model: `rejoinder adapt`."
+            f"{dim}. Fit one for this model: `rejoinder adapt`."
         )
 
 
 def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:
-    """Each word and each trained bucket has a row: the sparse product does not look itself."""
-    rows, table = tensors["bigram_rows"], tensors["embedding"]
+    """Checks that each word and each trained bucket has a row; the sparse product does not."""
+    rows, table = tensors[BIGRAM_ROWS], tensors["encoder.table.weight"]
     if len(table) < words:
-        raise ModelError(f"{where}: embedding has {len(table)} rows for {words} words.")
+        raise ModelError(f"{where}: the table has {len(table)} rows for {words} words.")
     if rows.min() < -1 or rows.max() >= len(table):
-        raise ModelError(f"{where}: bigram_rows names rows beyond the {len(table)} of embedding.")
+        raise ModelError(f"{where}: {BIGRAM_ROWS} names rows beyond the {len(table)} of the table.")

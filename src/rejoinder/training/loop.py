@@ -23,15 +23,16 @@ from rejoinder.training import checkpoint as checkpoints
 from rejoinder.training.batches import Position
 from rejoinder.training.checkpoint import Checkpoint, Progress
 from rejoinder.training.mixture import Mixture
-from rejoinder.training.model import LiveEncoder, PreparedBatch, TrainableModel
+from rejoinder.training.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
-from rejoinder.training.settings import RunConfig, TaskConfig
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.tasks.base import Task
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores of a model in training; the first is the one that chooses the best."""
 
 _AHEAD = 8
-_Coming = tuple[str, Position, PreparedBatch]
+_Coming = tuple[str, Position, CollatedBatch]
 """The name of a stream, where it stands after the batch, and the batch."""
 
 
@@ -130,7 +131,7 @@ class Trainer:
         self._save()
         return done
 
-    def _step(self, batch: PreparedBatch, meter: "_Meter") -> None:
+    def _step(self, batch: CollatedBatch, meter: "_Meter") -> None:
         step = self.progress.step
         # what is drawn within a step (dropout) follows from the step: a resumed run draws the same
         torch.manual_seed(self.config.training.seed * 1_000_003 + step)
@@ -212,7 +213,7 @@ class Trainer:
         queue: Queue[_Coming | BaseException] = Queue(_AHEAD)
         stop, start, places = Event(), self.progress.step, self.progress.positions
 
-        def size(step: int, task: TaskConfig) -> int:
+        def size(step: int, task: Task) -> int:
             if task.batch_size is not None:
                 return task.batch_size
             return phase_at(self.config.phases, min(step, self.config.steps - 1))[0].batch_size
@@ -222,7 +223,7 @@ class Trainer:
                 for mixed in self.mixture.batches(start, places, size):
                     if stop.is_set():
                         return
-                    queue.put((mixed.stream, mixed.batch.after, self.model.prepare(mixed)))
+                    queue.put((mixed.stream, mixed.batch.after, self.model.collate(mixed)))
             except BaseException as error:
                 queue.put(error)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rejoinder.training.batches import Batch, Position, Stream
-from rejoinder.training.settings import TaskConfig
+from rejoinder.training.tasks.base import Task
 
 _DRAW = 0x3141
 
@@ -15,7 +15,7 @@ _DRAW = 0x3141
 class TaskStreams:
     """A task and its data."""
 
-    task: TaskConfig
+    task: Task
     streams: tuple[Stream, ...]
 
 
@@ -23,7 +23,7 @@ class TaskStreams:
 class MixedBatch:
     """A batch, and whose it is."""
 
-    task: TaskConfig
+    task: Task
     stream: str
     batch: Batch
 
@@ -36,7 +36,7 @@ class Mixture:
 
     def __init__(self, tasks: Sequence[TaskStreams], seed: int) -> None:
         """A mixture of tasks; the share of one is parted by (rows)^power among its streams."""
-        self._streams: list[tuple[TaskConfig, Stream]] = []
+        self._streams: list[tuple[Task, Stream]] = []
         shares: list[float] = []
         for entry in tasks:
             sizes = np.array([stream.rows for stream in entry.streams], np.float64)
@@ -62,7 +62,7 @@ class Mixture:
         self,
         step: int,
         positions: Mapping[str, Position],
-        size: Callable[[int, TaskConfig], int],
+        size: Callable[[int, Task], int],
     ) -> Iterator[MixedBatch]:
         """The batches of all steps from `step` on.
 

@@ -14,8 +14,9 @@ from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
-from rejoinder.training.labelled import Labelled, read_labelled
-from rejoinder.training.settings import RunConfig, TaskConfig
+from rejoinder.training.labelled import Labelled, LabelledFiles
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.tasks.base import Task
 
 Progress = Callable[[int, int], None]
 """Called with pairs done and pairs in all."""
@@ -56,22 +57,14 @@ def evaluation_hashes(config: RunConfig) -> EvaluationHashes | None:
     return EvaluationHashes.load(training.leak_sets) if training.exclude_leaks else None
 
 
-def read_tasks(config: RunConfig, data: Data) -> list[tuple[TaskConfig, list[Labelled]]]:
+def read_tasks(config: RunConfig, data: Data) -> list[tuple[Task, list[Labelled]]]:
     """The labelled files of each task, without their leaks.
 
     Raises:
         InputError: no folder is named, or a file can't be used.
     """
-    hashes = evaluation_hashes(config)
-    found = []
-    for task in config.mixture:
-        if task.data and data.folder is None:
-            raise InputError(
-                f"the task {task.objective} reads {task.data[0].path}; name the folder with --data."
-            )
-        folder = data.folder or Path()
-        found.append((task, [read_labelled(task, file, folder, hashes) for file in task.data]))
-    return found
+    files = LabelledFiles(data.folder, evaluation_hashes(config))
+    return [(task, files.of(task)) for task in config.mixture]
 
 
 def prepare(
@@ -88,11 +81,11 @@ def prepare(
     Raises:
         InputError: no word is frequent enough, or data is missing.
     """
-    if "responses" in config.objectives and data.pairs is None:
+    if config.reads_pairs and data.pairs is None:
         raise InputError("the task responses reads pairs; name their folder with --pairs.")
     hashes = evaluation_hashes(config)
     excluded: dict[int, NDArray[np.int64]] = {}
-    pairs = data.pairs if "responses" in config.objectives else None
+    pairs = data.pairs if config.reads_pairs else None
     blocks = pairs.blocks("train") if pairs is not None else []
     total = sum(block.rows for block in blocks)
     tasks = read_tasks(config, data)
@@ -101,7 +94,7 @@ def prepare(
 
     def texts() -> Iterator[pl.Series]:
         for file in labelled.values():
-            yield pl.Series(file.texts, dtype=pl.String)
+            yield pl.Series(file.content.texts, dtype=pl.String)
         done = 0
         for number, block in enumerate(blocks):
             frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
@@ -122,16 +115,16 @@ def prepare(
     facts = {name: _facts(file) for name, file in labelled.items()}
     for task, files in tasks:
         for file in files:
-            facts[file.name]["rows"][task.label] = len(file.rows)
+            facts[file.name]["rows"][task.label] = len(file.examples)
     return Prepared(features, excluded, total, sum(map(len, excluded.values())), facts)
 
 
 def _facts(file: Labelled) -> dict[str, Any]:
     return {
-        "sha256": file.sha256,
+        "sha256": file.content.sha256,
         "rows": {},
-        "leaks": file.leaks,
-        "unlabelled": file.dropped,
+        "leaks": file.content.leaks,
+        "unlabelled": file.content.unlabelled,
     }
 
 
