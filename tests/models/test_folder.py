@@ -252,7 +252,7 @@ def test_a_damaged_config(model, content, said):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("format_version",), 2, "format version 3; this version reads 1 and 2"),
+        (("format_version",), 3, "format version 3; this version reads 1 and 2"),
         (("text", "rules"), 99, "text rules 99"),
         (("text", "kind"), "letters", r"text\.kind is 'letters'; one of 'subwords', 'words'"),
         (("text", "kind"), "subwords", r"files lists 'vocabulary.txt', which is no file of such"),

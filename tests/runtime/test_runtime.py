@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import BIGRAM_ROWS
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
@@ -53,8 +54,8 @@ def through_torch(request):
 def slow_dan(model, text):
     """One sentence, word by word, in Python's own floats."""
     rows = [int(row) for row in model.features([text])[0]]
-    if "bigram_rows" in model.tensors:
-        words, buckets = model.features.words, model.tensors["bigram_rows"]
+    if BIGRAM_ROWS in model.tensors:
+        words, buckets = model.features.words, model.tensors[BIGRAM_ROWS]
         rows = [row if row < words else int(buckets[row - words]) for row in rows]
         rows = [row for row in rows if row >= 0]
     if not rows:
@@ -62,7 +63,7 @@ def slow_dan(model, text):
     table = model.tensors["encoder.table.weight"].astype(float)
     power = {"sqrtn": 0.5, "sum": 0.0, "mean": 1.0}[model.encoder["combiner"]]
     x = sum(table[row] for row in rows) / len(rows) ** power
-    y = slow_layers(model, "dan", model.encoder, x)
+    y = slow_layers(model, "encoder.dnn", model.encoder, x)
     return y / np.linalg.norm(y)
 
 
@@ -75,10 +76,12 @@ def slow_layers(model, name, config, x):
     }[config["activation"]]
     y = x
     for number in range(len(config["layers"])):
-        weight, bias = (model.tensors[f"{name}.{number}.{part}"] for part in ("weight", "bias"))
+        weight, bias = (
+            model.tensors[f"{name}.layers.{number}.{part}"] for part in ("weight", "bias")
+        )
         y = weight.astype(float) @ (np.vectorize(shape)(y) if number else y) + bias
     if config["residual"] and config["layers"]:
-        skip = model.tensors.get("skip.weight") if name == "dan" else None
+        skip = model.tensors.get(f"{name}.skip.weight")
         y = y + (x if skip is None else skip.astype(float) @ x)
     return y
 
@@ -106,7 +109,7 @@ def test_embeddings_are_those_of_plain_loops(options):
         if not expected.any():
             assert not v.any()
             continue
-        answer = slow_layers(model, "head", model.head, expected)
+        answer = slow_layers(model, "heads.responses", model.heads["responses"], expected)
         np.testing.assert_allclose(v, answer / np.linalg.norm(answer), atol=2e-6)
 
 
@@ -265,8 +268,8 @@ def test_an_array_of_one_string_is_one_string(encoder):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_weights_too_large_are_an_error_not_nan(normalize):
     model = dan_model(activation="none")
-    for name in ("embedding", "dan.0.weight", "dan.1.weight", "skip.weight"):
-        model.tensors[name] *= np.float32(1e30)
+    for name in ("table.weight", "dnn.layers.0.weight", "dnn.layers.1.weight", "dnn.skip.weight"):
+        model.tensors[f"encoder.{name}"] *= np.float32(1e30)
     with pytest.raises(ModelError, match="not finite"):
         SentenceEncoder(model).encode(["hello you"], normalize=normalize)
 
