@@ -15,7 +15,8 @@ from rejoinder.evaluation.classifiers.relatedness import (
     grade_distribution,
 )
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import pearson_correlation, spearman_correlation
+from rejoinder.measures.correlation import pearson_correlation
+from rejoinder.measures.ranks import spearman_correlation
 
 
 def blobs(rows, classes, width, seed):

@@ -14,7 +14,9 @@ from scipy.special import softmax
 
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
+from rejoinder.measures.arrays import Floats as Array
+from rejoinder.measures.correlation import pearson_correlation
+from rejoinder.measures.ranks import spearman_correlation
 
 Features = NDArray[np.float32]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features, Rows, open_learner
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import ScoringError
+from rejoinder.measures.correlation import ScoringError
 
 
 @dataclass(frozen=True)

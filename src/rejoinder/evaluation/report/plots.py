@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from rejoinder.errors import MissingExtraError
-from rejoinder.evaluation.metrics import Array
 from rejoinder.evaluation.report.tables import names
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.variants import variants, with_label
+from rejoinder.measures.arrays import Floats as Array
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's: apart for the colour-blind, and in grey."""
