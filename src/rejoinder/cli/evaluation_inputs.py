@@ -3,25 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rejoinder.api.pairs import response_pairs as response_pairs
+
 if TYPE_CHECKING:
-    from rejoinder.evaluation.tasks.response import ResponsePairs
     from rejoinder.protocols import Encodes
-
-
-def response_pairs(folder: Path, split: str) -> "ResponsePairs":
-    """A split of a folder of pairs, as the response task takes it."""
-    from rejoinder.corpus.shards import open_pairs
-    from rejoinder.evaluation.tasks.response import ResponsePairs
-
-    pairs = open_pairs(folder)
-    frame = pairs.frame(split, ["input", "response", "source"])
-    return ResponsePairs(
-        split,
-        frame.get_column("input").to_list(),
-        frame.get_column("response").to_list(),
-        frame.get_column("source").to_list(),
-        pairs.sha256,
-    )
 
 
 def open_encoder(name: str, adaptation: Path | None = None) -> "Encodes":

@@ -13,12 +13,24 @@ if TYPE_CHECKING:
 
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
 
+_quiet = False
+
+
+def set_quiet(quiet: bool) -> None:
+    """Switches notes and progress on standard error off (`quiet`) or on.
+
+    The setting lasts until the next call. The root command switches them on, so that commands run
+    one after another in a process do not inherit it.
+    """
+    global _quiet
+    _quiet = quiet
+
 
 def stderr() -> "Console":
-    """The console for people: progress, notes."""
+    """Returns the console for progress and messages. It prints nothing after `set_quiet(True)`."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, quiet=_quiet)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -37,8 +49,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def note(sentence: str) -> None:
-    """One line on standard error."""
-    typer.echo(f"rejoinder: {sentence}", err=True)
+    """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
+    status_line(f"rejoinder: {sentence}")
+
+
+def status_line(text: str) -> None:
+    """Prints a line on standard error, such as `wrote e.npy`, unless quiet."""
+    if not _quiet:
+        typer.echo(text, err=True)
 
 
 def note_unknown(count: int, total: int, what: str, so: str) -> None:
