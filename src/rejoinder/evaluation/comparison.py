@@ -9,16 +9,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.metrics import pearson_correlation
 from rejoinder.evaluation.recomputed import cutoff_of
 from rejoinder.evaluation.results import Result, in_percent, subsets_of
 from rejoinder.evaluation.results_file import read_items, read_results
 from rejoinder.evaluation.significance import Test, holm, mcnemar, paired_bootstrap, williams
 from rejoinder.evaluation.variants import differences, variants
+from rejoinder.measures.arrays import Floats
+from rejoinder.measures.correlation import pearson_correlation, row_correlations
 
 LEVEL = 0.05
 _FEW = 200
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
@@ -159,7 +159,7 @@ def _compared(
 
 
 def _tested(
-    main: str, ids: Sequence[str], a: Array, b: Array, gold: Array, seed: int
+    main: str, ids: Sequence[str], a: Floats, b: Floats, gold: Floats, seed: int
 ) -> tuple[Test, tuple[float, float]]:
     """The test that fits a main score, and the interval of the difference in its own unit.
 
@@ -214,25 +214,17 @@ def _right_or_wrong(
 
 
 def _correlation_difference(
-    a: Array, b: Array, gold: Array, groups: Sequence[Rows], weights: Array
-) -> Callable[[Rows], Array]:
+    a: Floats, b: Floats, gold: Floats, groups: Sequence[Rows], weights: Floats
+) -> Callable[[Rows], Floats]:
     """A function of (B, N) draws, subset after subset: the weighted difference of Pearson's r."""
     ends = np.cumsum([len(rows) for rows in groups])[:-1]
 
-    def difference(rows: Rows) -> Array:
+    def difference(rows: Rows) -> Floats:
         total = np.zeros(len(rows))
         for part, weight in zip(np.split(rows, ends, axis=1), weights, strict=True):
-            total += weight * (_pearson(a[part], gold[part]) - _pearson(b[part], gold[part]))
+            left = row_correlations(a[part], gold[part], constant=0.0)
+            right = row_correlations(b[part], gold[part], constant=0.0)
+            total += weight * (left - right)
         return total
 
     return difference
-
-
-def _pearson(x: Array, y: Array) -> Array:
-    """(B,) r of each row, 0 where a draw is constant."""
-    x = x - x.mean(axis=1, keepdims=True)
-    y = y - y.mean(axis=1, keepdims=True)
-    spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    products = (x * y).sum(axis=1)
-    r: Array = np.divide(products, spread, out=np.zeros_like(products), where=spread > 0)
-    return r

@@ -7,13 +7,10 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.metrics import (
-    Array,
-    ScoringError,
-    pearson_correlation,
-    spearman_correlation,
-)
 from rejoinder.evaluation.results import subsets_of
+from rejoinder.measures.arrays import Floats
+from rejoinder.measures.correlation import ScoringError, pearson_correlation
+from rejoinder.measures.ranks import spearman_correlation
 
 MAINS = ("accuracy", "map", "pearson", "pearson_trained", "pearson_weighted_mean",
          "pearson_track…", "recall_1_t2i", "P@N", "P@N of K")  # fmt: skip
@@ -96,7 +93,7 @@ def recomputed(main: str, names: list[str], items: pl.DataFrame) -> dict[str, fl
     return found
 
 
-def _accuracies(x: Array, gold: Array, items: pl.DataFrame) -> dict[str, float]:
+def _accuracies(x: Floats, gold: Floats, items: pl.DataFrame) -> dict[str, float]:
     right = x == gold
     found = {"accuracy": 100 * float(right.mean())}
     if "fold" in items.columns:
@@ -109,5 +106,5 @@ def _accuracies(x: Array, gold: Array, items: pl.DataFrame) -> dict[str, float]:
     return found
 
 
-def _correlations(x: Array, gold: Array) -> dict[str, float]:
+def _correlations(x: Floats, gold: Floats) -> dict[str, float]:
     return {"pearson": pearson_correlation(x, gold), "spearman": spearman_correlation(x, gold)}

@@ -12,13 +12,13 @@ import polars as pl
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
-from rejoinder.evaluation.metrics import LARGEST
 from rejoinder.evaluation.recomputed import check_scores
 from rejoinder.evaluation.results import Key, Result
 from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, results_of
 from rejoinder.files.atomic import write_bytes, write_text
 from rejoinder.files.claims import claim
 from rejoinder.files.hashed import check_seal, sealed, sha256_of
+from rejoinder.measures.correlation import LARGEST
 
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
 _HASH_DIGITS = 12

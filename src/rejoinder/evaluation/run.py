@@ -11,12 +11,12 @@ from typing import Any
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.calls import identity
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.metrics import ScoringError
 from rejoinder.evaluation.results import Key, Missing, Result, settings_key, stamp
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.files.claims import claim
 from rejoinder.files.hashed import sha256_of
+from rejoinder.measures.correlation import ScoringError
 from rejoinder.protocols import Encodes
 
 Progress = Callable[[int, int, str], None]

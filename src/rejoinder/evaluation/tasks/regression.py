@@ -9,12 +9,14 @@ from rejoinder.datasets.sts import GradedPairs, read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval
-from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
 from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Items, Result
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
 from rejoinder.files.hashed import sha256_of
+from rejoinder.measures.arrays import Floats
+from rejoinder.measures.correlation import pearson_correlation
+from rejoinder.measures.ranks import spearman_correlation
 
 _SPLITS = ("train", "dev", "test")
 Texts = tuple[Sequence[str], Sequence[str]]
@@ -43,7 +45,7 @@ def _result(
     task: str,
     embedder: Embedder,
     texts: Sequence[Texts],
-    gold: Sequence[Array],
+    gold: Sequence[Floats],
     grades: tuple[int, int],
     ids: Sequence[str],
     data: dict[str, str],
