@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.datasets.inference import InferenceColumns, read_inference
-from rejoinder.datasets.rows import json_rows
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, DataMissingError, InputError
+from rejoinder.formats.json_lines import json_rows
 
 SNLI = (
     '{"annotator_labels": ["neutral"], "captionID": "1.jpg#4", "gold_label": "neutral", '
@@ -98,16 +98,16 @@ GOOD = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "no rows; a JSON object a line is needed"),
+        ("", "no rows; a JSON object on each line is needed"),
         ("\n \n", "no rows"),
         (GOOD + "\n" + GOOD.replace("neutral", "maybe"), "line 3: gold_label is 'maybe'; known: "),
         (GOOD + '{"gold_label": "neutral", "sentence1": "a"}', "line 2: no 'sentence2'; a string"),
         (GOOD + GOOD.replace('"a"', "5"), "line 2: 'sentence1' is '5'; a string is needed"),
         (GOOD + GOOD.replace('"b"', '["b"]'), r"line 2: 'sentence2' is '\[\"b\"\]'; a string"),
         (GOOD + GOOD.replace('"neutral"', "null"), "line 2: no 'gold_label'; a string or a number"),
-        (GOOD + GOOD[:30], "line 2: .* is no JSON .* an object a line is needed"),
-        (GOOD + "[1]\n", "line 2: a JSON list; an object a line is needed"),
-        (GOOD.encode() + b'{"gold_label": "\xff"}', "line 2: .* is no JSON"),
+        (GOOD + GOOD[:30], "line 2: .* is not JSON .* an object on each line is needed"),
+        (GOOD + "[1]\n", "line 2: a JSON list; an object on each line is needed"),
+        (GOOD.encode() + b'{"gold_label": "\xff"}', "line 2: .* is not JSON"),
         (GOOD.replace("neutral", "-"), "no pair to learn from: of 1 rows 1 are left out"),
         (GOOD.replace('"a"', '" "'), "no pair to learn from: .* 1 have a blank sentence"),
         ("[" + GOOD + "]", "line 1: .* is neither a JSON object nor a header"),

@@ -31,7 +31,7 @@ MARGIN = ObjectiveKind(
     name="margin",
     task=MarginTask,
     read=read_group_text,
-    examples=lambda task, text: GroupedExamples(text.starts, text.members),
+    examples=lambda _, text: GroupedExamples(text.starts, text.members),
     head=lambda config: Head(layers=(config.encoder.dim, 8), activation="tanh"),
     loss=margin_loss,
     ranks=False,

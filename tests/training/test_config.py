@@ -280,7 +280,7 @@ WITHOUT_EFFECT = [
     ({"tasks": [{**RESPONSES, "share": 1.0, "name": "x"}]}, "tasks.0.name", 'only with "entail'),
     ({"tasks": [{**GROUPS, "power": 0.5}]}, "tasks.0.power", "the task has a single file"),
     ({"tasks": [GROUPS], "objective": {"symmetric": True}}, "objective.symmetric", "no task reads"),
-    ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task reads"),
+    ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task"),
     ({"tasks": [{**GROUPS, "batch_size": 9}], "phases": [{"steps": 1, "batch_size": 8}]},
      "phases.0.batch_size", "every task has a batch_size of its own"),
     ({"tasks": [{**GROUPS, "word_dropout": 0.1}], "objective": {"word_dropout": 0.2}},

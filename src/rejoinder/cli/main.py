@@ -1,4 +1,4 @@
-"""The command `rejoinder`: joins the modules of commands."""
+"""The command `rejoinder`, assembled from the modules of its commands."""
 
 import os
 import sys
@@ -21,6 +21,7 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.exits import status_of
+from rejoinder.cli.output import set_quiet
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -57,19 +58,20 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 -- its callback prints it
         bool,
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
     """Sentence embeddings learned from conversations."""
+    set_quiet(False)
 
 
 def run() -> None:
-    """Entry point; `status_of` says which exit statuses there are."""
-    # idle threads of torch's OpenMP pool spin for microseconds, then sleep: where other work keeps
-    # the cores busy, spinning ones take the time that the working ones need
-    # (docs/reliability.md). Read when torch is loaded.
+    """Runs the command line and exits. `exits.status_of` lists the exit statuses."""
+    # Idle threads of torch's OpenMP pool then spin for microseconds and sleep. If other work keeps
+    # the cores busy, spinning threads take time from working ones (docs/reliability.md). The
+    # variable is read when torch is imported.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     sys.exit(status_of(app))

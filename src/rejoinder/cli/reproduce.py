@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rejoinder.training.loop import Reporter
+    from rejoinder.training.reporting import Reporter
 
 _EPILOG = """Examples:
 
@@ -39,7 +39,6 @@ def reproduce(
     ] = None,
 ) -> None:
     """Print every table and figure of Yang et al. 2018 with ours beside the published."""
-    from rejoinder.cli.evaluation_inputs import response_pairs
     from rejoinder.cli.output import stderr
     from rejoinder.cli.progress import TrainingProgress
     from rejoinder.files.claims import claim
@@ -54,7 +53,7 @@ def reproduce(
         return TrainingProgress(steps)
 
     with claim(out):
-        work = Work(options, listen, response_pairs)
+        work = Work(options, listen)
         write_reproduction(work.run(), options)
     typer.echo((out / "tables.md").read_text("utf-8"))
     stderr().print(f"{out / 'index.html'} shows it with the figures", markup=False)

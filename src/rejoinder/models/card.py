@@ -25,8 +25,8 @@ encoder.similarity(["How old are you?"], ["What is your age?"])
 
 Pairs by source: {data}.
 
-The model reflects the biases and the crude language of its training text, whose sources have licences
-of their own. It measures similarity of meaning in English, not truth.
+The model reflects the biases and the crude language of its training text, whose sources have
+licences of their own. It measures similarity of meaning in English, not truth.
 """
 
 

@@ -84,8 +84,8 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     for name in files:
         if name not in needed:
             raise ModelError(
-                f"{where}: files lists {name!r}, which does not belong to such a model; its files are "
-                f"{', '.join(needed)}."
+                f"{where}: files lists {name!r}, which does not belong to such a model; its files "
+                f"are {', '.join(needed)}."
             )
     for name in needed:
         if not isinstance(files.get(name), Mapping):

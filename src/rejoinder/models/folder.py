@@ -144,8 +144,8 @@ def read_model(folder: Path) -> ModelContents:
         _check_adaptation(adaptation, dim, str(folder / ADAPTATION))
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
-                f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files do "
-                f"not belong together. {_REMEDY}"
+                f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files "
+                f"do not belong together. {_REMEDY}"
             )
     return ModelContents(
         name=config["name"],

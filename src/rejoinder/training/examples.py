@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import InferenceColumns, read_inference
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.files.hashed import sha256_of
+from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.normalize import as_series
 from rejoinder.training.tasks.base import GroupFile, InferenceFile
@@ -202,7 +202,7 @@ def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None
 
 def number_of(name: str) -> int:
     """Returns a number below 2**32 derived from a name, for seeds."""
-    return int.from_bytes(bytes.fromhex(sha256_of(name.encode()))[:4], "little")
+    return sha256_number(name.encode(), 4)
 
 
 def _indexed(*columns: Sequence[str]) -> tuple[list[str], list[Indices]]:

@@ -65,8 +65,8 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
 def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
     """Returns the weights that the config exports, on the CPU: last, best on dev, or averaged."""
     choice = trainer.config.export.weights
-    if choice == "best" and trainer.progress.best_step >= 0:
-        return load_best(trainer.run, trainer.progress.best_step)
+    if choice == "best" and trainer.state.best_step >= 0:
+        return load_best(trainer.run, trainer.state.best_step)
     if choice == "average" and trainer.average:
         return trainer.average
     return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}

@@ -1,7 +1,7 @@
-"""What must be known before the first step: the words, the labelled files, what is left out."""
+"""Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,84 +18,95 @@ from rejoinder.training.labelled import Labelled, LabelledFiles
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.base import Task
 
-Progress = Callable[[int, int], None]
-"""Called with pairs done and pairs in all."""
+PreparationProgress = Callable[[int, int], None]
+"""Called with the number of pairs read so far and the number of all pairs."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """Where a run reads from."""
+    """The data that a run reads.
+
+    Labelled files are read once for all tasks that read them in the same way, and stay in memory
+    until `forget_labelled`, so that training need not read again what preparation has read.
+    """
 
     pairs: Pairs | None = None
-    """What `responses` reads; none where no task is that."""
+    """Read by the task `responses`; None if no task needs pairs."""
     folder: Path | None = None
-    """What the paths of labelled files are below."""
+    """The folder that the paths of labelled files start from."""
+    _labelled: dict[tuple[str, ...], LabelledFiles] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def labelled(self, config: RunConfig) -> list[tuple[Task, list[Labelled]]]:
+        """Returns the labelled files of each task, without their leaks.
+
+        Raises:
+            InputError: a task needs a folder and there is none, or a file can't be used.
+        """
+        hashes = evaluation_hashes(config)
+        sets = () if hashes is None else hashes.sets
+        files = self._labelled.setdefault(sets, LabelledFiles(self.folder, hashes))
+        return [(task, files.of(task)) for task in config.mixture]
+
+    def forget_labelled(self) -> None:
+        """Frees the memory of the labelled files; they are read again when asked for."""
+        self._labelled.clear()
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training needs to know of its text."""
+    """What training needs to know about its text."""
 
     features: TextFeatures
     excluded: dict[int, NDArray[np.int64]]
-    """Rows of the pairs left out as leaks, by block number; blocks without any are absent."""
+    """Indices of the pairs left out as leaks, by block number; blocks without leaks are absent."""
     pairs: int
-    """Pairs of the train split, those left out included."""
+    """Number of pairs in the train split, including those left out."""
     leaks: int
-    """Pairs left out."""
+    """Number of pairs left out."""
     labelled: dict[str, dict[str, Any]]
-    """Of each labelled file, by its path: SHA-256, rows by task, what was left out."""
+    """For each labelled file, by path: its SHA-256, rows by task, and the rows left out."""
 
 
 def evaluation_hashes(config: RunConfig) -> EvaluationHashes | None:
-    """The sentences that may not be trained on; none where the config does not ask.
+    """Returns the sentences that must not be trained on, None if the config allows all.
 
     Raises:
-        InputError: a set is unknown.
+        InputError: the config names an unknown evaluation set.
     """
     training = config.training
     return EvaluationHashes.load(training.leak_sets) if training.exclude_leaks else None
 
 
-def read_tasks(config: RunConfig, data: Data) -> list[tuple[Task, list[Labelled]]]:
-    """The labelled files of each task, without their leaks.
-
-    Raises:
-        InputError: no folder is named, or a file can't be used.
-    """
-    files = LabelledFiles(data.folder, evaluation_hashes(config))
-    return [(task, files.of(task)) for task in config.mixture]
-
-
 def prepare(
-    data: Data, config: RunConfig, progress: Progress, features: TextFeatures | None = None
+    data: Data, config: RunConfig, progress: PreparationProgress, features: TextFeatures | None
 ) -> Prepared:
-    """Learn the vocabulary and find the leaks, in one pass over the train split.
+    """Learns the vocabulary and finds the leaks, in one pass over the train split.
 
     Args:
-        data: what is read.
-        config: of the run.
-        progress: told how far it is.
-        features: those of the model that training starts from; none: they are learned.
+        data: the data of the run.
+        config: the config of the run.
+        progress: called after each block of pairs.
+        features: the features of the model that training starts from; None to learn a vocabulary.
 
     Raises:
-        InputError: no word is frequent enough, or data is missing.
+        InputError: no word is frequent enough, or data is missing or unusable.
     """
-    if config.reads_pairs and data.pairs is None:
-        raise InputError("the task responses reads pairs; name their folder with --pairs.")
-    hashes = evaluation_hashes(config)
-    excluded: dict[int, NDArray[np.int64]] = {}
     pairs = data.pairs if config.reads_pairs else None
-    blocks = pairs.blocks("train") if pairs is not None else []
+    if pairs is None and config.reads_pairs:
+        raise InputError("the task responses reads pairs; name their folder with --pairs.")
+    blocks = [] if pairs is None else pairs.blocks("train")
     total = sum(block.rows for block in blocks)
-    tasks = read_tasks(config, data)
-    # a file that two tasks read is text once
+    excluded: dict[int, NDArray[np.int64]] = {}
+    tasks = data.labelled(config)
+    # the text of a file that two tasks read is counted once
     labelled = {file.name: file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
         for file in labelled.values():
             yield pl.Series(file.content.texts, dtype=pl.String)
-        done = 0
+        done, hashes = 0, evaluation_hashes(config)
         for number, block in enumerate(blocks):
             frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
             inputs, responses = frame.get_column("input"), frame.get_column("response")
@@ -110,7 +121,7 @@ def prepare(
     if features is None:
         features = _features(texts(), config)
     else:
-        for _ in texts():  # the leaks are still to be found
+        for _ in texts():  # read for the leaks alone
             pass
     facts = {name: _facts(file) for name, file in labelled.items()}
     for task, files in tasks:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from rejoinder.acquire.cleaning import restore_escapes
+from rejoinder.acquire.forms import examine
+from rejoinder.acquire.inventory import presence
+from rejoinder.acquire.layout import add
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
-from rejoinder.datasets.cleaning import restore_escapes
 from rejoinder.datasets.cqa import read_cqa
-from rejoinder.datasets.forms import examine
-from rejoinder.datasets.inventory import presence
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
-from rejoinder.datasets.layout import add
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import read_sts_2017, read_sts_year
@@ -128,7 +128,7 @@ def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
     (source / "copy").mkdir()
     (source / "copy/sentiment-dev").write_bytes(sst("fine", 4))
     [_, five] = add(sets, [source], tmp_path / "data")
-    assert any("fine/sentiment-dev was left aside: " in note for note in five.notes)
+    assert any("fine/sentiment-dev was skipped: " in note for note in five.notes)
 
 
 def test_of_two_that_differ_the_folder_tells(same_names, tmp_path):
@@ -197,7 +197,7 @@ def test_sources_that_are_no_files(tmp_path):
     [
         ("msr_paraphrase_train.txt", MRPC + ROW, "has 1 rows; .* was published with 3"),
         ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: 2 columns between tabs; 5 are"),
-        ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is no utf-8"),
+        ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is not utf-8"),
         ("other.txt", b"text\n", "has no file of MRPC, which is msr_paraphrase_train.txt"),
     ],
 )

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from rejoinder.datasets.archives import unpack
+from rejoinder.acquire.archives import unpack
 from rejoinder.datasets.files import read_bytes
-from rejoinder.datasets.streams import Limits, read_packed
 from rejoinder.errors import InputError
+from rejoinder.formats.bounded import Limits, read_packed
 
 PACKERS = {
     "": bytes,
@@ -246,7 +246,7 @@ def test_an_encrypted_zip(tmp_path, into):
 def test_a_full_disk_is_said(tmp_path):
     script = (
         "import resource, sys; from pathlib import Path\n"
-        "from rejoinder.datasets.archives import unpack\n"
+        "from rejoinder.acquire.archives import unpack\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "unpack(Path(sys.argv[1]), Path(sys.argv[2]))"
     )

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.datasets.staging import held, scratch, write_together
+from rejoinder.acquire.staging import held, scratch, write_together
 from rejoinder.errors import BusyError, InputError, StorageError
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from rejoinder.datasets.staging import held, write_together
+from rejoinder.acquire.staging import held, write_together
 root, left = Path(sys.argv[1]), int(sys.argv[2])
 replace = Path.replace
 def dying(self, target):
@@ -30,7 +30,7 @@ os._exit(0)
 FULL = """
 import resource, sys
 from pathlib import Path
-from rejoinder.datasets.staging import held, write_together
+from rejoinder.acquire.staging import held, write_together
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 root = Path(sys.argv[1])
 with held(root):
@@ -131,7 +131,7 @@ def test_a_damaged_journal_is_an_error(root, journal):
 
 
 def test_a_second_command_is_told_who_holds_the_folder(root):
-    hold = "import sys; from pathlib import Path; from rejoinder.datasets.staging import held\n"
+    hold = "import sys; from pathlib import Path; from rejoinder.acquire.staging import held\n"
     hold += "with held(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", hold, str(root)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from rejoinder.acquire.layout import add
+from rejoinder.acquire.pickles import read_coco_pickle
 from rejoinder.datasets.catalogue import catalogue
-from rejoinder.datasets.layout import add
-from rejoinder.datasets.pickles import read_coco_pickle
 from rejoinder.errors import InputError
 
 FEATURES = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -1,4 +1,4 @@
-"""Decompression of dumps by content, not name: zstd (windows up to 2 GiB), bz2, xz, gzip, plain.
+"""Decompression by content rather than by name: zstd (windows up to 2 GiB), bz2, xz, gzip, plain.
 
 DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for text.
 """
@@ -12,21 +12,37 @@ from typing import IO, Any, Protocol
 
 from rejoinder.errors import InputError, MissingExtraError
 
-_READ = 1 << 18
+_READ_BYTES = 1 << 18
 _MAX_WINDOW = 1 << 31
 
+MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x1f\x8b": ".gz"}
+"""The first bytes of a compressed file, and the suffix of its format."""
 
-class _Decompressor(Protocol):
-    """What the four libraries share."""
+
+class Decompressor(Protocol):
+    """The interface that the decompressors of all four libraries share."""
 
     @property
-    def eof(self) -> bool: ...
+    def eof(self) -> bool:
+        """Whether the end of the compressed stream was reached."""
+        ...
+
     @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def unused_data(self) -> bytes:
+        """Bytes after the end of the compressed stream."""
+        ...
+
+    def decompress(self, data: bytes, /) -> bytes:
+        """Decompresses the next bytes of the stream."""
+        ...
 
 
-def _zstd() -> _Decompressor:
+def zstd_decompressor() -> Decompressor:
+    """Returns a decompressor for one zstd frame.
+
+    Raises:
+        MissingExtraError: `zstandard` is not installed.
+    """
     try:
         import zstandard
     except ImportError:
@@ -35,16 +51,25 @@ def _zstd() -> _Decompressor:
     return decompressor  # type: ignore[no-any-return]
 
 
-_MAGIC: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
-    (b"\x28\xb5\x2f\xfd", _zstd),
-    (b"BZh", bz2.BZ2Decompressor),
-    (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
-    (b"\x1f\x8b", lambda: zlib.decompressobj(31)),
-)
+_DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
+    ".zst": zstd_decompressor,
+    ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
+    ".gz": lambda: zlib.decompressobj(31),
+}
 
 
-def compression(path: Path) -> Callable[[], _Decompressor] | None:
-    """What makes a decompressor for `path`, none for a plain file.
+def compression_of(head: bytes) -> str | None:
+    """Returns the suffix for the first bytes of a compressed file, None for a plain file.
+
+    >>> compression_of(b"BZh91AY"), compression_of(b"plain text")
+    ('.bz2', None)
+    """
+    return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+def compression(path: Path) -> str | None:
+    """Returns `.zst`, `.bz2`, `.xz` or `.gz` by the content of a file, None for a plain file.
 
     Raises:
         InputError: the file can't be opened.
@@ -55,37 +80,38 @@ def compression(path: Path) -> Callable[[], _Decompressor] | None:
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None
     if head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F:
-        return _zstd  # a skippable zstd frame comes first
-    return next((make for magic, make in _MAGIC if head.startswith(magic)), None)
+        return ".zst"  # a skippable zstd frame comes first
+    return compression_of(head)
 
 
-def decompressed(path: Path, read: Callable[[int], None] | None = None) -> Iterator[bytes]:
-    """The content of `path` in pieces.
+def decompressed(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """Yields the content of `path`, compressed or not, in pieces.
 
     Args:
-        path: a file, compressed or not.
-        read: called with the number of bytes of the file itself, each time that some were read.
+        path: the file.
+        on_read: called after each read with the number of bytes read from the file itself.
 
     Raises:
-        InputError: the archive is cut short or damaged: which file, and how far it could be read.
+        InputError: the file is damaged or cut short. The message says how far it could be read.
     """
-    make = compression(path)
+    suffix = compression(path)
     done = 0
     with path.open("rb") as file:
-        if make is None:
-            yield from _pieces(path, file, _READ * 4, read)
+        if suffix is None:
+            yield from _pieces(path, file, _READ_BYTES * 4, on_read)
             return
-        decompressor: _Decompressor | None = None
-        for data in _pieces(path, file, _READ, read):
+        new_decompressor = _DECOMPRESSORS[suffix]
+        decompressor: Decompressor | None = None
+        for data in _pieces(path, file, _READ_BYTES, on_read):
             while data:
                 if decompressor is None:
                     # zeros may fill up a tape's block, and xz allows for them
                     if not (data := data.lstrip(b"\0")):
                         break
-                    decompressor = make()
+                    decompressor = new_decompressor()
                 try:
                     piece = decompressor.decompress(data)
-                except Exception as error:  # each library has an error of its own
+                except Exception as error:  # each library has its own error
                     if isinstance(error, MemoryError):
                         raise
                     raise InputError(
@@ -106,7 +132,7 @@ def decompressed(path: Path, read: Callable[[int], None] | None = None) -> Itera
 
 
 def _pieces(
-    path: Path, file: IO[bytes], size: int, read: Callable[[int], None] | None
+    path: Path, file: IO[bytes], size: int, on_read: Callable[[int], None] | None
 ) -> Iterator[bytes]:
     while True:
         try:
@@ -115,13 +141,13 @@ def _pieces(
             raise InputError(f"{path} can't be read: {error.strerror}.") from None
         if not data:
             return
-        if read is not None:
-            read(len(data))
+        if on_read is not None:
+            on_read(len(data))
         yield data
 
 
 def line_blocks(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Pieces joined and cut after line ends into blocks of about `size` bytes."""
+    """Joins pieces and cuts them after line ends into blocks of about `size` bytes."""
     held: list[bytes] = []
     length = 0
     for piece in pieces:

@@ -1,0 +1,1 @@
+"""Gets data sets: recognises, cleans and lays out local files, archives and downloads."""

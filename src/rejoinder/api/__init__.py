@@ -1,0 +1,1 @@
+"""Library calls that join training, evaluation and the runtime. Each command calls one of them."""

@@ -1,0 +1,22 @@
+"""Reads folders of pairs into what evaluation takes: evaluation itself knows no folder of pairs."""
+
+from pathlib import Path
+
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.evaluation.tasks.response import ResponsePairs
+
+
+def response_pairs(folder: Path, split: str) -> ResponsePairs:
+    """Reads one split of a folder of pairs for the response task.
+
+    Args:
+        folder: what `rejoinder extract` wrote.
+        split: `train`, `dev` or `test`.
+
+    Raises:
+        InputError: the folder holds no usable pairs.
+    """
+    pairs = open_pairs(folder)
+    frame = pairs.frame(split, ["input", "response", "source"])
+    inputs, responses, sources = (frame.get_column(name).to_list() for name in frame.columns)
+    return ResponsePairs(split, inputs, responses, sources, pairs.sha256)

@@ -1,0 +1,60 @@
+"""Options that several commands share: one name, one meaning and one help text each.
+
+Declare a parameter with an alias and its default. `--quiet` needs one call at the start of the
+command, before anything is printed:
+
+    def compare(
+        seed: SeedOption = 0,
+        as_json: JsonOption = False,
+        quiet: QuietOption = False,
+    ) -> None:
+        set_quiet(quiet)
+
+`set_quiet` acts on all that is printed to standard error through `cli.output` (`note`,
+`status_line`, `stderr`) and `cli.progress`. Write nothing to standard error by other ways, except
+by raising an error: errors are always printed.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.output import set_quiet
+
+__all__ = [
+    "DataOption",
+    "JsonOption",
+    "ModelOption",
+    "OutOption",
+    "OverwriteOption",
+    "PairsOption",
+    "QuietOption",
+    "SeedOption",
+    "ThreadsOption",
+    "TsvOption",
+    "set_quiet",
+]
+
+ModelOption = Annotated[
+    str,
+    typer.Option("--model", "-m", metavar="NAME|FOLDER", help="Model folder, such as RUN/model."),
+]
+"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.model_command`."""
+
+DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of data sets.")]
+PairsOption = Annotated[
+    Path | None, typer.Option("--pairs", help="Folder written by `rejoinder extract`.")
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder to write.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random draws.")]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")
+]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TsvOption = Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no progress and no notes, only errors.")
+]
