@@ -10,7 +10,7 @@ from rejoinder.text.normalize import normalize
 _ROWS = 32_768
 """Number of sentences that are hashed at a time."""
 _LONGEST = 1_024
-"""Most bytes of a normalised sentence. Longer texts match none: no evaluation sentence is longer."""
+"""Most bytes of a normalised sentence. Longer texts match nothing: no such set has longer ones."""
 
 _POWERS = np.array([pow(GOLDEN_GAMMA, i, 2**64) for i in range(1, _LONGEST + 1)], dtype=np.uint64)
 

@@ -26,7 +26,7 @@ LeakSearchProgress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Leak:
-    """What one training source shares with one evaluation set, once normalised."""
+    """The normalised sentences and pairs that a training source shares with an evaluation set."""
 
     train: str
     """Path of the training source."""

@@ -1,6 +1,6 @@
 """Budgets of a reproduction: its data, steps and points of a curve, and the configs of its runs.
 
-Sizes, tasks and the mixture of 95 to 5 are the paper's. Its optimiser and its 40 million steps would
+Sizes, tasks and the mixture of 95 to 5 are the paper's. Its optimiser and 40 million steps would
 take weeks here. So the optimiser and learning rates are those of the shipped config `dan-modern`,
 with two later results of `docs/recipes.md`: buckets for unknown words, and rows weighted by rank.
 """
