@@ -41,9 +41,8 @@ def small_dump() -> Path:
 @pytest.fixture(scope="session")
 def small_pairs(small_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its pairs, split 80/10/10."""
-    from rejoinder.corpus.extract import ExtractOptions, extract
+    from rejoinder.corpus.extract import extract
 
     out = tmp_path_factory.mktemp("small") / "pairs"
-    options = ExtractOptions(split=(80.0, 10.0, 10.0))
-    extract([small_dump], out, options)
+    extract(small_dump, out, split=(80.0, 10.0, 10.0))
     return out

@@ -13,7 +13,7 @@ import numpy as np
 from fuzzing.models import mutated_model
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import ModelError
-from rejoinder.models.folder import write_model
+from rejoinder.models.folder import read_model, write_model
 from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import bilstm_model, dan_model, transformer_model
 
@@ -67,14 +67,15 @@ def check(files, folder):
     for name, content in files.items():
         (folder / name).write_bytes(content)
     try:
-        encoder = SentenceEncoder.load(folder)
+        model = read_model(folder)
+        encoder = SentenceEncoder(model)
     except ModelError as error:
         assert str(error).count("\n") == 0  # noqa: PT017 -- one sentence
         return False
     json.dumps(encoder.describe(), allow_nan=False, ensure_ascii=False).encode()
     repr(encoder)
-    if encoder.model.adaptation is not None:
-        encoder.model.adaptation.summary()
+    if model.adaptation is not None:
+        model.adaptation.summary()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
         try:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.inputs import find_model
 from rejoinder.runtime.search import nearest_rows
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
@@ -162,7 +164,7 @@ def test_misuse_is_named(encoder):
         encoder.encode(["fine"], batch_size=0)
     with pytest.raises(InputError, match="'cosine' or 'angular'; got 'euclid'"):
         encoder.similarity("a", "b", measure="euclid")
-    with pytest.raises(InputError, match="3 columns"):
+    with pytest.raises(InputError, match=r"shape \(1, 3\); \(N, 5\) is needed"):
         encoder.similarity(np.zeros((1, 3), np.float32), "b")
     with pytest.raises(InputError, match="top_k must be 1 or more; got 0"):
         encoder.search("how", ["old"], top_k=0)
@@ -191,6 +193,30 @@ def test_similarity_is_the_cosine_and_its_angle(encoder):
     assert (angular.dtype, angular.shape) == (np.float32, (3, 2))
 
 
+@pytest.mark.parametrize("measure", ["cosine", "angular"])
+def test_pairwise_similarity_is_the_diagonal_of_all_similarities(encoder, measure):
+    a, b = [*SENTENCES, "zebra", "cat"], [*SENTENCES[::-1], "hello", "cat"]
+    every = encoder.similarity(a, b, measure)
+    pairs = encoder.similarity_pairwise(a, encoder.encode(b), measure)
+    assert (pairs.dtype, pairs.shape) == (np.float32, (5,))
+    np.testing.assert_allclose(pairs, np.diag(every), atol=1e-6 if measure == "cosine" else 1e-3)
+    assert encoder.similarity_pairwise([], []).shape == (0,)
+    assert encoder.similarity_pairwise("cat", "dog").shape == (1,)
+    with pytest.raises(InputError, match="a has 2 rows and b 1; pairs are needed"):
+        encoder.similarity_pairwise(["cat", "dog"], "cat")
+    with pytest.raises(InputError, match="'cosine' or 'angular'"):
+        encoder.similarity_pairwise("cat", "dog", "dot")
+
+
+def test_rank_gives_as_many_hits_as_asked_for(encoder):
+    every = encoder.rank(SENTENCES[0], SENTENCES)
+    assert encoder.rank(SENTENCES[0], SENTENCES, top_k=2) == every[:2]
+    assert encoder.rank(SENTENCES[0], SENTENCES, 9) == every
+    for top_k in (0, 1.5, True):
+        with pytest.raises(InputError, match=r"^top_k must be "):
+            encoder.rank("hello", ["you"], top_k=top_k)
+
+
 def test_rank_uses_the_response_side_and_search_does_not(encoder):
     ranked = encoder.rank(SENTENCES[0], SENTENCES)
     scores = encoder.encode_response(SENTENCES) @ encoder.encode(SENTENCES[0])
@@ -214,8 +240,8 @@ def test_many_batches_are_put_together_in_order(encoder):
     [
         (None, "a string or a collection of strings; got None"),
         (b"hello", r"got bytes: decode them first"),
-        ({"text": "hello"}, "with an order; got a dict"),
-        ({"hello"}, "with an order; got a set"),
+        ({"text": "hello"}, "ordered collection of strings; got a dict"),
+        ({"hello"}, "ordered collection of strings; got a set"),
         ([["hello"]], "sentence 0 is a list"),
         (["hello", b"you"], "sentence 1 is a bytes"),
         ((word for word in ["hello", 5]), "sentence 1 is a int"),
@@ -292,8 +318,8 @@ def test_searching_in_pieces_changes_no_bit(count, asked, top_k, block, scores_h
     queries = corpus[draw.integers(0, count, asked)]
     rows, scores = nearest_rows(queries, corpus, top_k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rejoinder.runtime.search._SCORES", scores_held)
-        patch.setattr("rejoinder.runtime.search._QUERIES", block)
+        patch.setattr("rejoinder.runtime.search._BLOCK_SCORES", scores_held)
+        patch.setattr("rejoinder.runtime.search._QUERY_BLOCK", block)
         again_rows, again_scores = nearest_rows(queries, corpus, top_k)
     np.testing.assert_array_equal(rows, again_rows)
     np.testing.assert_array_equal(scores, again_scores)
@@ -405,8 +431,22 @@ def test_flags_are_true_or_false(encoder, name, value):
 
 @pytest.mark.parametrize("path", [5, None, b"model", ["model"]])
 def test_what_is_no_path_is_named(path):
-    with pytest.raises(InputError, match="the path of a model folder is a string or a Path; got"):
+    with pytest.raises(InputError, match=r"a string or a Path; got|is text; got b'model'"):
         SentenceEncoder.load(path)
+
+
+def test_a_model_is_found_by_its_folder_and_no_name_is_installed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for unknown in ("rejoinder-base", "nowhere", "x" * 5_000):
+        with pytest.raises(
+            ModelError, match=r"no model named '\w.*Give the path of a model folder"
+        ):
+            find_model(unknown)
+    (tmp_path / "mine").mkdir()
+    for path in ("mine", "mine/", "./mine", tmp_path / "mine", "other/nowhere"):
+        assert find_model(path) == Path(path)
+    with pytest.raises(ModelError, match="is no model folder"):
+        SentenceEncoder.load(Path("nowhere"))
 
 
 def test_a_path_in_place_of_a_model_says_how_to_load_it(tmp_path):
@@ -422,7 +462,7 @@ def test_a_path_in_place_of_a_model_says_how_to_load_it(tmp_path):
         (lambda e: e.rank("hello", None), "got None"),
         (lambda e: e.similarity(None, "b"), "got None"),
         (lambda e: e.similarity("a", "b", measure=["cosine"]), r"got \['cosine'\]"),
-        (lambda e: e.similarity(np.ones((1, 2, 5), np.float32), "b"), "in shape"),
+        (lambda e: e.similarity(np.ones((1, 2, 5), np.float32), "b"), r"have shape \(1, 2, 5\)"),
         (lambda e: e.similarity(np.full((1, 5), 1e300), "b"), "not finite, or too large"),
         (lambda e: e.similarity([[0.5] * 5], "b"), "sentence 0 is a list"),
         (lambda e: e.search("hello", None), "got None"),

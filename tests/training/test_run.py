@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.encoders.sparse import SparseTable
 from rejoinder.errors import BusyError, ConfigError, InputError, RejoinderError, TrainingError
+from rejoinder.models.folder import read_model
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training import checkpoint
 from rejoinder.training.config import load_config, to_toml
@@ -173,7 +174,7 @@ def test_a_labelled_file_must_stay_the_same(train, tmp_path, labelled):
 def test_rows_that_never_learned_are_not_exported(train, tmp_path):
     tree = {**DAN, "phases": [{"steps": 1, "batch_size": 8}], "export": {"dtype": "float16"}}
     result, _ = train(tree, tmp_path / "run")
-    model = SentenceEncoder.load(result.model).model
+    model = read_model(result.model)
     rows = model.tensors["bigram_rows"]
     assert (rows < 0).any()
     assert model.tensors["embedding"].dtype == np.float16
@@ -218,7 +219,7 @@ def test_rows_begin_with_lengths_by_rank(train, tmp_path):
     tree["export"] = {"dtype": "float32"}
     result, _ = train(tree, tmp_path / "run")
     words = (tmp_path / "run/vocabulary/vocabulary.txt").read_text().splitlines()
-    model = SentenceEncoder.load(result.model).model
+    model = read_model(result.model)
     lengths = np.linalg.norm(model.tensors["embedding"], axis=1)
     ranks = [words.index(word) for word in model.features.vocabulary.words]
     ranks += range(len(words), len(words) + 100)
@@ -360,8 +361,7 @@ def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, smal
 
 def test_other_pairs_are_refused(train, tmp_path, small_dump):
     train(DAN, tmp_path / "run", stop_at=5)
-    options = ExtractOptions(split=(70.0, 20.0, 10.0))
-    extract([small_dump], tmp_path / "pairs", options)
+    extract(small_dump, tmp_path / "pairs", split=(70.0, 20.0, 10.0))
     with pytest.raises(TrainingError, match=r"pairs is not the data that .*run began with"):
         train(DAN, tmp_path / "run", resume=True, pairs=tmp_path / "pairs")
 

@@ -61,7 +61,7 @@ def adapt(
     from rejoinder.datasets.sts import read_stsb
     from rejoinder.files.atomic import new_folder
     from rejoinder.files.claims import claim_output
-    from rejoinder.models.folder import write_model
+    from rejoinder.models.folder import read_model, write_model
     from rejoinder.runtime.encoder import SentenceEncoder
 
     printed = form_of(as_json=as_json, as_tsv=as_tsv)
@@ -73,7 +73,8 @@ def adapt(
         adaptation = fit(opened, train, dev, settings)
         seconds = round(time.perf_counter() - begun, 1)
         if isinstance(opened, SentenceEncoder):
-            write_model(out, replace(opened.model, adaptation=adaptation), overwrite=overwrite)
+            model = replace(read_model(Path(encoder)), adaptation=adaptation)
+            write_model(out, model, overwrite=overwrite)
         else:
             with new_folder(out, overwrite=overwrite) as folder:
                 adaptation.write(folder / FILE)

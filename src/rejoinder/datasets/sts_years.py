@@ -1,4 +1,4 @@
-"""SemEval STS 2012-2016 (English) and 2017 (seven tracks): graded pairs by subset."""
+"""SemEval STS 2012 to 2016 (English) and 2017 (seven tracks): graded pairs by subset."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ SUBSETS = {
     15: ("answers-forums", "answers-students", "belief", "headlines", "images"),
     16: ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
 }
-"""By year; those of 2013 without SMT, whose sentences only the LDC gives out."""
+"""The subsets by year. SMT of 2013 is missing because only the LDC distributes its sentences."""
 TRACKS = {
     "1": "track1.ar-ar",
     "2": "track2.ar-en",
@@ -37,30 +37,31 @@ _RAW = {12: "test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_eva
 
 
 def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs:
-    """A year of STS, 12 to 16; its subsets are the genres.
+    """Reads a year of STS. Its subsets are the genres.
 
     Pairs that were not judged (a blank line of gold) are left out.
 
     Args:
         data: a folder of data sets.
         year: 12 to 16.
-        form: `official` or `senteval` (tokenised, lower-cased); none: official if it is there.
+        form: `official` or `senteval` (tokenised, lower-cased). None means any, official first.
 
     Raises:
-        InputError: a file is not there, or a line is not of its form.
+        InputError: a file is missing, or a line is invalid.
     """
     inner = f"STS/STS{year}-en-test"
-    places = [f"raw/STS/{_RAW[year]}", f"raw/{inner}", f"senteval/downstream/{inner}",
+    inners = [f"raw/STS/{_RAW[year]}", f"raw/{inner}", f"senteval/downstream/{inner}",
               f"data/downstream/{inner}", f"downstream/{inner}", inner]  # fmt: skip
-    for folder in (data / place for place in places):
+    folders = [data / inner for inner in inners]
+    for folder in folders:
         if folder.is_dir():
             pairs = _read_year(folder, year)
-            # SentEval's folder holds either form: `rejoinder data add` tokenises nothing
+            # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
             if form in (None, pairs.form):
                 return pairs
-    looked = ", ".join(str(data / place) for place in places)
+    tried = ", ".join(map(str, folders))
     raise DataMissingError(
-        f"STS{year} ({form or 'any form'}) is not there; looked for {looked}. See `rejoinder data "
+        f"STS{year} ({form or 'any form'}) is not there; looked for {tried}. See `rejoinder data "
         "list`."
     )
 
@@ -68,14 +69,14 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
 def _read_year(folder: Path, year: int) -> GradedPairs:
     first, second, gold, genres, ids, contents = [], [], [], [], [], []
     for subset in SUBSETS[year]:
-        inputs, scores = (_subset_file(folder, year, kind, subset) for kind in ("input", "gs"))
+        inputs, scores = (_subset_file(folder, year, part, subset) for part in ("input", "gs"))
         contents += [read_bytes(inputs), read_bytes(scores)]
         pairs = text_lines(contents[-2], inputs)
         judged = text_lines(contents[-1], scores)
         if len(pairs) != len(judged):
             raise InputError(
-                f"{inputs} has {len(pairs)} pairs and {scores.name} {len(judged)} lines; a line a "
-                "pair is needed, blank where it was not judged."
+                f"{inputs} has {len(pairs)} pairs and {scores.name} {len(judged)} lines; a line "
+                "for each pair is needed, blank where it was not judged."
             )
         for number, (pair, score) in enumerate(zip(pairs, judged, strict=True), 1):
             if not score.strip():
@@ -88,19 +89,19 @@ def _read_year(folder: Path, year: int) -> GradedPairs:
             ids.append(f"{subset}:{number}")
     if not gold:
         raise InputError(f"{folder} has no pair of STS{year} with a score; its files are empty.")
-    found = "senteval" if is_tokenised(first) else "official"
+    form = "senteval" if is_tokenised(first) else "official"
     return GradedPairs(
-        "test", found, first, second, np.array(gold), genres, sha256_of(*contents), ids
+        "test", form, first, second, np.array(gold), genres, sha256_of(*contents), ids
     )
 
 
 def read_sts_2017(data: Path) -> GradedPairs:
-    """STS 2017: all tracks, 250 pairs each; the track is the genre.
+    """Reads all tracks of STS 2017, with 250 pairs each. The track is the genre.
 
-    Of track 6 the first 250 pairs were judged: the others have no gold and are left out.
+    In track 6 only the first 250 pairs were judged. The others are left out.
 
     Raises:
-        InputError: a file is not there, or a line is not of its form.
+        InputError: a file is missing, or a line is invalid.
     """
     first, second, gold, genres, ids, contents = [], [], [], [], [], []
     for track, name in TRACKS.items():
@@ -125,9 +126,9 @@ def read_sts_2017(data: Path) -> GradedPairs:
     )
 
 
-def _subset_file(folder: Path, year: int, kind: str, subset: str) -> Path:
-    """By SentEval's name, or by the authors' one of 2016."""
-    names = (f"STS.{kind}.{subset}.txt", f"STS20{year}.{kind}.{subset}.txt")
+def _subset_file(folder: Path, year: int, part: str, subset: str) -> Path:
+    """Returns the path of a file: with SentEval's name, or with the authors' name of 2016."""
+    names = (f"STS.{part}.{subset}.txt", f"STS20{year}.{part}.{subset}.txt")
     return next((folder / name for name in names if is_file(folder / name)), folder / names[0])
 
 
@@ -136,7 +137,7 @@ def _of_2017(data: Path, name: str) -> Path:
 
 
 def _two(line: str, path: Path, number: int) -> tuple[str, str]:
-    """The pair of a line; files of some years carry further columns behind it."""
+    """Returns the two sentences of a line. Files of some years have more columns."""
     fields = line.split("\t")
     if len(fields) < 2:
         raise InputError(f"{path} line {number}: no tab; two sentences between tabs are needed.")
