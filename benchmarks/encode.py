@@ -89,14 +89,16 @@ def _random_model(place: Path) -> Path:
     while len(words) < WORDS:
         words["".join(draw.choice(letters, draw.integers(3, 9)))] = None
     tensors: Tensors = {
-        "embedding": draw.standard_normal((WORDS, LAYERS[0]), np.float32).astype(np.float16),
+        "encoder.table.weight": draw.standard_normal((WORDS, LAYERS[0]), np.float32).astype(
+            np.float16
+        ),
         "scale": np.array(20.0, np.float32),
     }
     for number, (inside, outside) in enumerate(zip((LAYERS[0], *LAYERS), LAYERS, strict=False)):
         weight = draw.standard_normal((outside, inside), np.float32) / np.float32(inside**0.5)
         tensors |= {
-            f"dan.{number}.weight": weight,
-            f"dan.{number}.bias": np.zeros(outside, np.float32),
+            f"encoder.dnn.layers.{number}.weight": weight,
+            f"encoder.dnn.layers.{number}.bias": np.zeros(outside, np.float32),
         }
     model = ModelContents(
         name="random",
@@ -109,7 +111,7 @@ def _random_model(place: Path) -> Path:
             "residual": False,
             "combiner": "sqrtn",
         },
-        head={"kind": "dnn", "layers": [], "activation": "tanh", "residual": False},
+        heads={"responses": {"inputs": 1, "layers": [], "activation": "tanh", "residual": False}},
         training={},
         tensors=tensors,
     )

@@ -128,7 +128,7 @@ def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
     (source / "copy").mkdir()
     (source / "copy/sentiment-dev").write_bytes(sst("fine", 4))
     [_, five] = add(sets, [source], tmp_path / "data")
-    assert any("fine/sentiment-dev was left aside: " in note for note in five.notes)
+    assert any("fine/sentiment-dev was skipped: " in note for note in five.notes)
 
 
 def test_of_two_that_differ_the_folder_tells(same_names, tmp_path):

@@ -152,7 +152,7 @@ def test_bad_input_is_one_line(place):
     assert "fitted for 9 dimensions; the encoder's embeddings have 5" in said
     said = refused("evaluate", "py:made_up_encoder:bag", *task, "--adaptation", "nine.safetensors")
     assert "fitted for 9 dimensions; the encoder's embeddings have 7" in said
-    assert "no adaptation" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
+    assert "nowhere is missing" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
     assert "is not there" in refused("adapt", "model", "--sts", "model", "--out", "new")
     assert "is no model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")
     words = ("adapt", "model", "--sts", "sts", "--out", "new", "--penalty", "-1")

@@ -15,7 +15,7 @@ from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import ModelError
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.runtime.encoder import SentenceEncoder
-from tiny_models import bilstm_model, dan_model, transformer_model
+from tiny_models import bilstm_model, dan_model, head_table, transformer_model
 
 TEXTS = ["How old are you?", "", "my cat is twenty", "zebra", "très 😀 مرحبا"]
 
@@ -25,10 +25,10 @@ def full_dan():
     draw = np.random.default_rng(1)
     model = dan_model(buckets=16, unknown_buckets=4)
     tensors = {
-        "entailment.0.weight": draw.standard_normal((4, 20), np.float32),
-        "entailment.0.bias": draw.standard_normal(4, np.float32),
-        "entailment.1.weight": draw.standard_normal((3, 4), np.float32),
-        "entailment.1.bias": draw.standard_normal(3, np.float32),
+        "heads.entailment.layers.0.weight": draw.standard_normal((4, 20), np.float32),
+        "heads.entailment.layers.0.bias": draw.standard_normal(4, np.float32),
+        "heads.entailment.layers.1.weight": draw.standard_normal((3, 4), np.float32),
+        "heads.entailment.layers.1.bias": draw.standard_normal(3, np.float32),
     }
     matrix = np.eye(5, dtype=np.float32) + np.float32(0.01)
     facts = {
@@ -41,7 +41,7 @@ def full_dan():
     return replace(
         model,
         tensors=model.tensors | tensors,
-        entailment={"layers": [4, 3], "activation": "relu", "residual": False},
+        heads={**model.heads, "entailment": head_table((4, 3), "relu", inputs=4)},
         adaptation=Adaptation(matrix, facts, np.array([3, 9], np.uint64)),
         training={**model.training, "leaks_dropped": 3, "leak_sets": ["stsb-dev"]},
     )

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import BIGRAM_ROWS
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
@@ -52,16 +54,16 @@ def through_torch(request):
 def slow_dan(model, text):
     """One sentence, word by word, in Python's own floats."""
     rows = [int(row) for row in model.features([text])[0]]
-    if "bigram_rows" in model.tensors:
-        words, buckets = model.features.words, model.tensors["bigram_rows"]
+    if BIGRAM_ROWS in model.tensors:
+        words, buckets = model.features.words, model.tensors[BIGRAM_ROWS]
         rows = [row if row < words else int(buckets[row - words]) for row in rows]
         rows = [row for row in rows if row >= 0]
     if not rows:
         return np.zeros(model.dim)
-    table = model.tensors["embedding"].astype(float)
+    table = model.tensors["encoder.table.weight"].astype(float)
     power = {"sqrtn": 0.5, "sum": 0.0, "mean": 1.0}[model.encoder["combiner"]]
     x = sum(table[row] for row in rows) / len(rows) ** power
-    y = slow_layers(model, "dan", model.encoder, x)
+    y = slow_layers(model, "encoder.dnn", model.encoder, x)
     return y / np.linalg.norm(y)
 
 
@@ -74,10 +76,12 @@ def slow_layers(model, name, config, x):
     }[config["activation"]]
     y = x
     for number in range(len(config["layers"])):
-        weight, bias = (model.tensors[f"{name}.{number}.{part}"] for part in ("weight", "bias"))
+        weight, bias = (
+            model.tensors[f"{name}.layers.{number}.{part}"] for part in ("weight", "bias")
+        )
         y = weight.astype(float) @ (np.vectorize(shape)(y) if number else y) + bias
     if config["residual"] and config["layers"]:
-        skip = model.tensors.get("skip.weight") if name == "dan" else None
+        skip = model.tensors.get(f"{name}.skip.weight")
         y = y + (x if skip is None else skip.astype(float) @ x)
     return y
 
@@ -105,7 +109,7 @@ def test_embeddings_are_those_of_plain_loops(options):
         if not expected.any():
             assert not v.any()
             continue
-        answer = slow_layers(model, "head", model.head, expected)
+        answer = slow_layers(model, "heads.responses", model.heads["responses"], expected)
         np.testing.assert_allclose(v, answer / np.linalg.norm(answer), atol=2e-6)
 
 
@@ -264,8 +268,8 @@ def test_an_array_of_one_string_is_one_string(encoder):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_weights_too_large_are_an_error_not_nan(normalize):
     model = dan_model(activation="none")
-    for name in ("embedding", "dan.0.weight", "dan.1.weight", "skip.weight"):
-        model.tensors[name] *= np.float32(1e30)
+    for name in ("table.weight", "dnn.layers.0.weight", "dnn.layers.1.weight", "dnn.skip.weight"):
+        model.tensors[f"encoder.{name}"] *= np.float32(1e30)
     with pytest.raises(ModelError, match="not finite"):
         SentenceEncoder(model).encode(["hello you"], normalize=normalize)
 
@@ -427,6 +431,26 @@ def test_flags_are_true_or_false(encoder, name, value):
         with pytest.raises(InputError, match=f"{name} must be True or False; got "):
             call(["hello"], **{name: value})
         assert call(["hello"], **{name: np.bool_(False)}).shape == (1, 5)
+
+
+def test_an_encoder_is_saved_with_its_adaptation(tmp_path):
+    model = dan_model()
+    encoder = SentenceEncoder(model, threads=1)
+    flip = Adaptation(-np.eye(model.dim, dtype=np.float32)[::-1], {"encoder": {"name": "tiny"}})
+    adapted = encoder.with_adaptation(flip)
+    np.testing.assert_allclose(
+        adapted.encode(SENTENCES), -encoder.encode(SENTENCES)[:, ::-1], atol=1e-6
+    )
+    adapted.save(tmp_path / "adapted")
+    loaded = SentenceEncoder.load(tmp_path / "adapted")
+    np.testing.assert_array_equal(loaded.encode(SENTENCES), adapted.encode(SENTENCES))
+    with pytest.raises(InputError):
+        encoder.save(tmp_path / "adapted")
+    encoder.save(tmp_path / "adapted", overwrite=True)
+    again = SentenceEncoder.load(tmp_path / "adapted")
+    np.testing.assert_array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    with pytest.raises(ModelError, match=r"of 3 dimensions; SentenceEncoder.* has 5"):
+        encoder.with_adaptation(Adaptation(np.eye(3, dtype=np.float32), {}))
 
 
 @pytest.mark.parametrize("path", [5, None, b"model", ["model"]])

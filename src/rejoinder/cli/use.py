@@ -181,7 +181,7 @@ def info(
     facts |= {
         "text": contents.features.config(),
         "encoder": dict(contents.encoder),
-        "head": dict(contents.head),
+        "heads": {name: dict(head) for name, head in contents.heads.items()},
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
         "bytes": sum(file.stat().st_size for file in folder.iterdir()),
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from rejoinder.adaptation.adapted import Adapted
 from rejoinder.adaptation.linear import read_adaptation
-from rejoinder.adaptation.sts import adapt
+from rejoinder.adaptation.sts import fit_adaptation
 from rejoinder.api.pairs import response_pairs
 from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
@@ -208,7 +208,7 @@ class Work:
             made = model.parent / "adaptation.safetensors"
 
             def work(encoder: SentenceEncoder = encoder, made: Path = made) -> None:
-                adapt(encoder, train, dev).write(made)
+                fit_adaptation(encoder, train, dev).write(made)
 
             self._stage(f"{model.parent.name} tuned", made, work)
             models += [encoder, Adapted(encoder, read_adaptation(made))]

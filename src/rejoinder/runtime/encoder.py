@@ -1,5 +1,6 @@
 """`SentenceEncoder`: encodes, compares, ranks and searches sentences with a model folder."""
 
+from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Literal
@@ -8,8 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
-from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.adaptation.linear import Adaptation
+from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.inputs import (
@@ -60,7 +62,7 @@ class SentenceEncoder:
             )
         if threads is not None:
             threads = whole_number("threads", threads, _MAX_THREADS)
-        self._model = model
+        self._model, self._threads = model, threads
         self._outputs = ModelOutputs(model, threads)
 
     @classmethod
@@ -77,6 +79,28 @@ class SentenceEncoder:
             MissingExtraError: the encoder needs a package that is not installed.
         """
         return cls(read_model(find_model(path)), threads=threads)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Writes the model to a folder. The same model gives the same bytes.
+
+        Raises:
+            InputError: the folder is occupied, and `overwrite` is False.
+            StorageError: the folder can't be written.
+        """
+        write_model(Path(folder), self._model, overwrite=overwrite)
+
+    def with_adaptation(self, adaptation: Adaptation) -> "SentenceEncoder":
+        """Returns the encoder with embeddings u* = W u, in place of any adaptation it had.
+
+        Raises:
+            ModelError: the adaptation is of another dimension.
+        """
+        if adaptation.dim != self.dim:
+            raise ModelError(
+                f"the adaptation is for embeddings of {adaptation.dim} dimensions; {self!r} has "
+                f"{self.dim}."
+            )
+        return SentenceEncoder(replace(self._model, adaptation=adaptation), threads=self._threads)
 
     @property
     def dim(self) -> int:

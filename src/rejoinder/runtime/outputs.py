@@ -6,10 +6,11 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.models.folder import ModelContents
+from rejoinder.models.layout import ENTAILMENT, RESPONSES
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE, each_batch
-from rejoinder.runtime.engines import open_runtime
 from rejoinder.runtime.layers import Layers, unit_rows
+from rejoinder.runtime.runtimes import open_runtime
 
 
 class ModelOutputs:
@@ -24,11 +25,12 @@ class ModelOutputs:
         """
         self._name, self._features, self._dim = model.name, model.features, model.dim
         self._runtime = open_runtime(model, threads)
-        self._head = Layers("head", model.head, model.tensors)
+        heads = {
+            name: Layers(f"heads.{name}", table, model.tensors)
+            for name, table in model.heads.items()
+        }
+        self._head, self._classifier = heads[RESPONSES], heads.get(ENTAILMENT)
         self._adaptation = model.adaptation
-        self._classifier = None
-        if model.entailment is not None:
-            self._classifier = Layers("entailment", model.entailment, model.tensors)
 
     @property
     def entails(self) -> bool:

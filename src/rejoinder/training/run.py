@@ -31,6 +31,7 @@ from rejoinder.training.reporting import Reporter
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.start import read_start, write_start
 from rejoinder.training.stream import PairStream
+from rejoinder.training.tasks import OBJECTIVES
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
         dropout = task.word_dropout
         if dropout is None:
             dropout = config.objective.word_dropout
-        if task.objective == "responses":
+        if OBJECTIVES[task.objective].read is None:
             streams = [_pair_stream(config, data, prepared, dropout)]
         else:
             streams = [_labelled_stream(file, prepared, seed, dropout) for file in files]
@@ -252,7 +253,7 @@ def _pair_stream(config: RunConfig, data: Data, prepared: Prepared, dropout: flo
 
 
 def _labelled_stream(file: Labelled, prepared: Prepared, seed: int, dropout: float) -> Stream:
-    if prepared.labelled[file.name]["sha256"] != file.sha256:
+    if prepared.labelled[file.name]["sha256"] != file.content.sha256:
         raise TrainingError(
             f"{file.name} is not the file that the run began with; name the folder of that file "
             "with --data."

@@ -104,8 +104,8 @@ def test_a_dan_encodes_in_python_without_torch(model):
     assert embeddings.shape == (3, DIMENSION)
     assert np.allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-6)
     assert np.allclose(embeddings[0], embeddings[2], atol=1e-6)
-    [hits] = encoder.search(["how old"], ["what is", "how old are"], top_k=1)
-    assert hits[0].text == "how old are"
+    [hits] = encoder.search(["How old are you?"], ["what is", "how old are you ?"], top_k=1)
+    assert hits[0].text == "how old are you ?"
 
 
 def test_a_dan_encodes_on_the_command_line(model, tmp_path):
