@@ -9,7 +9,9 @@ import typer
 
 from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
 from rejoinder.cli.output import print_rows
-from rejoinder.evaluation.results import Items, Result, worst_items
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.printing import score_text
+from rejoinder.evaluation.results import Result, worst_items
 from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.evaluation.variants import variants, with_label
@@ -100,9 +102,7 @@ def _rows(result: Result, *, detailed: bool) -> list[tuple[Any, ...]]:
 
 
 def _said(result: Result, name: str, value: float) -> str:
-    """A score for people: percents have two digits, all others four."""
-    percent = result.in_percent and not name.startswith("median") and name != "share"
-    return f"{value:.2f}" if percent else f"{value:.4f}"
+    return score_text(value, percent=result.metric.in_percent(name))
 
 
 def _all_rows(result: Result, label: str) -> list[tuple[Any, ...]]:
@@ -145,11 +145,7 @@ def worst_of(result: Result, count: int, path: Path | None) -> Worst:
     """
     items = result.items
     if items is None and path is not None:
-        frame = read_items(path, result)
-        ids = frame["id"].to_list()
-        items = Items(
-            ids, frame["prediction"].to_numpy(), frame["gold"].to_numpy(), [""] * len(ids)
-        )
+        items = Items.from_frame(read_items(path, result))
     return worst_items(result, items, count) if items is not None else []
 
 

@@ -28,8 +28,9 @@ from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.classifiers.validation import Outcome
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Embeddings
 

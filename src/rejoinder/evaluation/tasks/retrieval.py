@@ -7,8 +7,9 @@ import numpy as np
 from rejoinder.datasets.coco import Captioned, read_coco
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
 
