@@ -107,6 +107,8 @@ def _hashes(year: str, context: Context, ids: Sequence[str]) -> Hashes:
 
 
 FAMILIES = tuple(
-    Family((f"cqa-b/{year}",), partial(_run, year), partial(_hashes, year), reads_text=True)
+    Family(
+        {f"cqa-b/{year}": ("cqa",)}, partial(_run, year), partial(_hashes, year), reads_text=True
+    )
     for year in _SPLITS
 )

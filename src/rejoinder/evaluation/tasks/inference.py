@@ -91,4 +91,4 @@ def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
     return {(ids[0], split): read_snli_split(folder, split).sha256 for split in context.splits}
 
 
-FAMILIES = (Family(("snli/head",), _run, _hashes),)
+FAMILIES = (Family({"snli/head": ("snli",)}, _run, _hashes),)

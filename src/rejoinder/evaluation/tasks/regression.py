@@ -106,15 +106,15 @@ def _sha256(parts: Sequence[GradedPairs]) -> str:
 
 FAMILIES = (
     Family(
-        ("stsb/senteval-regression",),
-        _run_stsb,
-        lambda context, ids: {(ids[0], "test"): _sha256(_stsb(context))},
+        {"sick-r/senteval-regression": ("sick-r", "senteval")},
+        _run_sick,
+        lambda context, ids: {(ids[0], "test"): _sick(context).sha256},
         protocol="regression",
     ),
     Family(
-        ("sick-r/senteval-regression",),
-        _run_sick,
-        lambda context, ids: {(ids[0], "test"): _sick(context).sha256},
+        {"stsb/senteval-regression": ("senteval",)},
+        _run_stsb,
+        lambda context, ids: {(ids[0], "test"): _sha256(_stsb(context))},
         protocol="regression",
     ),
 )

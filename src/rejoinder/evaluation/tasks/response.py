@@ -222,4 +222,4 @@ def _precisions(ranks: NDArray[np.int64], names: Sequence[str]) -> dict[str, flo
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 
-FAMILIES = (Family(("response/p@n",), _run, _hashes),)
+FAMILIES = (Family({"response/p@n": ("response",)}, _run, _hashes),)

@@ -79,4 +79,4 @@ def _sha256(parts: Sequence[Captioned]) -> str:
     return sha256_of("".join(part.sha256 for part in parts).encode())
 
 
-FAMILIES = (Family(("coco/senteval",), _run, _hashes, protocol="retrieval"),)
+FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _run, _hashes, protocol="retrieval"),)

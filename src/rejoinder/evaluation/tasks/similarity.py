@@ -259,14 +259,23 @@ def _difficult(english: Floats, gold: Floats) -> str:
 
 
 FAMILIES = (
+    *(
+        Family(
+            {f"sts{year}/cosine": (f"sts{year}", "sts", "senteval")},
+            partial(_run_year, year),
+            partial(_year_hashes, year),
+        )
+        for year in SUBSETS
+    ),
+    Family({"sts17/cosine": ("sts17", "sts")}, _run_2017, _2017_hashes),
     Family(
-        ("stsb/angular", "stsb/cosine", "stsb-unrepeated/angular", "stsb-unrepeated/cosine"),
+        {
+            "stsb/angular": ("stsb",),
+            "stsb/cosine": ("stsb", "sts"),
+            "stsb-unrepeated/angular": ("stsb-unrepeated",),
+            "stsb-unrepeated/cosine": ("stsb-unrepeated",),
+        },
         _run_stsb,
         _stsb_hashes,
     ),
-    *(
-        Family((f"sts{year}/cosine",), partial(_run_year, year), partial(_year_hashes, year))
-        for year in SUBSETS
-    ),
-    Family(("sts17/cosine",), _run_2017, _2017_hashes),
 )
