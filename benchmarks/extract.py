@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from rejoinder.corpus.compression import decompressed
 from rejoinder.corpus.extract import ExtractOptions, extract
 from rejoinder.corpus.files import find_files
+from rejoinder.formats.compression import decompressed
 
 
 def once(dumps: list[str], options: ExtractOptions) -> dict[str, float]:

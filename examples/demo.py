@@ -28,7 +28,7 @@ SMALL_DUMP_BYTES = 4_000_000
 FEW_PAIRS = 50_000
 """Below this a few hundred steps of a small model see all there is to see."""
 LARGE_RUN = ("phases.0.steps=400", "--minutes", "2.5")
-"""Of `configs/dan-modern.toml`, what fits a demonstration: some steps, in so many minutes."""
+"""Of the config `dan-modern`, what fits a demonstration: some steps, in so many minutes."""
 QUESTIONS = (
     "How old are you?",
     "What is your name?",
@@ -68,10 +68,10 @@ def demonstrate(data: str, out: Path) -> Path:
     split = ("--split", "80,10,10") if small else ()
     command("extract", data, "--out", str(pairs), *split, "--overwrite")
     few = open_pairs(pairs).count("train") < FEW_PAIRS
-    config = ROOT / "configs" / ("demo.toml" if few else "dan-modern.toml")
+    config = "demo" if few else "dan-modern"
     settings = () if few else LARGE_RUN
     command(
-        "train", "--config", str(config), "--pairs", str(pairs), "--out", str(run),
+        "train", "--config", config, "--pairs", str(pairs), "--out", str(run),
         *settings, "--overwrite",
     )  # fmt: skip
     model = run / "model"

@@ -122,7 +122,7 @@ class Listener:
     def __init__(self) -> None:
         self.metrics: list[tuple[int, dict[str, float]]] = []
         self.scores: list[tuple[int, dict[str, float]]] = []
-        self.places: list[Path] = []
+        self.paths: list[Path] = []
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         self.metrics.append((step, dict(metrics)))
@@ -130,5 +130,5 @@ class Listener:
     def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
         self.scores.append((step, dict(scores)))
 
-    def saved(self, step: int, place: Path) -> None:
-        self.places.append(place)
+    def saved(self, step: int, path: Path) -> None:
+        self.paths.append(path)

@@ -17,8 +17,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 def demo_run(small_pairs, tmp_path_factory) -> Path:
     """The run of `make demo`, by its command."""
     out = tmp_path_factory.mktemp("demo") / "demo" / "run"
-    arguments = ["train", "--config", str(ROOT / "configs" / "demo.toml"), "--pairs",
-                 str(small_pairs), "--out", str(out)]  # fmt: skip
+    arguments = ["train", "--config", "demo", "--pairs", str(small_pairs), "--out", str(out)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return out

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from importlib.resources import files as package_files
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rejoinder.cli.main import app
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.leaks.search import evaluation_sets, find_leaks
 
-CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.toml"))
+CONFIGS = sorted(Path(str(package_files("rejoinder") / "data/configs")).glob("*.toml"))
 LEAKING = "A man is playing a guitar."
 """A sentence of the STS Benchmark."""
 
@@ -109,5 +110,5 @@ def test_training_is_told_whether_to_exclude(small_pairs, tmp_path, flag, sets):
     assert len(training["leak_sets"]) == sets
     assert training["leaks_dropped"] == 0
     invoke(*common, flag, "--resume")
-    with pytest.raises(TrainingError, match="the config is another than the one that"):
+    with pytest.raises(TrainingError, match="the config differs from the one that"):
         invoke(*common, "--resume")

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.compression import decompressed
 from rejoinder.corpus.extract import ExtractOptions, extract, parse_date
 from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.query import Filters, split_borders
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import decompressed
 
 GOLDEN = Path(__file__).parent / "golden" / "raw_reddit.json"
 

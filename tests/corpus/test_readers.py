@@ -13,10 +13,10 @@ import zstandard
 
 from dumps import comment, lines
 from rejoinder.corpus.cleaning import unescape
-from rejoinder.corpus.compression import decompressed, line_blocks
 from rejoinder.corpus.files import find_files
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import decompressed, line_blocks
 
 DUMP = lines(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
 PAIR = [("How are you?", "Fine, thanks")]

@@ -1,5 +1,6 @@
 """Files and JSON that carry their hashes."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
-from rejoinder.files.hashed import check_file, check_seal, file_facts, sealed
+from rejoinder.files.hashed import check_file, check_seal, file_facts, read_sealed, sealed
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -42,3 +43,35 @@ def test_a_file_is_compared_with_its_facts(tmp_path):
         check_file(path, facts, ModelError, "")
     with pytest.raises(ModelError, match="is listed without its size"):
         check_file(path, None, ModelError, "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"^the run is damaged: .*No such file.* Begin again\."),
+        (b"\xff", r"^the run is damaged: .*decode"),
+        (b"[" * 100_000, "^the run is damaged: "),
+        (b"[1]", r"x\.json is of format version None; this version reads 2\. Update\."),
+        (b'{"format_version": 3}', "is of format version 3; this version reads 2"),
+        (b'{"format_version": 2}', r"x\.json was changed after it was written .* Begin again\."),
+    ],
+)
+def test_sealed_json_of_a_version_is_read_or_refused(tmp_path, content, message):
+    def read():
+        return read_sealed(
+            path,
+            2,
+            ModelError,
+            unreadable="the run is damaged",
+            outdated="Update.",
+            remedy="Begin again.",
+        )
+
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(sealed({"format_version": 2, "step": 7})))
+    assert read() == {"step": 7}
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelError, match=message):
+        read()

@@ -3,18 +3,20 @@
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import tomli_w
+
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
-from rejoinder.schema.toml import toml_document
 from rejoinder.training.checkpoint import config_hash
 from rejoinder.training.config import load_config, parse_config, to_toml, to_tree
 from runs import KINDS
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+CONFIGS = Path(str(files("rejoinder") / "data" / "configs"))
 _VALUES = (
     "0", "-1", "1e999", "nan", "-inf", "9" * 30, "9" * 5_000, "0x10", "1_000", "true", '""', "''",
     '"dan"', "[]", "[1, 2]", "[[]]", "{}", "{kind = 'dan'}", "1979-05-27", "07:32:00", '"\\u0000"',
@@ -27,7 +29,7 @@ _LINES = ("[", "[[tasks]]", "[encoder]", "[phases]", "[[phases]]", "= 1", "a", '
 def bases() -> dict[str, str]:
     """The texts of real configs, by name."""
     texts = {path.name: path.read_text("utf-8") for path in sorted(CONFIGS.glob("*.toml"))}
-    return texts | {kind: toml_document(tree) for kind, tree in KINDS.items()}
+    return texts | {kind: tomli_w.dumps(tree) for kind, tree in KINDS.items()}
 
 
 def mutated_text(random: Random, text: str) -> bytes:

@@ -49,7 +49,7 @@ def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_
     two = checkpoint.load(
         tmp_path / "parts/checkpoints/step-20", load_config(tmp_path / "parts/config.toml")
     )
-    assert one.progress.positions == two.progress.positions
+    assert one.state.positions == two.state.positions
     for left, right in ((one.weights, two.weights), (one.optimizer, two.optimizer)):
         assert left.keys() == right.keys()
         assert all(torch.equal(left[name], right[name]) for name in left)
@@ -354,7 +354,7 @@ def test_other_data_or_another_config_or_damage_is_refused(train, tmp_path, smal
     with pytest.raises(TrainingError, match="another config"):
         checkpoint.load(run / "checkpoints/step-5", config)
     (run / "config.toml").write_text(to_toml(config))
-    with pytest.raises(TrainingError, match="the config is another than the one that"):
+    with pytest.raises(TrainingError, match="the config differs from the one that"):
         train(DAN, run, resume=True)
 
 

@@ -1,6 +1,5 @@
 """`Adaptation`: the map, what it was fitted on, and its file, `adaptation.safetensors`."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from safetensors.numpy import save
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_bytes
-from rejoinder.files.hashed import refuse_constant
+from rejoinder.files.hashed import refuse_constant, sha256_of_array
 from rejoinder.protocols import Embeddings
 
 FILE = "adaptation.safetensors"
@@ -59,7 +58,7 @@ class Adaptation:
     @cached_property
     def sha256(self) -> str:
         """Of the matrix."""
-        return hashlib.sha256(np.ascontiguousarray(self.matrix, "<f4").tobytes()).hexdigest()
+        return sha256_of_array(self.matrix)
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: the facts, `dim`, and the SHA-256 of the matrix."""

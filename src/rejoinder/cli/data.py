@@ -8,10 +8,10 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rejoinder.acquire.fetch import Failed
+    from rejoinder.acquire.inventory import Presence
+    from rejoinder.acquire.layout import Added
     from rejoinder.datasets.catalogue import DataSet
-    from rejoinder.datasets.fetch import Failed
-    from rejoinder.datasets.inventory import Presence
-    from rejoinder.datasets.layout import Added
 
 _EPILOG = """Examples:
 
@@ -60,9 +60,9 @@ def list_sets(
     """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
     import json
 
+    from rejoinder.acquire.inventory import presence
     from rejoinder.cli.output import form_of, print_rows, print_table
     from rejoinder.datasets.catalogue import catalogue, select
-    from rejoinder.datasets.inventory import presence
 
     found = [(one, presence(data, one)) for one in select(names or ["all"])]
     if as_json:
@@ -101,8 +101,8 @@ def add_sets(
     as_json: AsJson = False,
 ) -> None:
     """Lay out local files in SentEval's folders: recognised by content, cleaned, rows counted."""
+    from rejoinder.acquire.layout import add
     from rejoinder.datasets.catalogue import select
-    from rejoinder.datasets.layout import add
 
     _tell(add(select([name]), files, data, overwrite=overwrite), data, as_json=as_json)
 
@@ -115,9 +115,9 @@ def fetch_sets(
     as_json: AsJson = False,
 ) -> None:
     """Download data sets from their official addresses, and lay them out; resumes by itself."""
+    from rejoinder.acquire.fetch import Failed, fetch
     from rejoinder.cli.progress import download_bar
     from rejoinder.datasets.catalogue import select
-    from rejoinder.datasets.fetch import Failed, fetch
 
     added, failed = [], []
     with download_bar() as progress:

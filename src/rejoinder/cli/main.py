@@ -9,6 +9,7 @@ import typer
 from rejoinder.cli import (
     adapt,
     compare,
+    config,
     data,
     encode,
     evaluate,
@@ -35,6 +36,7 @@ app = typer.Typer(
 for _command in (
     extract,
     train,
+    config,
     adapt,
     data,
     leaks,

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _EPILOG = """Examples:
 
-rejoinder train --config configs/dan-modern.toml --pairs pairs/ --out runs/dan
+rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
 
-rejoinder train --config configs/dan-modern.toml --pairs pairs/ --out runs/dan --resume
+rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
 
-rejoinder train --config configs/dan-modern.toml --pairs pairs/ --out runs/three
+rejoinder train --config dan-modern --pairs pairs/ --out runs/three
 --seed 1 --seed 2 --seed 3 phases.0.steps=2000
 """
 
@@ -38,8 +38,11 @@ def register(app: typer.Typer) -> None:
 def train(
     out: Annotated[Path, typer.Option(help="Folder of the run; the model is OUT/model.")],
     config: Annotated[
-        Path | None,
-        typer.Option(help="TOML file of the run; see configs/. With --resume: that of the run."),
+        str | None,
+        typer.Option(
+            help="TOML file, or the name of a shipped config (`rejoinder config list`); with "
+            "--resume, the config of the run by default."
+        ),
     ] = None,
     pairs: Annotated[
         Path | None,
@@ -96,7 +99,9 @@ def train(
     if resume and overwrite:
         raise InputError("--resume continues a run and --overwrite replaces it; leave one out.")
     if config is None and not resume:
-        raise InputError("--config is missing: the TOML file of the run; see configs/.")
+        raise InputError(
+            "--config is missing: a TOML file, or a name that `rejoinder config list` shows."
+        )
     if len(seeds) > 1 and not resume:
         refuse_occupied(out, overwrite=overwrite)
     with claim(out):
@@ -125,7 +130,7 @@ def train(
         typer.echo(json.dumps(asdict(result), default=str))
 
 
-def _load(config: Path | None, run: Path, settings: "Sequence[str]") -> "RunConfig":
+def _load(config: str | None, run: Path, settings: "Sequence[str]") -> "RunConfig":
     from rejoinder.training.config import load_config
 
     return load_config(run / "config.toml" if config is None else config, tuple(settings))

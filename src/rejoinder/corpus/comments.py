@@ -1,6 +1,5 @@
-"""The columns of a file to those of comments, whatever they are called there."""
+"""Maps the columns of a file, whatever their names, to those of comments."""
 
-import hashlib
 from collections.abc import Sequence
 
 import polars as pl
@@ -8,18 +7,19 @@ import polars as pl
 from rejoinder.corpus.cleaning import cleaned
 from rejoinder.corpus.letters import count_letters
 from rejoinder.corpus.schema import COMMENTS, FIELDS, Columns
+from rejoinder.files.hashed import md5_of
 
 
 def as_comments(
     frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
 ) -> pl.DataFrame:
-    """The columns of `COMMENTS` from those of a file.
+    """Returns the columns of `COMMENTS`.
 
     Args:
         frame: columns of strings, under their names in the file.
-        columns: which of them holds what.
-        file: name of the file; its stem is the source of comments that name none.
-        numbers: (N,) lines or rows of the file; they make up the ids of messages and replies.
+        columns: which column holds which field.
+        file: name of the file. Its stem is the source of comments that name none.
+        numbers: (N,) line or row numbers. The ids of messages and replies are made of them.
     """
     if columns.are_pairs:
         frame = _split_pairs(frame, columns, file, numbers)
@@ -44,7 +44,7 @@ def as_comments(
 
 
 def _whole_numbers(ids: pl.Series) -> pl.Series:
-    """(N,) ids, of which `2.0` is `2`: a column with gaps is often written as floats.
+    """Returns (N,) ids with `2` for `2.0`: columns with gaps are often written as floats.
 
     >>> _whole_numbers(pl.Series(["2.0", "t1_7.00", "-0", "2.5", "v2.0", "1e3", None])).to_list()
     ['2', 't1_7', '0', '2.5', 'v2.0', '1e3', None]
@@ -57,20 +57,20 @@ def _whole_numbers(ids: pl.Series) -> pl.Series:
 def _split_pairs(
     frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
 ) -> pl.DataFrame:
-    """Rows of message and reply as two comments each.
+    """Returns two comments for each row of message and reply.
 
-    The thread is a hash of the message, so that all replies to one text are in one split.
+    The thread is a hash of the message, so that all replies to the same text are in one split.
     """
     messages = frame.get_column(columns.names["message"]).fill_null("")
     replies = frame.get_column(columns.names["reply"]).fill_null("")
     folded = messages.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
-    threads = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in folded]
+    threads = [md5_of(text.encode()) for text in folded]
     ids = file + ":" + pl.Series(numbers, dtype=pl.Int64).cast(pl.String).str.zfill(9)
-    named = columns.names.get("source")
+    source = columns.names.get("source")
     base = pl.DataFrame({"thread": threads}, schema={"thread": pl.String}).with_columns(
         pl.lit(None, pl.String).alias("author"),
         pl.lit(None, pl.String).alias("created"),
-        (frame.get_column(named) if named else pl.lit(None, pl.String)).alias("source"),
+        (frame.get_column(source) if source else pl.lit(None, pl.String)).alias("source"),
     )
     first = base.with_columns(
         (ids + ":m").alias("id"), pl.lit(None, pl.String).alias("parent"), messages.alias("text")

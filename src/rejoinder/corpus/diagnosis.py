@@ -1,4 +1,4 @@
-"""Why an extraction found no pairs, in words."""
+"""Explains why an extraction found no pairs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ def no_pairs(
     counts: Counts,
     malformed: Sequence[Malformed],
 ) -> str:
-    """A message that says what became of the comments, and shows ids that did not meet."""
+    """Returns a message with the fate of the comments and an example of ids that don't match."""
     names = ", ".join(path.name for path in files[:_LISTED])
     names += " …" if len(files) > _LISTED else ""
     if not counts.lines:
@@ -29,18 +29,19 @@ def no_pairs(
             f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
             "as JSON lines, or by their endings .csv, .tsv and .parquet; see --columns."
         )
-    taken = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
+    dropped = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
     return (
-        f"no pairs in {names}: of {counts.comments} comments the rules took "
+        f"no pairs in {names}: of {counts.comments} comments the rules dropped "
         f"{counts.comments - counts.kept - counts.duplicates - counts.conflicts} "
-        f"({taken or 'none'}); of the rest {counts.without_parent} answer no comment, "
-        f"{counts.parent_not_found} one that is not there, {counts.parent_dropped} a dropped one."
-        f"{_unmatched(engine, table) if counts.parent_not_found else ''} See --rules and --columns."
+        f"({dropped or 'none'}); of the rest {counts.without_parent} answer no comment, "
+        f"{counts.parent_not_found} a comment that is not there, {counts.parent_dropped} a dropped "
+        f"one.{_unmatched(engine, table) if counts.parent_not_found else ''} See --rules and "
+        "--columns."
     )
 
 
 def _unmatched(engine: Engine, table: Any) -> str:
-    """A parent that is no comment's id beside an id that is like it, if there is one."""
+    """Returns a parent that is no comment's id, with a similar id if there is one."""
     near = engine.rows(query.near_misses(table).limit(1))
     if len(near):
         reply, parent, like = near.row(0)

@@ -1,39 +1,40 @@
-"""Finding dumps: paths, patterns and folders to files, and what kind of file each one is."""
+"""Finding dumps: the files that paths, patterns and folders name, and the format of each."""
 
 import glob
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from rejoinder.corpus.compression import compression, decompressed
 from rejoinder.corpus.parquet import MAGIC
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import compression, decompressed
+from rejoinder.formats.tables import BYTE_ORDER_MARK
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
-"""The endings of tables, and what usually separates their columns."""
+"""The suffixes of tables, and what usually separates their columns."""
 _JSON = (".jsonl", ".ndjson")
-_OWN = "manifest.json"
+_MANIFEST = "manifest.json"
 _LISTED = 5
 
-Kind = Literal["json", "table", "parquet"]
+Format = Literal["json", "table", "parquet"]
 
 
 def find_files(dumps: Iterable[str | Path]) -> list[Path]:
-    """The files that paths, patterns and folders name, each once, sorted by name.
+    """Returns the files that paths, patterns and folders name, each once, sorted by name.
 
-    Of a folder those files are taken that are dumps by their names or contents; its own folders
-    are not entered.
+    In a folder, the files that are dumps by their names or contents count. Its subfolders are not
+    searched.
 
     Raises:
-        InputError: a path or a pattern names no file, a folder holds no dump.
+        InputError: a path or a pattern names no file, or a folder holds no dump.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     for dump in dumps:
         try:
-            found.update(_files(Path(dump)))
+            files.update(_files(Path(dump)))
         except OSError as error:
             raise InputError(f"{dump} can't be read: {error.strerror}.") from None
-    return sorted(found, key=lambda path: (path.name, str(path)))
+    return sorted(files, key=lambda path: (path.name, str(path)))
 
 
 def _files(dump: Path) -> list[Path]:
@@ -42,12 +43,12 @@ def _files(dump: Path) -> list[Path]:
     if not dump.exists():
         return _matches(str(dump))
     if not dump.is_file():
-        raise InputError(f"{dump} is no regular file; write it to a file first.")
+        raise InputError(f"{dump} is not a regular file; write it to a file first.")
     return [dump]
 
 
 def refuse_inside(files: Sequence[Path], out: Path) -> None:
-    """Refuse to replace a folder that holds what is read.
+    """Refuses an output folder that holds one of the input files.
 
     Raises:
         InputError: a file is in `out`.
@@ -57,11 +58,11 @@ def refuse_inside(files: Sequence[Path], out: Path) -> None:
             raise InputError(f"{path} is in {out}, which would be replaced; name another output.")
 
 
-def kind_of(path: Path) -> Kind:
-    """What a file holds, by its content where that says so, else by the endings of its name.
+def format_of(path: Path) -> Format:
+    """Returns the format of a file, by its content if that decides, else by its suffixes.
 
     Raises:
-        InputError: it can't be read, or is of a kind that is never a dump.
+        InputError: the file can't be read, or has a format that no dump has.
     """
     if compression(path) is None:
         head = _head(path)
@@ -77,7 +78,7 @@ def kind_of(path: Path) -> Kind:
 
 
 def separator_of(path: Path) -> str | None:
-    """What usually separates the columns of a table of that name; none for other names."""
+    """Returns what usually separates the columns of a table with that name, None for no table."""
     return next(
         (SEPARATORS[suffix.lower()] for suffix in path.suffixes if suffix.lower() in SEPARATORS),
         None,
@@ -89,7 +90,7 @@ def _is(path: Path, ending: str) -> bool:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a plain file that can be read: `compression` has opened it before."""
+    """Returns the first bytes of a file. It is readable: `compression` has opened it before."""
     with path.open("rb") as file:
         return file.read(8)
 
@@ -104,36 +105,37 @@ def _matches(pattern: str) -> list[Path]:
             f"{pattern} matches folders only ({_listed(matches)}); name one of them, or "
             "the files in it."
         )
-    raise InputError(f"{pattern} is no file or folder, and no pattern that matches one.")
+    raise InputError(f"{pattern} is not a file or folder, nor a pattern that matches one.")
 
 
 def _dumps_in(folder: Path) -> list[Path]:
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    if (folder / _OWN).is_file() and any(_is(path, ".parquet") for path in inside):
+    if (folder / _MANIFEST).is_file() and any(_is(path, ".parquet") for path in inside):
         raise InputError(
-            f"{folder} holds pairs already, the output of an extraction; see its {_OWN}."
+            f"{folder} holds pairs already, the output of an extraction; see its {_MANIFEST}."
         )
-    found = [path for path in inside if path.is_file() and _is_dump(path)]
-    if not found:
+    dumps = [path for path in inside if path.is_file() and _is_dump(path)]
+    if not dumps:
         raise InputError(
             f"{folder} holds no dump{f', only {_listed(inside)}' if inside else '; it is empty'}. "
-            "Of a folder JSON lines, CSV, TSV and Parquet files are read, compressed or not; name "
-            "files of other endings themselves, and those of inner folders as "
+            "In a folder, JSON lines, CSV, TSV and Parquet files are read, compressed or not; name "
+            "files with other suffixes one by one, and those of its subfolders as "
             f"'{folder / '*' / '*.zst'}'."
         )
-    return found
+    return dumps
 
 
 def _is_dump(path: Path) -> bool:
-    """Whether a file of a folder that was named is meant: not so a README, a list of hashes."""
+    """Returns whether a file in a folder is a dump rather than a README or a list of hashes."""
     suffixes = {suffix.lower() for suffix in path.suffixes}
     if suffixes & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
         return True
     try:
-        line = next(decompressed(path), b"").removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[0]
+        head = next(decompressed(path), b"").removeprefix(BYTE_ORDER_MARK)
     except InputError:
-        return compression(path) is not None  # a damaged one is to be complained of, not left out
-    return line.startswith(b"{") and line.rstrip() != b"{"  # the latter: JSON over several lines
+        return compression(path) is not None  # reading a damaged file reports it later
+    line = head.lstrip().split(b"\n")[0]
+    return line.startswith(b"{") and line.rstrip() != b"{"  # "{" alone: JSON over several lines
 
 
 def _listed(paths: list[Path]) -> str:

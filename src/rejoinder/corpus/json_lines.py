@@ -1,12 +1,11 @@
-"""Blocks of JSON lines to columns, all by one reader: Polars.
+"""Comments from blocks of JSON lines: lenient, and the same for every line.
 
-A line means what Polars reads in it. Where a block holds a line that Polars refuses, `json` says
-which lines are malformed and the rest goes to Polars again, so that a malformed line never
-changes what another line means. Some lines that Polars refuses are mended first: bytes that are
-no UTF-8, half a surrogate pair, control characters in strings, NaN, numbers beyond 128 bits.
+Polars reads all lines. Where it refuses a block, Python's `json` finds the malformed lines, and
+Polars reads the rest again, so that a malformed line never changes the meaning of another one.
+Some lines that Polars refuses are repaired first: bytes that are not UTF-8, halves of surrogate
+pairs, control characters in strings, NaN, and numbers beyond 128 bits.
 """
 
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -16,26 +15,23 @@ from typing import Any
 import polars as pl
 
 from rejoinder.corpus.manifest import Malformed
+from rejoinder.formats.json_lines import POLARS_ERRORS, read_objects
+from rejoinder.formats.surrogates import replace_escaped_surrogates
+from rejoinder.formats.tables import BYTE_ORDER_MARK
 
-_SURROGATES = re.compile(
-    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_REFUSED = (pl.exceptions.PolarsError, OSError)
-
-_MAY_NEED_MENDING = re.compile(r"[\x00-\x1f]|NaN|Infinity|[0-9]{39}|[0-9][eE]\+?[0-9]{3}")
+_MAY_NEED_REPAIR = re.compile(r"[\x00-\x1f]|NaN|Infinity|[0-9]{39}|[0-9][eE]\+?[0-9]{3}")
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?', re.DOTALL
 )
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _INTEGERS = range(-(2**127), 2**128)
-"""Those that Polars reads; they have at most 39 digits."""
+"""The integers that Polars reads. They have at most 39 digits."""
 
 _HEAD_LINES = 20_000
 
 
 class _Number(str):
-    """A number as it is written: only the form of a line matters, and Python bounds an int."""
+    """A number as written. Only the form of a line matters, and Python limits an int's digits."""
 
     __slots__ = ()
 
@@ -53,35 +49,36 @@ _NAMES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedBlock:
-    """What a block of lines holds."""
+    """The rows of a block of lines."""
 
     frame: pl.DataFrame
-    """The columns asked for, all strings; null where a line has none."""
+    """(N rows,) the columns asked for, all strings. A field that a line lacks is null."""
     numbers: Sequence[int]
-    """(N,) the lines that the rows come from, from 1."""
+    """(N,) line number of each row, from 1."""
     malformed: tuple[Malformed, ...]
+    """The lines that are no comments."""
 
 
 def parse_block(
     block: bytes, columns: tuple[str, ...], needed: tuple[str, ...], file: str, first_line: int
 ) -> ParsedBlock:
-    """The comments of a block.
+    """Returns the comments of a block.
 
     Args:
         block: whole lines.
-        columns: fields to read, as strings; other fields are ignored. Of a repeated key the first
-            counts, and a float of whole value reads as the integer.
-        needed: those without which a line is no comment.
+        columns: the fields to read, as strings. Other fields are ignored. The first of repeated
+            keys counts, and a float of whole value reads as the integer.
+        needed: the columns without which a line is malformed.
         file: name of the file, for the report of malformed lines.
-        first_line: number of the block's first line in it.
+        first_line: number of the block's first line in the file.
     """
     if first_line == 1:
-        block = block.removeprefix(_BYTE_ORDER_MARK)
+        block = block.removeprefix(BYTE_ORDER_MARK)
     malformed: list[Malformed] = []
     try:
         frame = _read(block, columns)
         numbers = _numbers(block, len(frame), first_line)
-    except _REFUSED:
+    except POLARS_ERRORS:
         frame, numbers, malformed = _read_sound_lines(block, columns, file, first_line)
     parsed = without_missing(frame, numbers, needed, file)
     malformed = sorted([*malformed, *parsed.malformed], key=lambda line: line.line)
@@ -91,7 +88,7 @@ def parse_block(
 def without_missing(
     frame: pl.DataFrame, numbers: Sequence[int], needed: Sequence[str], file: str
 ) -> ParsedBlock:
-    """The rows that have every column in `needed`; the others are malformed."""
+    """Returns the rows that have every column in `needed`. The others are malformed."""
     if not any(frame.get_column(name).null_count() for name in needed):
         return ParsedBlock(frame, numbers, ())
     absent = frame.select(pl.col(needed).is_null())
@@ -105,7 +102,7 @@ def without_missing(
 
 
 def keys_of(block: bytes) -> dict[str, None]:
-    """The fields of the objects in the first lines of a block, in the order in which they come."""
+    """Returns the keys of the objects in the first lines of a block, in order of appearance."""
     keys: dict[str, None] = {}
     for line in block.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         try:
@@ -118,12 +115,12 @@ def keys_of(block: bytes) -> dict[str, None]:
 
 
 def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
-    """The rows of lines that are all objects; raises one of `_REFUSED` if one is not."""
+    """Returns the rows of lines that are all objects; raises `POLARS_ERRORS` if one is not."""
     schema = dict.fromkeys(columns, pl.String)
-    frame = pl.read_ndjson(io.BytesIO(block), schema=schema)
+    frame = read_objects(block, schema)
     if any(frame.select(pl.all().str.contains("\0", literal=True).any()).row(0)):
         # half of a surrogate pair is no character, and Polars reads it as NUL
-        frame = pl.read_ndjson(io.BytesIO(_without_halves(block)), schema=schema)
+        frame = read_objects(replace_escaped_surrogates(block), schema)
     return frame
 
 
@@ -137,7 +134,7 @@ def _numbers(block: bytes, rows: int, first_line: int) -> Sequence[int]:
 def _read_sound_lines(
     block: bytes, columns: tuple[str, ...], file: str, first_line: int
 ) -> tuple[pl.DataFrame, list[int], list[Malformed]]:
-    """The rows of the lines that can be read, their numbers, and what is wrong with the others."""
+    """Returns the rows of readable lines, their line numbers, and the malformed lines."""
     numbers: list[int] = []
     lines: list[str] = []
     malformed: list[Malformed] = []
@@ -153,8 +150,8 @@ def _read_sound_lines(
             lines.append(text)
     try:
         frames = [_read_lines(lines, columns)]
-    except _REFUSED:
-        frames, refused = _read_all_but_refused(list(map(_mended, lines)), columns)
+    except POLARS_ERRORS:
+        frames, refused = _read_all_but_refused(list(map(_repaired, lines)), columns)
     deep = [Malformed(file, numbers[row], "not JSON: nested too deeply") for row in refused]
     for row in reversed(refused):
         del numbers[row]
@@ -165,10 +162,10 @@ def _read_sound_lines(
 def _read_all_but_refused(
     lines: list[str], columns: tuple[str, ...]
 ) -> tuple[list[pl.DataFrame], list[int]]:
-    """Frames of lines that Polars reads, and the indices of those that it refuses."""
+    """Returns frames of the lines that Polars reads, and the indices of those that it refuses."""
     try:
         return [_read_lines(lines, columns)], []
-    except _REFUSED:
+    except POLARS_ERRORS:
         if len(lines) == 1:
             return [], [0]
     half = len(lines) // 2
@@ -178,19 +175,19 @@ def _read_all_but_refused(
 
 
 def _read_lines(lines: list[str], columns: tuple[str, ...]) -> pl.DataFrame:
-    return _read(_without_halves("\n".join(lines).encode()), columns)
+    return _read(replace_escaped_surrogates("\n".join(lines).encode()), columns)
 
 
 def _text(line: bytes) -> str:
-    return line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").strip(" \t\r")
+    return line.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace").strip(" \t\r")
 
 
 def _problem(text: str) -> str | None:
-    """What is wrong with the form of a line; none for an object, or where Polars has to say."""
+    """Returns what is wrong with a line. None for an object, or where Polars decides."""
     try:
         value: Any = _DECODER.decode(text)
     except RecursionError:
-        return None  # how deep is too deep depends on the stack here, and not on Polars' side
+        return None  # the limit depends on the stack here, but not in Polars
     except ValueError as error:
         return f"not JSON: {error}"
     if not isinstance(value, dict):
@@ -198,29 +195,19 @@ def _problem(text: str) -> str | None:
     return None
 
 
-def _mended(text: str) -> str:
-    """A line that `json` reads, so that Polars reads it too; unchanged where it does already."""
-    return _TOKEN.sub(_mended_token, text) if _MAY_NEED_MENDING.search(text) else text
+def _repaired(text: str) -> str:
+    """Returns a line that `json` reads, changed so that Polars reads it too."""
+    return _TOKEN.sub(_repaired_token, text) if _MAY_NEED_REPAIR.search(text) else text
 
 
-def _mended_token(match: re.Match[str]) -> str:
+def _repaired_token(match: re.Match[str]) -> str:
     token = match.group()
     if token[0] == '"':
-        return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", token)
+        return _CONTROL.sub(lambda control: f"\\u{ord(control.group()):04x}", token)
     if token in ("NaN", "Infinity", "-Infinity"):
         return "null"
     if token.lstrip("-").isdigit():
-        read = len(token) <= 40 and int(token) in _INTEGERS
+        readable = len(token) <= 40 and int(token) in _INTEGERS
     else:
-        read = abs(float(token)) < float("inf")
-    return token if read else f'"{token}"'
-
-
-def _without_halves(block: bytes) -> bytes:
-    """JSON with U+FFFD for every escape of half a surrogate pair."""
-    return _SURROGATES.sub(_whole, block)
-
-
-def _whole(match: re.Match[bytes]) -> bytes:
-    found = match.group()
-    return found if len(found) != 6 else b"\\ufffd"
+        readable = abs(float(token)) < float("inf")
+    return token if readable else f'"{token}"'

@@ -10,14 +10,14 @@ from pathlib import Path
 import polars as pl
 
 from rejoinder.corpus.comments import as_comments
-from rejoinder.corpus.compression import decompressed, line_blocks
-from rejoinder.corpus.files import Kind, kind_of, separator_of
+from rejoinder.corpus.files import Format, format_of, separator_of
 from rejoinder.corpus.json_lines import ParsedBlock, keys_of, parse_block
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.tables import found_separator, table_pieces
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import decompressed, line_blocks
 
 _BLOCK_BYTES = 8 << 20
 _AHEAD = 2
@@ -101,14 +101,14 @@ def read_comments(
     """
     if columns.are_pairs:
         refuse_same_names(files)
-    kinds = {path: kind_of(path) for path in files}
-    if separator is not None and "table" not in kinds.values():
+    formats = {path: format_of(path) for path in files}
+    if separator is not None and "table" not in formats.values():
         raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
     with ThreadPoolExecutor(_AHEAD) as pool:
         for path in files:
             entry = FileReport(path)
             report.files.append(entry)
-            pieces = _pieces(entry, kinds[path], columns, report, separator)
+            pieces = _pieces(entry, formats[path], columns, report, separator)
             jobs = (partial(_comments, piece, columns, path.name) for piece in pieces)
             for parsed in _ahead(pool, jobs):
                 if parsed.malformed and strict:
@@ -145,14 +145,14 @@ def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[_Piece]) -> Iterator[ParsedB
 
 
 def _pieces(
-    entry: FileReport, kind: Kind, columns: Columns, report: Report, separator: str | None
+    entry: FileReport, format_: Format, columns: Columns, report: Report, separator: str | None
 ) -> Iterator[_Piece]:
     """The pieces of a file of any kind."""
     path = entry.path
-    if kind == "parquet":
+    if format_ == "parquet":
         return parquet_pieces(path, columns, entry.add_bytes)
     content = decompressed(path, entry.add_bytes)
-    if kind == "table":
+    if format_ == "table":
         separator = separator or found_separator(path, separator_of(path) or ",", columns)
         return table_pieces(path, content, separator, columns)
     return _json_pieces(path, content, columns, report)

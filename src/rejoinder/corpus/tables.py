@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from rejoinder.corpus.compression import decompressed
 from rejoinder.corpus.json_lines import ParsedBlock
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.schema import Columns
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import decompressed
 
 _MAX_ROW_CHARS = 1 << 24
 _BLOCK_ROWS = 65_536

@@ -21,7 +21,7 @@ class DataFile:
     path: str
     """Below a folder of data sets."""
     kind: str
-    """Its form: a name of `rejoinder.datasets.forms`."""
+    """Its form: a name of `rejoinder.acquire.forms`."""
     rows: int
     """The published number, without a header; 0: not known for this file alone."""
     letters: str = ""

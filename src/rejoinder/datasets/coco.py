@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from rejoinder.datasets.files import find_folder, read_bytes, senteval_places
+from rejoinder.datasets.files import find_folder, read_bytes, senteval_folders
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
 
@@ -38,7 +38,7 @@ def read_coco(data: Path, split: str) -> Captioned:
         InputError: a file is not there, damaged, or an image has fewer than five captions.
     """
     names = [f"{split}.safetensors", f"{split}.json"]
-    folder = find_folder(data, senteval_places("downstream/COCO"), names[0], "COCO")
+    folder = find_folder(data, senteval_folders("downstream/COCO"), names[0], "COCO")
     contents = [read_bytes(folder / name) for name in names]
     features = _features(contents[0], folder / names[0])
     groups = parse_captions(contents[1], folder / names[1])

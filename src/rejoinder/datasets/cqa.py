@@ -15,10 +15,10 @@ from rejoinder.datasets.files import (
     is_file,
     read_bytes,
     refuse_repeats,
-    text_lines,
 )
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import text_lines
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {

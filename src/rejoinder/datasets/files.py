@@ -1,62 +1,69 @@
-"""Finding the files of data sets and cutting them into lines, exactly as they were meant."""
+"""Finding and reading the files of data sets, and the checks that their readers share."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from rejoinder.datasets.streams import OPENERS, read_packed
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.files import hashed
+from rejoinder.formats.bounded import OPENERS, read_packed
 
 ROOTS = ("senteval", "data", "")
-"""Where SentEval's folders `downstream` and `probing` may lie below a folder of data sets."""
+"""Where SentEval's folders `downstream` and `probing` may be, below a folder of data sets."""
 
 
-def senteval_places(inner: str) -> tuple[str, ...]:
-    """Where a folder of SentEval may be, below a folder of data sets; `inner` has its full path.
+def senteval_folders(inner: str) -> tuple[str, ...]:
+    """Returns the paths that a folder of SentEval may have below a folder of data sets.
 
-    >>> senteval_places("downstream/MR")
+    >>> senteval_folders("downstream/MR")
     ('senteval/downstream/MR', 'data/downstream/MR', 'downstream/MR', 'MR')
     """
-    places = [f"{root}/{inner}".lstrip("/") for root in ROOTS]
-    return (*places, inner.split("/", 1)[1])
+    folders = [f"{root}/{inner}".lstrip("/") for root in ROOTS]
+    return (*folders, inner.split("/", 1)[1])
 
 
-def find_folder(data: Path, places: Sequence[str], name: str, what: str) -> Path:
-    """The first of the `places` below `data` that holds the file `name`, compressed or not.
+def find_folder(data: Path, folders: Sequence[str], name: str, title: str) -> Path:
+    """Returns the first of some folders below `data` that holds a file, compressed or not.
+
+    Args:
+        data: a folder of data sets.
+        folders: paths below `data`, in the order in which they are tried.
+        name: name of the file.
+        title: name of the data set, for the error message.
 
     Raises:
-        InputError: none does; the message names the data set and where it was looked for.
+        DataMissingError: no folder holds the file. The message lists the paths that were tried.
     """
-    for place in places:
-        if _present(data / place / name) is not None:
-            return data / place
-    looked = ", ".join(str(data / place / name) for place in places)
+    for folder in folders:
+        if _existing(data / folder / name) is not None:
+            return data / folder
+    tried = ", ".join(str(data / folder / name) for folder in folders)
     raise DataMissingError(
-        f"{what} is not there; looked for {looked}. `rejoinder data list` says more."
+        f"{title} is not there; looked for {tried}. `rejoinder data list` says more."
     )
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, or of the same file compressed as `.zst`.
+    """Returns the content of a file, or of the same file compressed as `.zst`.
 
-    A name that ends in `.zst`, `.gz`, `.bz2` or `.xz` says that the file is compressed.
+    A file whose name ends in `.zst`, `.gz`, `.bz2` or `.xz` is decompressed.
 
     Raises:
-        InputError: it is not there, can't be read or is damaged.
+        DataMissingError: the file does not exist.
+        InputError: the file can't be read or is damaged.
     """
-    present = _present(path)
-    if present is None:
+    existing = _existing(path)
+    if existing is None:
         raise DataMissingError(f"{path} is not there, and no {path.name}.zst either.")
-    if present.suffix in OPENERS:
-        return read_packed(present, present.suffix)
-    return content_of(present)
+    if existing.suffix in OPENERS:
+        return read_packed(existing, existing.suffix)
+    return content_of(existing)
 
 
 def content_of(path: Path) -> bytes:
-    """The bytes of a file as they are.
+    """Returns the bytes of a file as they are.
 
     Raises:
-        InputError: it can't be read.
+        InputError: the file can't be read.
     """
     try:
         return path.read_bytes()
@@ -64,51 +71,11 @@ def content_of(path: Path) -> bytes:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
-def text_lines(
-    content: bytes, path: Path, encoding: str = "utf-8", *, first_line: int = 1
-) -> list[str]:
-    r"""The lines of a file: ended by \n alone, a \r before it and a BOM at the start cut.
-
-    Byte 0x85, form feeds and the like are text: `str.splitlines` would cut there. `first_line` is
-    the number of the first line, for messages: not 1 for a later piece of a file.
-
-    Raises:
-        InputError: the bytes are not of the encoding; the message names the line.
-    """
-    lines = []
-    rows = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    if rows and not rows[-1]:
-        rows.pop()
-    for number, row in enumerate(rows, first_line):
-        try:
-            lines.append(row.removesuffix(b"\r").decode(encoding))
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{path} line {number}: byte {error.object[error.start]:#04x} is no {encoding}."
-            ) from None
-    return lines
-
-
-def tab_separated(line: str, columns: Sequence[int], path: Path, number: int) -> list[str]:
-    """The fields of a line.
-
-    Raises:
-        InputError: there are fewer or more of them than allowed.
-    """
-    fields = line.split("\t")
-    if len(fields) not in columns:
-        allowed = " or ".join(map(str, columns))
-        raise InputError(
-            f"{path} line {number}: {len(fields)} columns between tabs; {allowed} are needed."
-        )
-    return fields
-
-
 def number_of(text: str, low: float, high: float, path: Path, line: int) -> float:
-    """A score within [low, high].
+    """Returns a score within [low, high].
 
     Raises:
-        InputError: it is none.
+        InputError: `text` is not a number or outside of these bounds.
     """
     try:
         value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
@@ -122,15 +89,15 @@ def number_of(text: str, low: float, high: float, path: Path, line: int) -> floa
 
 
 def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None:
-    """Refuse a file that uses an id twice: predictions are compared by these ids.
+    """Refuses a file that uses an id twice, because predictions are compared by these ids.
 
     Args:
-        ids: (N,) of the rows.
-        lines: (N,) where each stands.
+        ids: (N,) ids of the rows.
+        lines: (N,) line number of each row.
         path: the file.
 
     Raises:
-        InputError: an id is repeated; the message names it and both lines.
+        InputError: an id is repeated. The message names it and both lines.
     """
     if len(set(ids)) == len(ids):
         return
@@ -145,10 +112,10 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
 
 
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal.
+    """Returns the SHA-256 of a file, in hexadecimal.
 
     Raises:
-        InputError: it can't be read.
+        InputError: the file can't be read.
     """
     try:
         return hashed.sha256_of_file(path)
@@ -157,7 +124,7 @@ def sha256_of_file(path: Path) -> str:
 
 
 def refuse_empty(rows: int, path: Path) -> None:
-    """Refuse a file without rows.
+    """Refuses a file without rows.
 
     Raises:
         InputError: `rows` is 0.
@@ -167,10 +134,10 @@ def refuse_empty(rows: int, path: Path) -> None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there.
+    """Returns whether a file exists.
 
     Raises:
-        InputError: its folder can't be looked into.
+        InputError: its folder can't be read.
     """
     try:
         return path.is_file()
@@ -178,7 +145,8 @@ def is_file(path: Path) -> bool:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
-def _present(path: Path) -> Path | None:
+def _existing(path: Path) -> Path | None:
+    """Returns the path of a file or of its `.zst`, None where neither exists."""
     if is_file(path):
         return path
     packed = path.with_name(path.name + ".zst")

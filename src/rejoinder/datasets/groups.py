@@ -8,9 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.datasets.files import read_bytes
-from rejoinder.datasets.rows import Kind, first_object, json_rows, line_of
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.json_lines import FieldType, first_object, json_rows, line_of
 
 _GROUP = "sentences"
 _PAIR = ("sentence1", "sentence2")
@@ -81,8 +81,8 @@ def read_groups(path: Path) -> SentenceGroups:
 
 def _labelled(content: bytes, path: Path) -> tuple[pl.Series, list[tuple[str, str]]]:
     """Pairs that are groups, as lists of two, and those that are none."""
-    kinds: dict[str, Kind] = {"sentence1": "text", "sentence2": "text", "label": "label"}
-    frame = json_rows(content, path, kinds, optional="label")
+    fields: dict[str, FieldType] = {"sentence1": "text", "sentence2": "text", "label": "label"}
+    frame = json_rows(content, path, fields, optional="label")
     labels = frame["label"].fill_null("1")
     unknown = (~labels.is_in(list(_LABELS))).arg_true()
     if len(unknown):

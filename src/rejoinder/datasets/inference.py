@@ -10,17 +10,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.datasets.files import read_bytes
-from rejoinder.datasets.rows import (
-    Kind,
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.errors import ConfigError, InputError
+from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.json_lines import (
+    FieldType,
     first_object,
     is_json_lines,
     json_rows,
     line_of,
-    table_rows,
 )
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.errors import ConfigError, InputError
-from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import table_columns
 
 NO_GOLD = "-"
 """The label of SNLI and MultiNLI where the annotators did not agree."""
@@ -92,16 +92,16 @@ def read_inference(path: Path, columns: InferenceColumns | None = None) -> Infer
     names = (columns.premise, columns.hypothesis, columns.label)
     if is_json_lines(content) or not content.strip():
         several = isinstance(first_object(content, path).get(columns.premise), list)
-        kinds: dict[str, Kind] = {
+        fields: dict[str, FieldType] = {
             columns.premise: "texts" if several else "text",
             columns.hypothesis: "text",
             columns.label: "label",
         }
-        frame = json_rows(content, path, kinds)
+        frame = json_rows(content, path, fields)
         if several:
             frame = frame.with_columns(pl.col(columns.premise).list.join(columns.between))
     else:
-        frame = table_rows(content, path, names)
+        frame = table_columns(content, path, names)
     frame = pl.DataFrame(
         dict(zip(("premise", "hypothesis", "label"), frame.select(names), strict=True))
     )

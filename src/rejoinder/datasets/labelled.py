@@ -11,12 +11,11 @@ from rejoinder.datasets.files import (
     find_folder,
     read_bytes,
     refuse_empty,
-    senteval_places,
-    tab_separated,
-    text_lines,
+    senteval_folders,
 )
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import tab_separated, text_lines
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
         InputError: a file is not there or can't be read.
     """
     folder_name, positive, negative = _BINARY[name]
-    places = senteval_places(f"downstream/{folder_name}")
+    places = senteval_folders(f"downstream/{folder_name}")
     folder = find_folder(data, places, positive, name)
     contents = [read_bytes(folder / file) for file in (positive, negative)]
     groups = [
@@ -106,7 +105,7 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
     kind = {2: "binary", 5: "fine"}[classes]
     name = f"SST{classes}"
     files = [f"sentiment-{split}" for split in ("train", "dev", "test")]
-    folder = find_folder(data, senteval_places(f"downstream/SST/{kind}"), files[0], name)
+    folder = find_folder(data, senteval_folders(f"downstream/SST/{kind}"), files[0], name)
     splits, contents = {}, []
     for split, file in zip(("train", "dev", "test"), files, strict=True):
         path = folder / file
@@ -132,7 +131,7 @@ def read_trec(data: Path) -> LabelledSet:
         InputError: a file is not there, or a line is not of its form.
     """
     files = {"train": "train_5500.label", "test": "TREC_10.label"}
-    places = senteval_places("downstream/TREC")
+    places = senteval_folders("downstream/TREC")
     folder = find_folder(data, places, files["train"], "TREC")
     splits, contents = {}, []
     for split, file in files.items():

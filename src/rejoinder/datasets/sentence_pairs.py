@@ -13,12 +13,11 @@ from rejoinder.datasets.files import (
     read_bytes,
     refuse_empty,
     refuse_repeats,
-    senteval_places,
-    tab_separated,
-    text_lines,
+    senteval_folders,
 )
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import tab_separated, text_lines
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
 
@@ -56,7 +55,7 @@ def read_mrpc(data: Path) -> SentencePairSet:
         InputError: a file is not there, or a line is not of its form.
     """
     files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    folder = find_folder(data, senteval_places("downstream/MRPC"), files["train"], "MRPC")
+    folder = find_folder(data, senteval_folders("downstream/MRPC"), files["train"], "MRPC")
     splits, contents = {}, []
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
@@ -98,7 +97,7 @@ def read_sick(data: Path) -> SentencePairSet:
         InputError: a file is not there, or a line is not of its form.
     """
     files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    folder = find_folder(data, senteval_places("downstream/SICK"), files["train"], "SICK")
+    folder = find_folder(data, senteval_folders("downstream/SICK"), files["train"], "SICK")
     splits, contents = {}, []
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
@@ -140,7 +139,7 @@ def read_snli(data: Path) -> SentencePairSet:
     Raises:
         InputError: a file is not there, their lengths differ, or a label is unknown.
     """
-    folder = find_folder(data, senteval_places("downstream/SNLI"), "s1.train", "SNLI")
+    folder = find_folder(data, senteval_folders("downstream/SNLI"), "s1.train", "SNLI")
     splits, contents = {}, []
     for split in ("train", "dev", "test"):
         columns = []

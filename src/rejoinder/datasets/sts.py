@@ -1,6 +1,5 @@
 """The STS Benchmark (Cer et al. 2017): graded pairs of sentences, by genre."""
 
-import hashlib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +13,10 @@ from rejoinder.datasets.files import (
     number_of,
     read_bytes,
     refuse_repeats,
-    tab_separated,
-    text_lines,
 )
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.files.hashed import sha256_of
+from rejoinder.files.hashed import blake2b_number, sha256_of
+from rejoinder.formats.tables import tab_separated, text_lines
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Published numbers of pairs."""
@@ -142,8 +140,7 @@ def pair_keys(first: Sequence[str], second: Sequence[str]) -> NDArray[np.uint64]
     keys = np.empty(len(first), np.uint64)
     for row, pair in enumerate(zip(first, second, strict=True)):
         joined = "\n".join(sorted(map(_letters, pair))).encode("utf-8", "replace")
-        digest = hashlib.blake2b(joined, digest_size=8).digest()
-        keys[row] = int.from_bytes(digest, "little")
+        keys[row] = blake2b_number(joined)
     return keys
 
 

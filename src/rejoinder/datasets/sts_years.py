@@ -9,11 +9,11 @@ from rejoinder.datasets.files import (
     is_file,
     number_of,
     read_bytes,
-    text_lines,
 )
 from rejoinder.datasets.sts import GradedPairs, is_tokenised
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import text_lines
 
 SUBSETS = {
     12: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),

@@ -1,6 +1,5 @@
 """Anybody's encoder as one that `evaluate` takes: functions, sentence-transformers, files."""
 
-import hashlib
 import importlib
 import inspect
 import os
@@ -14,7 +13,7 @@ import polars as pl
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import TRACEBACK, call, raised
-from rejoinder.files.hashed import sha256_of_file
+from rejoinder.files.hashed import sha256_of, sha256_of_file
 from rejoinder.protocols import Embeddings, Encodes
 
 
@@ -125,7 +124,7 @@ class StoredVectors:
             ) from None
         self._places = {text: row for row, text in enumerate(texts)}
         self._path = path
-        self._sha256 = hashlib.sha256(content).hexdigest()
+        self._sha256 = sha256_of(content)
 
     def describe(self) -> dict[str, object]:
         """Who this is."""

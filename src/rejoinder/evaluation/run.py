@@ -1,6 +1,5 @@
 """Several tasks, one encoder: the library call behind `rejoinder evaluate`."""
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from rejoinder.evaluation.results import Key, Missing, Result, settings_key, sta
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.files.claims import claim
+from rejoinder.files.hashed import sha256_of
 from rejoinder.measures.correlation import ScoringError
 from rejoinder.protocols import Encodes
 
@@ -127,7 +127,7 @@ def _key(about: Mapping[str, object]) -> str:
             f"{about.get('name')} can't be cached: its describe() tells no sha256, by which "
             "another version of it would be known."
         )
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
+    return sha256_of(json.dumps(about, sort_keys=True).encode())[:32]
 
 
 def only_results(outcomes: Iterator[Result | Missing]) -> list[Result]:

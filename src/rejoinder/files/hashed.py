@@ -1,18 +1,26 @@
-"""SHA-256 of files, and JSON that carries its own, so that a changed byte is an error."""
+"""Hashes of files, texts and arrays, and JSON that carries its own, so that a changed byte shows.
+
+This is the only module that calls `hashlib`. The hashes are parts of file formats and of seeds:
+they must never change.
+"""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rejoinder.errors import RejoinderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _SEAL = "sha256"
 
 
 def sha256_of(*contents: bytes) -> str:
-    """SHA-256 of byte strings one after the other, in hexadecimal.
+    """Returns the SHA-256 of byte strings joined, in hexadecimal.
 
     >>> sha256_of(b"a", b"b") == sha256_of(b"ab")
     True
@@ -24,13 +32,37 @@ def sha256_of(*contents: bytes) -> str:
 
 
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Returns the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of_array(array: "NDArray[np.float32]") -> str:
+    """Returns the SHA-256 of an array's little-endian float32 values in row order."""
+    return sha256_of(array.astype("<f4", order="C", copy=False).tobytes())
+
+
+def sha256_number(content: bytes, size: int) -> int:
+    """Returns the first `size` bytes of a SHA-256 as a little-endian number, for seeds.
+
+    >>> sha256_number(b"a", 2) == int.from_bytes(bytes.fromhex(sha256_of(b"a")[:4]), "little")
+    True
+    """
+    return int.from_bytes(hashlib.sha256(content).digest()[:size], "little")
+
+
+def blake2b_number(content: bytes) -> int:
+    """Returns the 8-byte BLAKE2b hash as a little-endian number, for keys of texts."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def md5_of(content: bytes) -> str:
+    """Returns the MD5 in hexadecimal, for splits that any query engine can compute."""
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
 def file_facts(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
-    """`{name: {"sha256": …, "bytes": …}}` of files in `folder`, for its manifest."""
+    """Returns `{name: {"sha256": …, "bytes": …}}` of files in `folder`, for its manifest."""
     return {
         name: {"sha256": sha256_of_file(folder / name), "bytes": (folder / name).stat().st_size}
         for name in names
@@ -38,16 +70,16 @@ def file_facts(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def check_file(path: Path, facts: object, kind: type[RejoinderError], remedy: str) -> None:
-    """Compare a file with what `file_facts` said of it when it was written.
+    """Compares a file with its facts from the time when it was written.
 
     Args:
         path: the file.
-        facts: its size in bytes and SHA-256.
+        facts: its size in bytes and SHA-256, as `file_facts` returns them.
         kind: the class of the error.
-        remedy: what to do, as a sentence.
+        remedy: what the user should do, as a sentence.
 
     Raises:
-        RejoinderError: of class `kind`; the file is missing, cut or changed.
+        RejoinderError: of class `kind`: the file is missing, cut or changed.
     """
     if not isinstance(facts, Mapping):
         raise kind(f"{path} is listed without its size and SHA-256; the list is damaged. {remedy}")
@@ -63,7 +95,9 @@ def check_file(path: Path, facts: object, kind: type[RejoinderError], remedy: st
 
 
 def sealed(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """`tree` with its own hash as the last key, `sha256`; JSON may lay it out in any way.
+    """Returns `tree` with its own hash as the last key, `sha256`.
+
+    The hash does not depend on the layout of the JSON.
 
     >>> check_seal(sealed({"step": 3}), Path("state.json"), RejoinderError, "")
     {'step': 3}
@@ -74,10 +108,10 @@ def sealed(tree: Mapping[str, Any]) -> dict[str, Any]:
 def check_seal(
     tree: Mapping[str, Any], path: Path, kind: type[RejoinderError], remedy: str
 ) -> dict[str, Any]:
-    """What `sealed` was given, once its hash is compared.
+    """Returns what `sealed` was given, after comparing its hash.
 
     Raises:
-        RejoinderError: of class `kind`; something was changed after the file was written.
+        RejoinderError: of class `kind`: something was changed after the file was written.
     """
     rest = {name: value for name, value in tree.items() if name != _SEAL}
     if tree.get(_SEAL) != _digest(rest):
@@ -85,8 +119,50 @@ def check_seal(
     return rest
 
 
+def read_sealed(
+    path: Path,
+    version: int,
+    kind: type[RejoinderError],
+    *,
+    unreadable: str,
+    outdated: str,
+    remedy: str,
+) -> dict[str, Any]:
+    """Reads JSON that `sealed` made, of one `format_version`, and checks its hash.
+
+    Args:
+        path: the file.
+        version: the `format_version` that it must have.
+        kind: the class of the error.
+        unreadable: how the message begins where the file is missing or no JSON.
+        outdated: what to do where the file has another version, as a sentence.
+        remedy: what to do where the file is damaged, as a sentence.
+
+    Returns:
+        The values without `format_version` and hash.
+
+    Raises:
+        RejoinderError: of class `kind`; the file is missing, no JSON, of another version, or
+            changed after it was written.
+    """
+    try:
+        tree = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise kind(f"{unreadable}: {error}. {remedy}") from None
+    written = tree.get("format_version") if isinstance(tree, dict) else None
+    if written != version:
+        raise kind(
+            f"{path} is of format version {written!r}; this version reads {version}. {outdated}"
+        )
+    values = check_seal(tree, path, kind, remedy)
+    del values["format_version"]
+    return values
+
+
 def refuse_constant(name: str) -> NoReturn:
-    """For `json.loads(parse_constant=…)`: NaN and infinities, which Python reads, are no JSON.
+    """Refuses NaN and infinities, which Python reads but JSON lacks.
+
+    Pass it to `json.loads(parse_constant=…)`.
 
     Raises:
         ValueError: always.

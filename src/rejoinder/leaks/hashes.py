@@ -4,14 +4,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rejoinder.formats.splitmix import GOLDEN_GAMMA, mix64
 from rejoinder.text.normalize import normalize
 
 _ROWS = 32_768
 _LONGEST = 1_024
 """Bytes of a normalised sentence; no evaluation sentence is longer, so longer texts are none."""
 
-_BASE = 0x9E3779B97F4A7C15
-_POWERS = np.array([pow(_BASE, place, 2**64) for place in range(1, _LONGEST + 1)], dtype=np.uint64)
+_POWERS = np.array([pow(GOLDEN_GAMMA, i, 2**64) for i in range(1, _LONGEST + 1)], dtype=np.uint64)
 
 
 def comparable(sentences: pl.Series) -> pl.Series:
@@ -46,14 +46,8 @@ def _hashes(texts: pl.Series) -> NDArray[np.uint64]:
     terms = (flat.astype(np.uint64) + np.uint64(1)) * _POWERS[places]
     sums = np.add.reduceat(terms, starts) if len(kept) else np.empty(0, np.uint64)
     hashes = np.zeros(len(texts), np.uint64)
-    hashes[fit] = _mixed(sums)
+    hashes[fit] = mix64(sums)
     return hashes
-
-
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
 
 
 def pair_hashes(first: pl.Series, second: pl.Series) -> NDArray[np.uint64]:
@@ -75,5 +69,5 @@ def joined(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.
     splitmix64. As with `sentence_hashes`, the shipped list depends on it.
     """
     low, high = np.minimum(first, second), np.maximum(first, second)
-    mixed = _mixed(low * np.uint64(_BASE) + high)
+    mixed = mix64(low * np.uint64(GOLDEN_GAMMA) + high)
     return np.where(low == 0, np.uint64(0), mixed)

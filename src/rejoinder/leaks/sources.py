@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.corpus.compression import decompressed, line_blocks
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.datasets.files import is_file, text_lines
-from rejoinder.datasets.rows import Kind, first_object, is_json_lines, json_rows
+from rejoinder.datasets.files import is_file
 from rejoinder.errors import InputError
+from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.json_lines import FieldType, first_object, is_json_lines, json_rows
+from rejoinder.formats.tables import BYTE_ORDER_MARK, text_lines
 
 _BLOCK = 1 << 23
 """Bytes of a file in memory at a time, decompressed."""
@@ -98,12 +99,12 @@ class _JsonReader:
                 f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; one of "
                 f"these is needed: {known}."
             )
-        self.kinds: dict[str, Kind] = {
+        self.types: dict[str, FieldType] = {
             name: "texts" if isinstance(fields[name], list) else "text" for name in form
         }
 
     def __call__(self, block: bytes, first_line: int) -> Rows:
-        return _rows(json_rows(block, self.path, self.kinds, first_line=first_line))
+        return _rows(json_rows(block, self.path, self.types, first_line=first_line))
 
 
 class _TextReader:
@@ -139,7 +140,7 @@ def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _Te
             f"{path} is no text: it has a zero byte. Folders of pairs, JSON lines and text can be "
             "read."
         )
-    lines = block.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = block.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     first = next((line for line in lines if line.strip()), b"")
     return _TextReader(first.decode("utf-8", "replace").removesuffix("\r"), path, columns)
 

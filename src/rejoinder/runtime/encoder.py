@@ -216,7 +216,7 @@ class SentenceEncoder:
         if self._entailment is None:
             raise ModelError(
                 f"{self.model.name} was not trained on inference; train it with a task "
-                "`entailment`, as configs/dan-multitask-modern.toml does."
+                "`entailment`, as the shipped config dan-multitask-modern does."
             )
         left, right = (as_texts(side)[0] for side in (premises, hypotheses))
         if len(left) != len(right):

@@ -1,6 +1,6 @@
-"""Tables of settings: checked by Pydantic, faults in our words, written back as TOML.
+"""Tables of settings, checked by Pydantic, with faults reported in plain words.
 
-What trains needs it; `import rejoinder` and encoding with a DAN do without Pydantic.
+Training needs this package. `import rejoinder` and encoding with a DAN work without Pydantic.
 
 Raises:
     MissingExtraError: Pydantic is not installed.

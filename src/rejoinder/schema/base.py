@@ -1,4 +1,4 @@
-"""What tables of settings are made of: a frozen model, and the types of its values."""
+"""Building blocks of settings tables: a frozen base model and shared value types."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Union
@@ -7,10 +7,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 
 class Settings(BaseModel):
-    """A table: unknown keys, converted types ("3" for 3, true for 1), NaN and infinity are faults.
+    """A table of settings that cannot change.
 
-    Constructed directly, a faulty value raises Pydantic's `ValidationError`, which is a
-    `ValueError`; `faults.check` tells a user what is wrong instead.
+    Unknown keys, values of another type ("3" for 3, true for 1), NaN and infinity are faults.
+    Constructing a table with a faulty value raises Pydantic's `ValidationError`, a `ValueError`.
+    `rejoinder.schema.faults.check` raises a `ConfigError` written for users instead.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -21,7 +22,7 @@ def _as_tuple(value: Any) -> Any:
 
 
 AsTuple = BeforeValidator(_as_tuple)
-"""TOML has lists; settings that can't change have tuples."""
+"""Converts the lists of TOML to tuples, which frozen settings hold."""
 
 
 def _printable(value: str) -> str:
@@ -32,34 +33,36 @@ def _printable(value: str) -> str:
 
 
 Printable = AfterValidator(_printable)
-"""Of a string that a file name, a line of TOML and a terminal can hold."""
+"""Refuses control characters, which file names, lines of TOML and terminals cannot hold."""
 Text = Annotated[str, Field(max_length=4_096), Printable]
 FilledText = Annotated[str, Field(min_length=1, max_length=4_096), Printable]
 
 Units = Annotated[int, Field(ge=1, le=16_384)]
-"""Units of a layer."""
+"""Number of units in a layer."""
 Layers = Annotated[tuple[Units, ...], Field(max_length=64), AsTuple]
-"""Units of consecutive layers."""
+"""Number of units in each of several consecutive layers."""
 Probability = Annotated[float, Field(ge=0, lt=1)]
-"""A share of what is dropped."""
+"""Probability of dropping an item, at least 0 and below 1."""
 
 
 def tagged(kinds: tuple[type[Settings], ...], tag: str, default: str | None = None) -> Any:
-    """The type of a table that is one of `kinds`, told apart by the key `tag`.
+    """Returns the type of a table that is one of `kinds`, told apart by the key `tag`.
 
-    Built from a list, so that a registry of kinds can hand over its own.
+    The kinds come as a tuple, so that a registry can pass whatever it holds at that moment.
 
     Args:
-        kinds: each with a field `tag` of a literal string.
-        tag: the key that says which of them a table is.
-        default: the kind of a table without that key; none: the key is needed.
+        kinds: Tables that each have a field `tag`, a literal string.
+        tag: The key that names the kind of a table.
+        default: The kind of a table without that key. None means that the key is required.
     """
-    # a union of what a tuple holds, which type checkers can't follow
+    # type checkers can't follow a union that is built from a tuple
     union = Annotated[Union[kinds], Field(discriminator=tag)]  # type: ignore[valid-type]  # noqa: UP007
     return union if default is None else Annotated[union, BeforeValidator(_filled(tag, default))]
 
 
 def _filled(tag: str, default: str) -> Callable[[Any], Any]:
+    """Returns a validator that adds the default tag to a table without one."""
+
     def fill(value: Any) -> Any:
         return {tag: default, **value} if isinstance(value, Mapping) and tag not in value else value
 

@@ -1,4 +1,4 @@
-"""Pydantic's errors in our words: the key, what was found there, what is allowed."""
+"""Pydantic's errors in plain words: the key, its value, and what is allowed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,43 +12,49 @@ from rejoinder.schema.base import Settings
 from rejoinder.schema.nodes import Node, choices
 from rejoinder.schema.toml import toml_value
 
-Kind = TypeVar("Kind", bound=Settings)
+Table = TypeVar("Table", bound=Settings)
 _SEVERAL = "several"
 _OF_KEY = "[key]"
-"""Pydantic's mark behind a key of a table of strings that is itself at fault."""
+"""Pydantic's mark in an error's location for a fault of a key itself, not of its value."""
 _LONGEST = 60
+"""Number of characters of a value that a message shows."""
 
 
-def check(kind: type[Kind], values: object, where: str) -> Kind:
-    """The settings in a tree of plain values.
+def check(model: type[Table], values: object, where: str) -> Table:
+    """Returns the settings in a tree of plain values.
+
+    Args:
+        model: The table that the values have to be.
+        values: Plain values, such as TOML or JSON holds.
+        where: The name of the tree in error messages.
 
     Raises:
-        ConfigError: all faults, one a line; `where` names the tree in the message.
+        ConfigError: The values have faults. The message lists all of them, one per line.
     """
     try:
-        return kind.model_validate(values)
+        return model.model_validate(values)
     except ValidationError as error:
-        raise refused(where, faults(kind, error)) from None
+        raise refused(where, faults(model, error)) from None
 
 
 def refused(where: str, lines: Sequence[str]) -> ConfigError:
-    """The error that tells these faults: one as a sentence, several one a line."""
+    """Returns the error for some faults: a single fault as a sentence, several one per line."""
     if len(lines) == 1:
-        said = f"{where}: {lines[0]}" + ("" if lines[0].endswith("?") else ".")
+        message = f"{where}: {lines[0]}" + ("" if lines[0].endswith("?") else ".")
     else:
-        said = "\n  ".join([f"{where} has {len(lines)} faults:", *lines])
-    # an argument that is not UTF-8 comes with surrogates, which a terminal can't print
-    return ConfigError(said.encode("utf-8", "backslashreplace").decode("utf-8"))
+        message = "\n  ".join([f"{where} has {len(lines)} faults:", *lines])
+    # an argument that is not UTF-8 contains surrogates, which a terminal can't print
+    return ConfigError(message.encode("utf-8", "backslashreplace").decode("utf-8"))
 
 
 def several(lines: Sequence[str]) -> PydanticCustomError:
-    """What a validator raises that has found several faults, each with its key."""
+    """Returns the error that a validator raises for several faults, one line for each."""
     return PydanticCustomError(_SEVERAL, "several faults", {"lines": list(lines)})
 
 
-def faults(kind: type[Settings], error: ValidationError) -> list[str]:
-    """One line a fault."""
-    root = Node.of(kind)
+def faults(model: type[Settings], error: ValidationError) -> list[str]:
+    """Returns one line for each fault of a table that is not a `model`."""
+    root = Node.of(model)
     lines: list[str] = []
     for details in error.errors(include_url=False):
         if details["type"] == _SEVERAL:
@@ -59,33 +65,36 @@ def faults(kind: type[Settings], error: ValidationError) -> list[str]:
 
 
 def _is_long_enough(details: ErrorDetails) -> bool:
-    """Whether a list is called too short only because values of it are at fault, each told."""
-    found = details["input"]
+    """Whether a list is reported as too short only because of faulty values in it.
+
+    Each of these values has an error of its own.
+    """
+    values = details["input"]
     return (
         details["type"] == "too_short"
-        and isinstance(found, list | tuple)
-        and len(found) >= details["ctx"]["min_length"]
+        and isinstance(values, list | tuple)
+        and len(values) >= details["ctx"]["min_length"]
     )
 
 
 @dataclass
 class _Spot:
-    """Where an error lies."""
+    """The location of an error in a config and in its schema."""
 
     path: list[str]
-    """The keys that lead there."""
+    """The keys that lead to it."""
     node: Node | None
-    """What the schema says of it; none for a key that it does not know."""
+    """The schema at that path. None for an unknown key."""
     table: Node | None = None
-    """The table that holds it."""
+    """The table that holds the key."""
     union: Node | None = None
-    """What that table could have been, where there are several kinds of it."""
+    """The union that the table belongs to, where it has several kinds."""
     kind: str = ""
-    """Which of them it is."""
+    """The kind of the table."""
 
 
 def _spot(root: Node, location: tuple[int | str, ...]) -> _Spot:
-    """Follow an error's location; behind a table of several kinds it names the table's kind."""
+    """Follows an error's location, in which the kind of a tagged table is a step of its own."""
     spot = _Spot([], root)
     union, kind = None, ""
     for step in map(str, location):
@@ -110,7 +119,7 @@ def _spot(root: Node, location: tuple[int | str, ...]) -> _Spot:
 
 def _line(root: Node, details: ErrorDetails) -> str:
     spot = _spot(root, details["loc"])
-    path, found = ".".join(spot.path), details["input"]
+    path, value = ".".join(spot.path), details["input"]
     match details["type"]:
         case "extra_forbidden":
             return _unknown(path, spot)
@@ -118,23 +127,24 @@ def _line(root: Node, details: ErrorDetails) -> str:
             allowed = "" if spot.node is None else f"; allowed: {spot.node.allowed()}"
             return f"{path} is missing{allowed}"
         case "union_tag_not_found" if spot.node is not None:
-            needed = _tag_path(spot.path, spot.node)
-            return f"{needed} is missing; allowed: {choices([*spot.node.kinds])}"
+            required = _tag_path(spot.path, spot.node)
+            return f"{required} is missing; allowed: {choices([*spot.node.kinds])}"
         case "union_tag_invalid" if spot.node is not None:
-            return _wrong_kind(spot.path, spot.node, found)
-        case "value_error":  # raised by a validator of ours
-            said = str(details["ctx"]["error"])
-            own = spot.node is None or not spot.node.keys
-            return f"{path} {said}" if own else ".".join(filter(None, [path, said]))
+            return _wrong_kind(spot.path, spot.node, value)
+        case "value_error":  # raised by one of our own validators
+            message = str(details["ctx"]["error"])
+            is_value = spot.node is None or not spot.node.keys
+            # the validator of a whole table names the key itself
+            return f"{path} {message}" if is_value else ".".join(filter(None, [path, message]))
         case "invalid_key":
             return f"{path} is no key; keys are strings"
     allowed = "a string" if spot.node is None else spot.node.allowed()
     options = [] if spot.node is None else spot.node.options
-    return f"{path or 'the config'} is {shown(found)}; allowed: {allowed}{_hint(found, options)}"
+    return f"{path or 'the config'} is {shown(value)}; allowed: {allowed}{_hint(value, options)}"
 
 
 def _unknown(path: str, spot: _Spot) -> str:
-    """A key that is not of the table: of another kind of that table, misspelt, or invented."""
+    """Describes an unknown key: one of another kind of the table, or a misspelt one."""
     name, table, union = spot.path[-1], spot.table, spot.union
     if union is not None:
         others = [kind for kind, node in union.kinds.items() if name in node.keys]
@@ -147,17 +157,16 @@ def _unknown(path: str, spot: _Spot) -> str:
 
 
 def _wrong_kind(path: Sequence[str], union: Node, table: object) -> str:
-    found = table.get(union.tag) if isinstance(table, Mapping) else table
+    kind = table.get(union.tag) if isinstance(table, Mapping) else table
     kinds = [*union.kinds]
     return (
-        f"{_tag_path(path, union)} is {shown(found)}; allowed: {choices(kinds)}"
-        f"{_hint(found, kinds)}"
+        f"{_tag_path(path, union)} is {shown(kind)}; allowed: {choices(kinds)}{_hint(kind, kinds)}"
     )
 
 
-def _hint(found: object, words: Sequence[str]) -> str:
-    """The nearest of some words; nothing where none is near."""
-    hint = nearest(found, words) if isinstance(found, str) and words else ""
+def _hint(value: object, words: Sequence[str]) -> str:
+    """Suggests the word nearest to a value. Empty where no word is near."""
+    hint = nearest(value, words) if isinstance(value, str) and words else ""
     return f"; {hint}" if hint.endswith("?") else ""
 
 
@@ -166,13 +175,13 @@ def _tag_path(path: Sequence[str], union: Node) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as TOML writes it, cut where it is long.
+    """Returns a value as TOML, shortened if it is long.
 
     >>> shown([1.5, True, "a"])
     '[1.5, true, "a"]'
     """
     try:
-        said = toml_value(value)
-    except (RecursionError, ValueError):  # nested or of more digits than Python will print
+        text = toml_value(value)
+    except (RecursionError, ValueError):  # nested too deeply, or more digits than Python prints
         return "a value too large to show"
-    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

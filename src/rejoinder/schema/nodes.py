@@ -1,79 +1,80 @@
-"""A model's JSON schema as places that values have, and what each place allows, in words."""
+"""A model's JSON schema as a tree of nodes, each of which says in words what it allows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, Self
 
 from rejoinder.schema.base import Settings
 from rejoinder.schema.toml import toml_value
 
 
-@cache
-def _schema(model: type[Settings]) -> Mapping[str, Any]:
+@lru_cache(maxsize=32)
+def _schema(model: type[Settings], _validator: object) -> Mapping[str, Any]:
+    """Returns the JSON schema of a model; a rebuilt model has a new validator."""
     return model.model_json_schema()
 
 
 @dataclass(frozen=True)
 class Node:
-    """A place in the schema of a model."""
+    """One position in the schema of a model: a table, a list or a value."""
 
     root: Mapping[str, Any]
-    """The whole schema; its `$defs` are what references name."""
+    """The whole schema, whose `$defs` references point to."""
     facts: Mapping[str, Any]
-    """This place's part of it, references resolved."""
+    """The part of the schema at this position, with references resolved."""
 
     @classmethod
     def of(cls, model: type[Settings]) -> Self:
-        """The place of a whole model."""
-        schema = _schema(model)
+        """Returns the node of a whole model."""
+        schema = _schema(model, model.__pydantic_validator__)
         return cls(schema, schema)
 
     @property
     def tag(self) -> str | None:
-        """The key that tells apart what may stand here; none where it is of one kind."""
-        found: str | None = self.facts.get("discriminator", {}).get("propertyName")
-        return found
+        """The key that tells the kinds of this table apart. None where there is only one."""
+        name: str | None = self.facts.get("discriminator", {}).get("propertyName")
+        return name
 
     @property
     def kinds(self) -> dict[str, "Node"]:
-        """What may stand here, by the value of `tag`."""
+        """The kinds of this table, by the value of `tag`."""
         mapping = self.facts.get("discriminator", {}).get("mapping", {})
         return {name: self._at({"$ref": reference}) for name, reference in mapping.items()}
 
     @property
     def keys(self) -> dict[str, "Node"]:
         """The keys of a table."""
-        found = self.facts.get("properties", {})
-        return {name: self._at(facts) for name, facts in found.items()}
+        properties = self.facts.get("properties", {})
+        return {name: self._at(facts) for name, facts in properties.items()}
 
     @property
-    def needed(self) -> Sequence[str]:
+    def required(self) -> Sequence[str]:
         """The keys that a table must have."""
-        found: Sequence[str] = self.facts.get("required", ())
-        return found
+        names: Sequence[str] = self.facts.get("required", ())
+        return names
 
     @property
     def values(self) -> "Node | None":
-        """What a table of any keys holds."""
-        found = self.facts.get("additionalProperties")
-        return self._at(found) if isinstance(found, Mapping) else None
+        """The values of a table that takes any key."""
+        facts = self.facts.get("additionalProperties")
+        return self._at(facts) if isinstance(facts, Mapping) else None
 
     @property
     def item(self) -> "Node | None":
-        """What a list holds."""
-        found = self.facts.get("items") or next(iter(self.facts.get("prefixItems", ())), None)
-        return self._at(found) if isinstance(found, Mapping) else None
+        """The values of a list."""
+        facts = self.facts.get("items") or next(iter(self.facts.get("prefixItems", ())), None)
+        return self._at(facts) if isinstance(facts, Mapping) else None
 
     @property
     def options(self) -> Sequence[str]:
-        """The strings that may stand here, where only some may."""
-        found: Sequence[str] = self.facts.get("enum", ())
-        return found
+        """The allowed strings, where only some are allowed."""
+        strings: Sequence[str] = self.facts.get("enum", ())
+        return strings
 
     @property
     def optional(self) -> bool:
-        """Whether the value may be absent altogether."""
+        """Whether the value may be absent without having a default."""
         return "null" in (option.get("type") for option in self.facts.get("anyOf", ()))
 
     def _at(self, facts: Mapping[str, Any]) -> "Node":
@@ -83,7 +84,7 @@ class Node:
         return Node(self.root, facts)
 
     def allowed(self) -> str:
-        """What may stand here.
+        """Describes the allowed values.
 
         >>> Node({}, {"type": "integer", "minimum": 1, "maximum": 5_000}).allowed()
         'a whole number from 1 to 5,000'
@@ -118,7 +119,7 @@ class Node:
 
 
 def choices(values: Sequence[object]) -> str:
-    """Words in a row.
+    """Joins values with commas and a final "or".
 
     >>> choices(["words", "subwords"])
     '"words" or "subwords"'
@@ -127,20 +128,21 @@ def choices(values: Sequence[object]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _length(facts: Mapping[str, Any], what: str, unit: str) -> str:
-    least, most = facts.get(f"min{what}", 0), facts.get(f"max{what}")
+def _length(facts: Mapping[str, Any], suffix: str, unit: str) -> str:
+    """Describes the bounds of a length, which the schema calls `min…` and `max…`."""
+    least, most = facts.get(f"min{suffix}", 0), facts.get(f"max{suffix}")
     if most is None:
         return ""
     return f" of {least} to {most:,} {unit}" if least else f" of at most {most:,} {unit}"
 
 
 def _range(facts: Mapping[str, Any]) -> str:
-    """The bounds of a number; without any, nothing."""
+    """Describes the bounds of a number, with a leading space. Empty without bounds."""
     return " ".join(["", *_bounds(facts)])
 
 
 def _bounds(facts: Mapping[str, Any]) -> Iterator[str]:
-    # a version of Pydantic gives the bounds of numbers as they stand in the code, another as floats
+    # some versions of Pydantic give bounds as they are written in the code, others as floats
     least, above, most, below = (
         None if facts.get(name) is None else f"{facts[name]:,.15g}"
         for name in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")

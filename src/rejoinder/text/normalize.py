@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from rejoinder.errors import InputError
+from rejoinder.formats.surrogates import replace_surrogates
 
 RULES = 1
 UNICODE = "14.0"
@@ -41,10 +42,7 @@ def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series
     try:
         return pl.Series(items, dtype=pl.String)
     except UnicodeEncodeError:
-        clean = [
-            item.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for item in items
-        ]
-        return pl.Series(clean, dtype=pl.String)
+        return pl.Series([replace_surrogates(item) for item in items], dtype=pl.String)
 
 
 def normalize(sentences: pl.Series) -> pl.Series:

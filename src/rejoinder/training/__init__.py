@@ -6,4 +6,4 @@ Raises:
 
 from rejoinder.errors import require
 
-require("train", "torch", "pydantic", "tensorboard")  # asked for before any work begins
+require("train", "torch", "pydantic", "tensorboard", "tomli_w")  # asked for before any work begins

@@ -1,4 +1,4 @@
-"""What streams hand to the model: batches of two-sided rows, and where a stream stands."""
+"""Batches of two-sided rows, which streams hand to the model, and the position of a stream."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rejoinder.text.ragged import Ragged
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a stream stands: the next row is `offset` of `window` of `epoch`."""
+    """Position of a stream: its next row is row `offset` of window `window` of epoch `epoch`."""
 
     epoch: int = 0
     window: int = 0
@@ -21,45 +21,45 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B rows as ids: sentences 0 to B-1 are the left sides, B to 2B-1 their right sides.
+    """B rows as token ids: sentences 0 to B-1 are the left sides, B to 2B-1 the right sides.
 
-    Inputs and responses, premises and hypotheses, two sentences of a group. What comes behind 2B
-    are more candidates, that belong to no row.
+    The sides are inputs and responses, premises and hypotheses, or two sentences of a group.
+    Sentences from 2B on are further candidates that belong to no row.
     """
 
     sentences: Ragged
     left_keys: NDArray[np.int64]
-    """(B,) int64, equal where two left sides are one text."""
+    """(B,) int64, equal for equal texts of left sides."""
     right_keys: NDArray[np.int64]
-    """(B,) int64, equal where two right sides are one text."""
+    """(B,) int64, equal for equal texts of right sides."""
     after: Position
-    """Where the stream stands once this batch is used."""
+    """Position of the stream once this batch is used."""
     labels: NDArray[np.int64] | None = None
-    """(B,) int64, classes of the rows, where they are what is learned."""
+    """(B,) int64, classes of the rows, if a classifier learns from them."""
 
 
 class BatchSize(Protocol):
-    """The batch size of the n-th batch from the start of this stream (phases change it)."""
+    """Batch size of each batch, counted from the start of the iteration (phases change it)."""
 
     def __call__(self, number: int, /) -> int:
-        """Rows of that batch."""
+        """Returns the number of rows of batch `number`, from 0."""
         ...
 
 
 class Stream(Protocol):
-    """The extension point for data: an endless sequence of batches, from any position on."""
+    """The extension point for data: an endless sequence of batches from any position on."""
 
     name: str
     rows: int
-    """Of an epoch."""
+    """Number of rows in an epoch."""
 
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
-        """Batches without end from `start`."""
+        """Yields batches without end from `start`."""
         ...
 
 
 def drop_ids(batch: Ragged, share: float, generator: np.random.Generator) -> Ragged:
-    """`batch` without a random `share` of its ids; a sentence may lose all of them."""
+    """Returns `batch` without a random `share` of its ids; a sentence may lose all of them."""
     keep = generator.random(len(batch.ids), dtype=np.float32) >= share
     ends = np.zeros(len(keep) + 1, np.int64)
     np.cumsum(keep, out=ends[1:])

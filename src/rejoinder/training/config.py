@@ -1,55 +1,79 @@
-"""Configurations from TOML: every fault is found, and all are told, before the work begins."""
+"""Configs from TOML files: all faults are found and reported before any work begins."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 from pydantic import ValidationError
 
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.schema.base import Settings
 from rejoinder.schema.faults import faults, refused
-from rejoinder.schema.toml import toml_document
 from rejoinder.training.idle import idle_keys
 from rejoinder.training.settings import RunConfig
+from rejoinder.training.shipped import is_shipped_name, shipped_names, shipped_text
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
-    """The configuration in a TOML file, with `key=value` overrides, checked.
+def load_config(config: Path | str, overrides: Sequence[str] = ()) -> RunConfig:
+    """Returns a config, checked.
+
+    Args:
+        config: The path of a TOML file, or as a string also the name of a shipped config, such
+            as `dan-modern`. A string is a path if it contains a separator or ends in `.toml`.
+        overrides: Settings to replace, as `key=value` (see `docs/config.md`).
 
     Raises:
-        InputError: the file can't be read or is not TOML.
-        ConfigError: all faults of keys, values and their combinations, one a line.
+        InputError: The name is unknown, or the file can't be read or is not TOML.
+        ConfigError: Keys, values or their combinations have faults. The message lists all of
+            them, one per line.
     """
-    tree = _read(path)
+    if isinstance(config, str) and is_shipped_name(config):
+        text = shipped_text(config)
+    else:
+        text = _read(Path(config))
+    tree = _parsed_toml(text, str(config))
     for override in overrides:
         _apply(tree, override)
-    return parse_config(tree, str(path))
+    return parse_config(tree, str(config))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> str:
     try:
-        text = path.read_text("utf-8-sig")
+        return path.read_text("utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+        hint = f" The shipped config is called {path.stem}." if _is_misplaced(path) else ""
+        raise InputError(f"{path} can't be read: {error.strerror}.{hint}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; a config is a TOML file.") from None
     except ValueError:
-        raise InputError(f"{str(path)!r} is no name of a file: it holds a NUL.") from None
+        raise InputError(f"{str(path)!r} is not a file name: it contains a NUL.") from None
+
+
+def _is_misplaced(path: Path) -> bool:
+    """Whether a missing file has the name of a shipped config."""
+    return not path.exists() and path.stem in shipped_names()
+
+
+def _parsed_toml(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise InputError(f"{path} is not TOML: its values are nested too deeply.") from None
-    except ValueError as error:  # also a number of more digits than Python reads
-        raise InputError(f"{path} is not TOML: {error}.") from None
+        raise InputError(f"{where} is not TOML: its values are nested too deeply.") from None
+    except ValueError as error:  # also a number with more digits than Python reads
+        raise InputError(f"{where} is not TOML: {error}.") from None
 
 
 def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
-    """The configuration in a tree of plain values; `where` names it in messages.
+    """Returns the config in a tree of plain values.
+
+    Args:
+        tree: Plain values, such as TOML or JSON holds.
+        where: The name of the tree in error messages.
 
     Raises:
-        ConfigError: see `load_config`.
+        ConfigError: See `load_config`.
     """
     values = dict(tree) if isinstance(tree, Mapping) else tree
     try:
@@ -59,10 +83,10 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
 
 
 def _further(tree: Any, error: ValidationError) -> list[str]:
-    """What the tables that are right contradict among themselves, where others are not."""
+    """Returns the contradictions between the correct tables of a config that has faulty ones."""
     faulty = frozenset(details["loc"][0] for details in error.errors() if details["loc"])
     if not faulty or not isinstance(tree, dict):
-        return []  # the contradictions are what the error tells
+        return []  # the error itself lists the contradictions
     rest = {name: value for name, value in tree.items() if name not in faulty}
     try:
         RunConfig.model_validate(rest, context={"faulty": faulty})
@@ -72,10 +96,10 @@ def _further(tree: Any, error: ValidationError) -> list[str]:
 
 
 def to_tree(config: Any) -> Any:
-    """Plain values of a configuration: what `parse_config` reads, and JSON and TOML can write.
+    """Returns a config as plain values, which JSON and TOML can hold and `parse_config` reads.
 
-    Written out here, key by key in the order of their definition: what is hashed and stored must
-    not depend on how a version of Pydantic dumps a model.
+    Keys come in the order of their definition. This does not use Pydantic's own dump, because
+    hashes and stored configs must not depend on the version of Pydantic.
     """
     if isinstance(config, Settings):
         values = {name: to_tree(getattr(config, name)) for name in type(config).model_fields}
@@ -87,12 +111,17 @@ def to_tree(config: Any) -> Any:
     return config
 
 
-def to_toml(config: RunConfig) -> str:
-    """The configuration as TOML: every key that has an effect, also where it is at its default."""
-    tree = to_tree(config)
+def effective_tree(config: RunConfig) -> dict[str, Any]:
+    """Returns the keys of a config that have an effect, including those at their defaults."""
+    tree: dict[str, Any] = to_tree(config)
     for path in idle_keys(config):
         _remove(tree, path)
-    return toml_document(tree)
+    return tree
+
+
+def to_toml(config: RunConfig) -> str:
+    """Returns a config as TOML: every key that has an effect, including those at their defaults."""
+    return tomli_w.dumps(effective_tree(config))
 
 
 def _remove(tree: dict[str, Any], path: str) -> None:
@@ -104,12 +133,12 @@ def _remove(tree: dict[str, Any], path: str) -> None:
 
 
 def _apply(tree: dict[str, Any], override: str) -> None:
-    """Set one `a.b.c=value`; the value is TOML, or a bare word for a string."""
-    name, found, text = override.partition("=")
+    """Sets one `a.b.c=value`, where the value is TOML or a bare word for a string."""
+    name, equals, text = override.partition("=")
     path = name.strip().split(".")
-    if not found or not all(path):
+    if not equals or not all(path):
         raise ConfigError(
-            f"{override!r} is not an override; write key=value, as encoder.width=300."
+            f"{override!r} is not an override; write key=value, such as encoder.width=300."
         )
     *steps, last = path
     table: Any = tree
@@ -120,28 +149,28 @@ def _apply(tree: dict[str, Any], override: str) -> None:
             raise ConfigError(
                 f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
             )
-        table[int(last)] = _parsed(text)
+        table[int(last)] = _parsed_value(text)
     else:
-        table[last] = _parsed(text)
+        table[last] = _parsed_value(text)
 
 
-def _parsed(text: str) -> Any:
+def _parsed_value(text: str) -> Any:
     try:
         tree = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text
-    return tree["value"] if len(tree) == 1 else text  # a line break would begin another key
+    return tree["value"] if len(tree) == 1 else text  # a line break would start another key
 
 
 def _child(table: Any, step: str, name: str) -> Any:
     if isinstance(table, list):
         if not _is_index(step, table):
-            raise ConfigError(f"{name!r}: {step!r} is no index of a list of {len(table)}.")
+            raise ConfigError(f"{name!r}: {step!r} is not an index of a list of {len(table)}.")
         child = table[int(step)]
     else:
         child = table.setdefault(step, {})
     if not isinstance(child, dict | list):
-        raise ConfigError(f"{name!r}: {step} is a value, it has no keys.")
+        raise ConfigError(f"{name!r}: {step} is a value and has no keys.")
     return child
 
 

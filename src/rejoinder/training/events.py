@@ -13,18 +13,18 @@ from typing import Any, Self
 from rejoinder.errors import TrainingError, require
 from rejoinder.files.atomic import write_text
 from rejoinder.files.storage import storage_errors
-from rejoinder.training.loop import Reporter
+from rejoinder.training.reporting import Reporter
 
 
 class RunLog:
-    """A reporter that writes `metrics.jsonl` and TensorBoard events, and passes all on."""
+    """A reporter that writes `metrics.jsonl` and TensorBoard events, and tells a listener too."""
 
     def __init__(self, run: Path, step: int, listener: Reporter) -> None:
-        """A log of a run that continues after `step`; what was logged beyond it is dropped.
+        """Opens the log of a run that continues after `step`; what was logged beyond is dropped.
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
-            TrainingError: something else stands in place of a file or of the folder of events.
+            TrainingError: `metrics.jsonl` is no file, or `events` is no folder.
         """
         require("train", "tensorboard")
         self.listener = listener
@@ -47,18 +47,18 @@ class RunLog:
         self.events.close()
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """After each logged stretch of steps."""
+        """Logs the means of a stretch of steps."""
         self._write("train", step, metrics)
         self.listener.step(step, metrics)
 
     def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
-        """After each evaluation."""
+        """Logs the scores of an evaluation."""
         self._write("dev", step, scores)
         self.listener.evaluation(step, scores)
 
-    def saved(self, step: int, place: Path) -> None:
-        """After each checkpoint."""
-        self.listener.saved(step, place)
+    def saved(self, step: int, path: Path) -> None:
+        """Tells the listener about a checkpoint."""
+        self.listener.saved(step, path)
 
     def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
         line = json.dumps({"step": step, "group": group, **values})
@@ -70,10 +70,13 @@ class RunLog:
 
 
 class _EventFile:
-    """A TensorBoard file, written at once: its own writer is a thread that fails out of sight."""
+    """A TensorBoard file, written synchronously.
+
+    TensorBoard's own writer is a thread, whose errors (a full disk) nobody would see.
+    """
 
     def __init__(self, folder: Path, purge_step: int) -> None:
-        """A new file, which tells TensorBoard to drop older values from `purge_step` on."""
+        """Opens a new file that tells TensorBoard to drop older values from `purge_step` on."""
         from tensorboard.compat.proto.event_pb2 import SessionLog
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -86,14 +89,14 @@ class _EventFile:
         self._write(step=purge_step, session_log=SessionLog(status=SessionLog.START))
 
     def add(self, values: Mapping[str, float], step: int) -> None:
-        """Write some values of one step."""
+        """Writes values of one step, by tag."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         scalars = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
         self._write(step=step, summary=Summary(value=scalars))
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         with storage_errors(self.path):
             self._writer.close()
 
@@ -106,9 +109,12 @@ class _EventFile:
 
 
 def _cut(path: Path, step: int) -> None:
-    """Keep the lines up to `step`: a run stopped between checkpoints writes the rest again.
+    """Keeps the lines up to `step`: a run stopped between checkpoints writes the rest again.
 
-    A line that is cut, as by a kill, goes too: nothing is computed from this file.
+    A line that is cut, as by a kill, is dropped too: nothing is computed from this file.
+
+    Raises:
+        TrainingError: there is something at `path` that is no file.
     """
     if not path.exists():
         return
@@ -119,7 +125,7 @@ def _cut(path: Path, step: int) -> None:
 
 
 def _step_of(line: str) -> float:
-    """The step of a line of `metrics.jsonl`; infinite where there is none to be read."""
+    """Returns the step of a line of `metrics.jsonl`, infinity if the line has none."""
     try:
         return float(json.loads(line)["step"])
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):

@@ -85,8 +85,8 @@ def _classifier(trainer: Trainer) -> dict[str, object] | None:
 def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
     """The weights that the config exports: last, best on dev, or averaged."""
     kind = trainer.config.export.weights
-    if kind == "best" and trainer.progress.best_step >= 0:
-        return load_best(trainer.run, trainer.progress.best_step)
+    if kind == "best" and trainer.state.best_step >= 0:
+        return load_best(trainer.run, trainer.state.best_step)
     if kind == "average" and trainer.average:
         return trainer.average
     return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}

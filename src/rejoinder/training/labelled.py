@@ -5,7 +5,6 @@ into ids once. An epoch visits the rows in an order that follows from the seed, 
 epoch, so that a position is two numbers.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import InferenceColumns, read_inference
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.normalize import as_series
@@ -232,7 +232,7 @@ def _sample(rows: Places, file: TaskData) -> Places:
 
 def _number(name: str) -> int:
     """A number for the name of a file, that goes into seeds."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
+    return sha256_number(name.encode(), 4)
 
 
 class LabelledStream:

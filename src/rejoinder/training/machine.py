@@ -1,8 +1,13 @@
-"""What a run computes on."""
+"""The machine a run computes on: device, threads, random generators, and a description."""
 
 import os
 import platform
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import torch
 
@@ -10,21 +15,76 @@ from rejoinder.errors import InputError
 
 
 def pick_device(name: str) -> torch.device:
-    """The device of that name; `auto` is CUDA where there is some.
+    """Returns the device of that name; `auto` is CUDA if there is a CUDA device, else the CPU.
 
     Raises:
-        InputError: CUDA is asked for and absent, or the name is unknown.
+        InputError: the name is unknown, or CUDA is asked for and absent.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise InputError(f"device must be auto, cpu or cuda; got {name!r}.")
     available = torch.cuda.is_available()
     if name == "cuda" and not available:
-        raise InputError("no CUDA device was found; take --device cpu, or a torch with CUDA.")
+        raise InputError("no CUDA device was found; use --device cpu, or a torch with CUDA.")
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
+@contextmanager
+def own_torch_state(device: torch.device, threads: int | None) -> Iterator[None]:
+    """Lets the block set torch's threads and seeds, and gives the caller's back at the end.
+
+    Both are global to the process: the number of CPU threads, and the state of the generators of
+    the CPU and of `device`. Other threads of the process that use torch meanwhile see the block's.
+
+    Args:
+        device: the device that the block computes on.
+        threads: number of CPU threads within the block; None leaves torch's setting.
+    """
+    before = torch.get_num_threads()
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        try:
+            if threads is not None:
+                torch.set_num_threads(threads)
+            yield
+        finally:
+            if threads is not None:
+                torch.set_num_threads(before)
+
+
+def seed_generators(device: torch.device, seed: int) -> None:
+    """Seeds torch's generators of the CPU and of `device`; see `own_torch_state`."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
+
+
+@contextmanager
+def collected_signals() -> Iterator[list[signal.Signals]]:
+    """Collects SIGINT and SIGTERM in a list instead of ending the process; a second one ends it."""
+    received: list[signal.Signals] = []
+
+    def receive(number: int, _frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(signal.Signals(number))
+
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, receive)
+    except ValueError:  # outside the main thread, where no signal arrives
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def describe_machine() -> dict[str, object]:
-    """Processor, cores, accelerator, versions: what a figure of speed needs beside it."""
+    """Returns processor, cores, accelerator and versions, to stand beside a measured speed."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0))

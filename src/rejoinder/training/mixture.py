@@ -1,4 +1,4 @@
-"""Which task a step belongs to: fixed shares, drawn from the seed and the number of the step."""
+"""Mixes tasks: draws the task and stream of a step from the seed and the number of the step."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ from rejoinder.training.batches import Batch, Position, Stream
 from rejoinder.training.settings import TaskConfig
 
 _DRAW = 0x3141
+"""Keeps the draws of streams apart from other draws of the same seed."""
 
 
 @dataclass(frozen=True)
 class TaskStreams:
-    """A task and its data."""
+    """A task and its streams."""
 
     task: TaskConfig
     streams: tuple[Stream, ...]
@@ -21,7 +22,7 @@ class TaskStreams:
 
 @dataclass(frozen=True, slots=True)
 class MixedBatch:
-    """A batch, and whose it is."""
+    """A batch with the task and the stream that it comes from."""
 
     task: TaskConfig
     stream: str
@@ -29,13 +30,13 @@ class MixedBatch:
 
 
 class Mixture:
-    """Batches of several streams, a stream a step.
+    """Batches of several streams; each step takes one from a single stream.
 
-    Its state is a position a stream: what a step draws follows from the step alone.
+    The state of a mixture is the position of each stream: the draw follows from the step alone.
     """
 
     def __init__(self, tasks: Sequence[TaskStreams], seed: int) -> None:
-        """A mixture of tasks; the share of one is parted by (rows)^power among its streams."""
+        """Divides the share of each task among its streams in proportion to (rows)^power."""
         self._streams: list[tuple[TaskConfig, Stream]] = []
         shares: list[float] = []
         for entry in tasks:
@@ -47,12 +48,12 @@ class Mixture:
             f"{task.label}/{stream.name}": share
             for (task, stream), share in zip(self._streams, shares, strict=True)
         }
-        """Share of the steps of each stream."""
+        """Share of the steps of each stream, by its name."""
         self._bounds = np.cumsum(shares)[:-1]
         self._seed = seed
 
     def drawn(self, step: int) -> int:
-        """The place of the stream that `step` (from 0) belongs to."""
+        """Returns the index of the stream that `step` (from 0) belongs to."""
         if not len(self._bounds):
             return 0
         value = np.random.default_rng([self._seed, _DRAW, step]).random()
@@ -64,25 +65,25 @@ class Mixture:
         positions: Mapping[str, Position],
         size: Callable[[int, TaskConfig], int],
     ) -> Iterator[MixedBatch]:
-        """The batches of all steps from `step` on.
+        """Yields the batches of all steps from `step` on.
 
         Args:
-            step: the first one, from 0.
-            positions: where streams stand, by name; those that are absent are at their beginning.
-            size: the batch size of a task at a step.
+            step: the first step, from 0.
+            positions: positions of the streams by name; absent streams are at their start.
+            size: returns the batch size of a task at a step.
         """
         names = list(self.shares)
         opened: dict[int, Iterator[Batch]] = {}
         now = step
 
-        def open_stream(place: int) -> Iterator[Batch]:
-            task, stream = self._streams[place]
-            start = positions.get(names[place], Position())
+        def open_stream(index: int) -> Iterator[Batch]:
+            task, stream = self._streams[index]
+            start = positions.get(names[index], Position())
             return stream.batches(start, lambda _number: size(now, task))
 
         while True:
-            place = self.drawn(now)
-            if place not in opened:
-                opened[place] = open_stream(place)
-            yield MixedBatch(self._streams[place][0], names[place], next(opened[place]))
+            index = self.drawn(now)
+            if index not in opened:
+                opened[index] = open_stream(index)
+            yield MixedBatch(self._streams[index][0], names[index], next(opened[index]))
             now += 1

@@ -1,4 +1,4 @@
-"""The rules that move parameters: PyTorch's for dense layers, ours for the rows of large tables."""
+"""Optimisers: PyTorch's for dense layers, our own for the rows of embedding tables."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,11 @@ _EPSILON = 1e-8
 
 
 def phase_at(phases: Iterable[Phase], step: int) -> tuple[Phase, int]:
-    """The phase of `step` (from 0), and the step's number within it."""
+    """Returns the phase of `step` (from 0), and the number of the step within it.
+
+    Raises:
+        IndexError: the step lies beyond the last phase.
+    """
     for phase in phases:
         if step < phase.steps:
             return phase, step
@@ -21,7 +25,7 @@ def phase_at(phases: Iterable[Phase], step: int) -> tuple[Phase, int]:
 
 
 def rate_factor(phase: Phase, step: int) -> float:
-    """What the learning rates are multiplied by at `step` (from 0) of `phase`.
+    """Returns the factor of the learning rates at `step` (from 0) of `phase`.
 
     >>> phase = Phase(steps=10, warmup_steps=2, decay="linear")
     >>> [rate_factor(phase, step) for step in (0, 1, 2, 6, 9)]
@@ -35,10 +39,10 @@ def rate_factor(phase: Phase, step: int) -> float:
 
 
 class RowOptimizer:
-    """SGD or Adagrad on the rows of a table that a step touched.
+    """SGD or Adagrad on the rows of an embedding table that a step touched.
 
-    Adagrad keeps one accumulator a row, the sum of the mean squares of its gradients: 1 / width of
-    the memory, and of the traffic, of the usual one.
+    Adagrad keeps one accumulator per row, the sum of the mean squares of its gradients. That takes
+    1 / dimension of the memory and memory traffic of the usual accumulator per value.
     """
 
     def __init__(self, table: SparseTable, *, adagrad: bool) -> None:
@@ -47,11 +51,11 @@ class RowOptimizer:
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
         self._squares: list[Tensor] = []
-        """(U,) mean squares of the gradients of each gather of this step, for Adagrad."""
+        """For Adagrad: (U,) mean squares of the gradients, for each gather of this step."""
 
     @torch.no_grad()
     def gradient_sums(self) -> list[Tensor]:
-        """Sums that are finite where all gradients of this step are."""
+        """Returns sums that are all finite if and only if all gradients of this step are."""
         gradients = [values.grad for _, values in self.table.touched if values.grad is not None]
         if not len(self.sums):
             return [gradient.sum() for gradient in gradients]
@@ -60,7 +64,7 @@ class RowOptimizer:
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Move the touched rows against their gradients, and forget them."""
+        """Moves the touched rows against their gradients, and clears the list of them."""
         squares = iter(self._squares)
         for number, (rows, values) in enumerate(self.table.touched):
             gradient = values.grad
@@ -81,7 +85,7 @@ class RowOptimizer:
         squares: Iterator[Tensor],
         rate: float,
     ) -> Tensor:
-        """(U, width) the rows after the step; changes `current` in place."""
+        """Changes `current` in place to the (U, dim) rows after the step, and returns it."""
         if not len(self.sums):
             return current.add_(gradient, alpha=-rate)
         sums = self.sums.index_select(0, rows) + next(squares)
@@ -90,12 +94,12 @@ class RowOptimizer:
 
 
 class Optimizers:
-    """All the rules of a run, stepped together."""
+    """All optimisers of a run, stepped together."""
 
     def __init__(
         self, dense: list[nn.Parameter], tables: list[SparseTable], config: OptimizerConfig
     ) -> None:
-        # the rates are set anew at each step
+        # `step` sets the learning rate
         self.dense: torch.optim.Optimizer = (
             torch.optim.Adam(dense, lr=0.0, betas=config.adam_betas)
             if config.dense == "adam"
@@ -104,18 +108,18 @@ class Optimizers:
         self.rows = [RowOptimizer(table, adagrad=config.table == "adagrad") for table in tables]
 
     def zero(self) -> None:
-        """Forget the gradients of the last step."""
+        """Clears the gradients of the last step."""
         self.dense.zero_grad(set_to_none=True)
 
     def finite(self) -> bool:
-        """Whether every gradient of this step is finite; to be asked once, before `step`."""
+        """Returns whether every gradient of this step is finite; called once, before `step`."""
         sums = [total for rows in self.rows for total in rows.gradient_sums()]
         for group in self.dense.param_groups:
             sums += [p.grad.sum() for p in group["params"] if p.grad is not None]
         return not sums or bool(torch.isfinite(torch.stack(sums)).all())
 
     def step(self, phase: Phase, step: int) -> None:
-        """Move everything, after `finite`; `step` counts from 0 within `phase`."""
+        """Moves all parameters, after `finite`; `step` counts from 0 within `phase`."""
         factor = rate_factor(phase, step)
         for group in self.dense.param_groups:
             group["lr"] = phase.learning_rate * factor
@@ -125,7 +129,7 @@ class Optimizers:
             rows.step((phase.learning_rate if table_rate is None else table_rate) * factor)
 
     def state(self) -> dict[str, Tensor]:
-        """Every tensor of the optimisers' memory, by a name that does not change."""
+        """Returns every tensor of the optimisers' memory, by a name that does not change."""
         state = {f"rows.{number}": rows.sums for number, rows in enumerate(self.rows)}
         for parameter, values in self.dense.state_dict()["state"].items():
             for name, value in values.items():
@@ -133,7 +137,7 @@ class Optimizers:
         return state
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` returned in another process."""
+        """Restores what `state` returned, in this or another process."""
         for number, rows in enumerate(self.rows):
             rows.sums.copy_(state[f"rows.{number}"])
         memory: dict[int, dict[str, Tensor]] = {}

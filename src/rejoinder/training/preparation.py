@@ -1,7 +1,8 @@
-"""What must be known before the first step: the words, the labelled files, what is left out."""
+"""Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,95 +15,113 @@ from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
+from rejoinder.training.config import to_tree
 from rejoinder.training.labelled import Labelled, read_labelled
 from rejoinder.training.settings import RunConfig, TaskConfig
 
-Progress = Callable[[int, int], None]
-"""Called with pairs done and pairs in all."""
+PreparationProgress = Callable[[int, int], None]
+"""Called with the number of pairs read so far and the number of all pairs."""
+
+_SCHEDULE = frozenset(("name", "share", "power", "batch_size", "word_dropout", "data"))
+"""Keys of a task that say how often its rows are drawn, and do not change what is read."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """Where a run reads from."""
+    """The data that a run reads.
+
+    Labelled files are read once for all tasks that read them in the same way, and stay in memory
+    until `forget_labelled`, so that training need not read again what preparation has read.
+    """
 
     pairs: Pairs | None = None
-    """What `responses` reads; none where no task is that."""
+    """Read by the task `responses`; None if no task needs pairs."""
     folder: Path | None = None
-    """What the paths of labelled files are below."""
+    """The folder that the paths of labelled files start from."""
+    _labelled: dict[str, Labelled] = field(default_factory=dict, repr=False, compare=False)
+
+    def labelled(self, config: RunConfig) -> list[tuple[TaskConfig, list[Labelled]]]:
+        """Returns the labelled files of each task, without their leaks.
+
+        Raises:
+            InputError: a task needs a folder and there is none, or a file can't be used.
+        """
+        hashes = evaluation_hashes(config)
+        return [
+            (task, [self._read(task, index, hashes) for index in range(len(task.data))])
+            for task in config.mixture
+        ]
+
+    def forget_labelled(self) -> None:
+        """Frees the memory of the labelled files; they are read again when asked for."""
+        self._labelled.clear()
+
+    def _read(self, task: TaskConfig, index: int, hashes: EvaluationHashes | None) -> Labelled:
+        file = task.data[index]
+        if self.folder is None:
+            raise InputError(
+                f"the task {task.objective} reads {file.path}; name the folder with --data."
+            )
+        reading = {key: value for key, value in to_tree(task).items() if key not in _SCHEDULE}
+        key = json.dumps([reading, to_tree(file), None if hashes is None else hashes.sets])
+        if key not in self._labelled:
+            self._labelled[key] = read_labelled(task, file, self.folder, hashes)
+        return self._labelled[key]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training needs to know of its text."""
+    """What training needs to know about its text."""
 
     features: TextFeatures
     excluded: dict[int, NDArray[np.int64]]
-    """Rows of the pairs left out as leaks, by block number; blocks without any are absent."""
+    """Indices of the pairs left out as leaks, by block number; blocks without leaks are absent."""
     pairs: int
-    """Pairs of the train split, those left out included."""
+    """Number of pairs in the train split, including those left out."""
     leaks: int
-    """Pairs left out."""
+    """Number of pairs left out."""
     labelled: dict[str, dict[str, Any]]
-    """Of each labelled file, by its path: SHA-256, rows by task, what was left out."""
+    """For each labelled file, by path: its SHA-256, rows by task, and the rows left out."""
 
 
 def evaluation_hashes(config: RunConfig) -> EvaluationHashes | None:
-    """The sentences that may not be trained on; none where the config does not ask.
+    """Returns the sentences that must not be trained on, None if the config allows all.
 
     Raises:
-        InputError: a set is unknown.
+        InputError: the config names an unknown evaluation set.
     """
     training = config.training
     return EvaluationHashes.load(training.leak_sets) if training.exclude_leaks else None
 
 
-def read_tasks(config: RunConfig, data: Data) -> list[tuple[TaskConfig, list[Labelled]]]:
-    """The labelled files of each task, without their leaks.
-
-    Raises:
-        InputError: no folder is named, or a file can't be used.
-    """
-    hashes = evaluation_hashes(config)
-    found = []
-    for task in config.mixture:
-        if task.data and data.folder is None:
-            raise InputError(
-                f"the task {task.objective} reads {task.data[0].path}; name the folder with --data."
-            )
-        folder = data.folder or Path()
-        found.append((task, [read_labelled(task, file, folder, hashes) for file in task.data]))
-    return found
-
-
 def prepare(
-    data: Data, config: RunConfig, progress: Progress, features: TextFeatures | None = None
+    data: Data, config: RunConfig, progress: PreparationProgress, features: TextFeatures | None
 ) -> Prepared:
-    """Learn the vocabulary and find the leaks, in one pass over the train split.
+    """Learns the vocabulary and finds the leaks, in one pass over the train split.
 
     Args:
-        data: what is read.
-        config: of the run.
-        progress: told how far it is.
-        features: those of the model that training starts from; none: they are learned.
+        data: the data of the run.
+        config: the config of the run.
+        progress: called after each block of pairs.
+        features: the features of the model that training starts from; None to learn a vocabulary.
 
     Raises:
-        InputError: no word is frequent enough, or data is missing.
+        InputError: no word is frequent enough, or data is missing or unusable.
     """
-    if "responses" in config.objectives and data.pairs is None:
-        raise InputError("the task responses reads pairs; name their folder with --pairs.")
-    hashes = evaluation_hashes(config)
-    excluded: dict[int, NDArray[np.int64]] = {}
     pairs = data.pairs if "responses" in config.objectives else None
-    blocks = pairs.blocks("train") if pairs is not None else []
+    if pairs is None and "responses" in config.objectives:
+        raise InputError("the task responses reads pairs; name their folder with --pairs.")
+    blocks = [] if pairs is None else pairs.blocks("train")
     total = sum(block.rows for block in blocks)
-    tasks = read_tasks(config, data)
-    # a file that two tasks read is text once
+    excluded: dict[int, NDArray[np.int64]] = {}
+    tasks = data.labelled(config)
+    # the text of a file that two tasks read is counted once
     labelled = {file.name: file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
         for file in labelled.values():
             yield pl.Series(file.texts, dtype=pl.String)
-        done = 0
+        done, hashes = 0, evaluation_hashes(config)
         for number, block in enumerate(blocks):
             frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
             inputs, responses = frame.get_column("input"), frame.get_column("response")
@@ -117,7 +136,7 @@ def prepare(
     if features is None:
         features = _features(texts(), config)
     else:
-        for _ in texts():  # the leaks are still to be found
+        for _ in texts():  # read for the leaks alone
             pass
     facts = {name: _facts(file) for name, file in labelled.items()}
     for task, files in tasks:

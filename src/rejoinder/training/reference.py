@@ -1,12 +1,12 @@
-"""The page of a config's keys, from the models that check them.
+"""Writes the page that documents every key of a config, from the models that check it.
 
     python -m rejoinder.training.reference > docs/config.md
 
-writes the page anew; a test compares the two.
+A test compares the page with the code.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from rejoinder.schema.nodes import Node
 from rejoinder.schema.toml import toml_value
@@ -14,22 +14,27 @@ from rejoinder.training.settings import RunConfig
 
 _HEAD = """# Config
 
-Every key of a run's TOML file. `rejoinder train` checks a config before it reads data, and tells
-all faults together. A key that is not here is refused, and so is one that has no effect in the
-config as it is (`optimizer.adam_betas` without Adam, `training.rank_init` with a Transformer). Keys
-can be replaced on the command line: `encoder.width=300`, `phases.0.steps=2000`. `configs/` has
-examples.
+This page lists every key of a config, the TOML file of a run. `rejoinder train` checks a config
+before it reads data and reports all faults together. It refuses unknown keys, and keys that have
+no effect in this config: `optimizer.adam_betas` without Adam, `training.rank_init` with a
+Transformer.
 
-This page is made from the code: `python -m rejoinder.training.reference > docs/config.md`.
+- `--config` takes the path of a TOML file or the name of a shipped config; `rejoinder config list`
+  lists those.
+- `rejoinder config show NAME` prints a whole config with its defaults, to start your own from.
+- `rejoinder config check FILE` reports the faults of a config without training.
+- Keys can be replaced on the command line: `encoder.width=300`, `phases.0.steps=2000`.
+
+The page is generated: `python -m rejoinder.training.reference > docs/config.md`.
 """
 _TABLE = "| key | allowed | default | meaning |\n|---|---|---|---|"
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Returns the page as Markdown."""
     root = Node.of(RunConfig)
     plain = {name: node for name, node in root.keys.items() if not _is_table(node)}
-    lines = [_HEAD, "## At the top", "", _TABLE, *_rows(plain, ())]
+    lines = [_HEAD, "## Top level", "", _TABLE, *_rows(plain, ())]
     for name, node in root.keys.items():
         if name not in plain:
             lines += _table(name, node)
@@ -37,39 +42,38 @@ def page() -> str:
 
 
 def _is_table(node: Node) -> bool:
-    inside = node if node.item is None else node.item
+    inside = node.item or node
     return bool(inside.tag or inside.keys)
 
 
 def _table(name: str, node: Node) -> Iterator[str]:
-    """A section for each kind of a table, or of the tables of a list."""
-    listed = node.item is not None
+    """Yields a section for each kind of a table, or of the tables in a list."""
     inside = node.item or node
-    heading = f"[[{name}]]" if listed else f"[{name}]"
-    kinds = inside.kinds or {"": inside}
-    for kind, table in kinds.items():
+    heading = f"[[{name}]]" if node.item else f"[{name}]"
+    for kind, table in (inside.kinds or {"": inside}).items():
         tag = f", `{inside.tag} = {toml_value(kind)}`" if kind else ""
-        yield from ("", f"## `{heading}`{tag}", "")
-        yield from (str(table.facts.get("description", "")), "", _TABLE)
-        yield from _rows(table.keys, table.needed)
+        yield from _section(f"## `{heading}`{tag}", table)
         for key, value in table.keys.items():
-            if value.item is not None and value.item.keys:
-                yield from ("", f"### `[[{name}.{key}]]`{tag}", "")
-                yield from (str(value.item.facts.get("description", "")), "", _TABLE)
-                yield from _rows(value.item.keys, value.item.needed)
+            if value.item and value.item.keys:
+                yield from _section(f"### `[[{name}.{key}]]`{tag}", value.item)
 
 
-def _rows(keys: dict[str, Node], needed: object) -> Iterator[str]:
+def _section(heading: str, table: Node) -> Iterator[str]:
+    yield from ("", heading, "", str(table.facts.get("description", "")), "", _TABLE)
+    yield from _rows(table.keys, table.required)
+
+
+def _rows(keys: Mapping[str, Node], required: Sequence[str]) -> Iterator[str]:
     for key, node in keys.items():
-        default = node.facts.get("default")
-        if isinstance(needed, list) and key in needed:
-            said = "needed"
-        elif default is None:
-            said = "absent" if node.optional else "none"
+        value = node.facts.get("default")
+        if key in required:
+            default = "required"
+        elif value is None:
+            default = "absent" if node.optional else "none"
         else:
-            said = f"`{toml_value(default)}`"
+            default = f"`{toml_value(value)}`"
         meaning = node.facts.get("description", "The kind of this table.")
-        yield f"| `{key}` | {node.allowed()} | {said} | {meaning} |"
+        yield f"| `{key}` | {node.allowed()} | {default} | {meaning} |"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A run from pairs to a model folder: prepare or resume, train, export."""
+"""A run from pairs to a model folder: prepares or resumes it, trains, and exports the model."""
 
 import shutil
 import signal
@@ -15,17 +15,19 @@ from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.claims import claim, claim_output, sweep
 from rejoinder.training import checkpoint
 from rejoinder.training.batches import Stream
+from rejoinder.training.checkpoint import TrainingState
 from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.labelled import Labelled, LabelledStream
-from rejoinder.training.loop import Evaluate, Limits, Reporter, Trainer
-from rejoinder.training.machine import pick_device
+from rejoinder.training.loop import Evaluate, Limits, Trainer
+from rejoinder.training.machine import own_torch_state, pick_device
 from rejoinder.training.mixture import Mixture, TaskStreams
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import phase_at
-from rejoinder.training.preparation import Data, Prepared, Progress, prepare, read_tasks
+from rejoinder.training.preparation import Data, PreparationProgress, Prepared, prepare
+from rejoinder.training.reporting import Reporter
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.start import read_start, write_start
 from rejoinder.training.stream import PairStream
@@ -33,39 +35,44 @@ from rejoinder.training.stream import PairStream
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a person says of a run beside its config."""
+    """Options of one session of a run that are not in its config."""
 
     limits: Limits = field(default_factory=Limits)
     device: str = "auto"
     """`auto`, `cpu` or `cuda`."""
     threads: int | None = None
-    """CPU threads of torch; none: all cores. Results repeat bit for bit at the same number."""
+    """Number of CPU threads of torch while training. None leaves torch's setting, which is all
+    cores unless it was changed. Results repeat bit for bit with the same number of threads."""
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of a run."""
+    """The outcome of one session of a run."""
 
+    folder: Path
+    """Folder of the run."""
     done: bool
-    """Whether the config's steps are done; if not, it can be resumed."""
+    """Whether the config's steps are done; if not, the run can be resumed."""
     steps: int
+    """Number of steps done, over all sessions."""
     seconds: float
+    """Time spent in steps, over all sessions."""
     pairs: int
-    """Training pairs, leaks left out."""
+    """Number of training pairs, without leaks."""
     leaks: int
-    """Training pairs left out as evaluation sentences."""
+    """Number of training pairs left out because a text is an evaluation sentence."""
     scores: Mapping[str, float]
-    """Of the last evaluation; empty before the first."""
+    """Scores of the last evaluation of this session, empty if there was none."""
     model: Path | None
-    """The model folder; none where the run was stopped to be resumed later."""
+    """The model folder, None if the run was stopped to be resumed later."""
     interrupted: signal.Signals | None = None
     """The signal that stopped the run, if one did."""
     warning: str = ""
-    """What is wrong with a model that was exported before its schedule was done."""
+    """What is wrong with a model that was exported before its schedule was done, else empty."""
 
 
 def open_data(pairs: Path | None, folder: Path | None) -> Data:
-    """What a run reads: a folder of pairs, and the one that labelled files are below.
+    """Opens a folder of pairs, and notes the folder that the paths of labelled files start from.
 
     Raises:
         InputError: the pairs are not usable.
@@ -73,11 +80,13 @@ def open_data(pairs: Path | None, folder: Path | None) -> Data:
     return Data(None if pairs is None else open_pairs(pairs), folder)
 
 
-def begin(config: RunConfig, data: Data, run: Path, *, overwrite: bool, progress: Progress) -> None:
-    """Make the folder of a run: its config, its vocabulary, what it leaves out; no step yet.
+def begin(
+    config: RunConfig, data: Data, run: Path, *, overwrite: bool, progress: PreparationProgress
+) -> None:
+    """Makes the folder of a run with config, vocabulary and excluded rows; takes no step yet.
 
     Raises:
-        RejoinderError: the data or the place of the run are not usable.
+        RejoinderError: the data is not usable, or the folder can't be written.
     """
     with claim_output(run, overwrite=overwrite):
         initial = open_initial(config)
@@ -89,7 +98,7 @@ def begin(config: RunConfig, data: Data, run: Path, *, overwrite: bool, progress
 
 @contextmanager
 def removed_if_refused(run: Path) -> Iterator[None]:
-    """Remove the folder of a new run where the block fails before its first checkpoint.
+    """Removes the folder of a new run if the block fails before its first checkpoint.
 
     The corrected command then finds no folder in its way.
     """
@@ -110,31 +119,36 @@ def go_on(
     evaluate: Evaluate,
     reporter: Reporter,
 ) -> RunResult:
-    """Train in the folder of a run, from its last checkpoint if it has any, and export the model.
+    """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
+
+    While it trains, torch's thread count and random generators are the run's; the caller's are
+    restored at the end.
 
     Args:
         run: the folder that `begin` made.
-        data: what it reads, the same as at the beginning.
-        options: limits, device, threads.
-        config: the config of the run, where its name, export or logging are to be others than at
-            the beginning; none: `config.toml` of the run.
-        evaluate: gives the scores on dev.
-        reporter: told of steps, evaluations and checkpoints.
+        data: the data of the run, the same as at the start.
+        options: limits, device and threads.
+        config: the config of the run if its name, export or logging shall differ from those at the
+            start; None reads `config.toml` of the run.
+        evaluate: returns the scores on dev.
+        reporter: told about steps, evaluations and checkpoints.
 
     Raises:
-        TrainingError: data or config are others than at the beginning, a file of the run is
+        TrainingError: the data or the config differ from those at the start, a file of the run is
             damaged, or training fails.
         BusyError: another process trains in this folder.
     """
-    with claim(run):
+    device = pick_device(options.device)
+    with claim(run), own_torch_state(device, options.threads):
         sweep(run)
-        return _go_on(run, data, options, config, evaluate, reporter)
+        return _go_on(run, data, device, options.limits, config, evaluate, reporter)
 
 
 def _go_on(
     run: Path,
     data: Data,
-    options: RunOptions,
+    device: torch.device,
+    limits: Limits,
     config: RunConfig | None,
     evaluate: Evaluate,
     reporter: Reporter,
@@ -145,9 +159,6 @@ def _go_on(
     prepared, initial_sha256 = read_start(run, data, config)
     if config != stored:
         write_text(run / "config.toml", to_toml(config))
-    device = pick_device(options.device)
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
     generator = torch.Generator().manual_seed(config.training.seed)
     model = TrainableModel(prepared.features.rows, config, generator)
     saved = checkpoint.latest(run)
@@ -159,40 +170,42 @@ def _go_on(
             )
         start_from(model, initial)
     mixture = _mixture(config, data, prepared)
+    data.forget_labelled()  # the streams hold the ids
     trainer = Trainer(config, run, model.to(device), prepared.features, mixture, reporter, evaluate)
     if saved is not None:
         trainer.resume(saved)
-    with RunLog(run, trainer.progress.step, reporter) as log:
+    with RunLog(run, trainer.state.step, reporter) as log:
         trainer.reporter = log
-        done = trainer.train(options.limits)
-    place = None
+        done = trainer.train(limits)
+    folder = None
     if done or trainer.out_of_time:
-        place = run / "model"
-        export(place, trainer, _training_facts(config, data, prepared, trainer))
+        folder = run / "model"
+        export(folder, trainer, _training_facts(config, data, prepared, trainer))
     return RunResult(
+        folder=run,
         done=done,
-        steps=trainer.progress.step,
-        seconds=trainer.progress.seconds,
+        steps=trainer.state.step,
+        seconds=trainer.state.seconds,
         pairs=prepared.pairs - prepared.leaks,
         leaks=prepared.leaks,
         scores=trainer.scores,
-        model=place,
+        model=folder,
         interrupted=trainer.interrupted,
-        warning=_unfinished(config, trainer, options.limits) if place and not done else "",
+        warning=_unfinished(config, trainer.state, limits) if folder and not done else "",
     )
 
 
-def _unfinished(config: RunConfig, trainer: Trainer, limits: Limits) -> str:
-    """A warning: what a limit of time cut off, and a number of steps that fits it."""
-    steps = trainer.progress.step
+def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
+    """Returns a warning that a limit of time cut the schedule, with a number of steps that fits."""
+    steps = state.step
     phase, within = phase_at(config.phases, max(steps - 1, 0))
     where = (
         f", inside the warm-up of {phase.warmup_steps:,} steps: it is hardly trained"
         if within < phase.warmup_steps
         else ""
     )
-    seconds = limits.seconds or trainer.progress.seconds
-    fitting = max(1, int(steps * seconds / max(trainer.progress.seconds, 1e-9)))
+    seconds = limits.seconds or state.seconds
+    fitting = max(1, int(steps * seconds / max(state.seconds, 1e-9)))
     total = config.steps
     settings = " ".join(
         f"phases.{number}.steps={max(1, fitting * phase.steps // total)}"
@@ -206,14 +219,14 @@ def _unfinished(config: RunConfig, trainer: Trainer, limits: Limits) -> str:
 
 
 def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
-    """The streams of all tasks.
+    """Opens the streams of all tasks.
 
     Raises:
-        TrainingError: a labelled file is another than the one that the run began with.
+        TrainingError: a labelled file differs from the one that the run began with.
     """
     seed = config.training.seed
     tasks = []
-    for task, files in read_tasks(config, data):
+    for task, files in data.labelled(config):
         dropout = task.word_dropout
         if dropout is None:
             dropout = config.objective.word_dropout
@@ -250,14 +263,14 @@ def _labelled_stream(file: Labelled, prepared: Prepared, seed: int, dropout: flo
 def _training_facts(
     config: RunConfig, data: Data, prepared: Prepared, trainer: Trainer
 ) -> dict[str, object]:
-    """What a model remembers of how it came to be; no times, so that its bytes repeat."""
+    """Returns the facts about its training that a model keeps; no times: its bytes shall repeat."""
     labelled = prepared.labelled.values()
     return {
         "pairs": prepared.pairs - prepared.leaks,
         "labelled": prepared.labelled,
         "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
         "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
-        "steps": trainer.progress.step,
+        "steps": trainer.state.step,
         "seed": config.training.seed,
         "data": {} if data.pairs is None else data.pairs.sources,
         "pairs_sha256": None if data.pairs is None else data.pairs.sha256,

@@ -1,4 +1,4 @@
-"""The start of a run: config, vocabulary, rows left out, and the manifest that checks them."""
+"""The start of a run on disk: config, vocabulary, excluded rows, and a manifest to check them."""
 
 import datetime
 import json
@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from rejoinder.errors import TrainingError
 from rejoinder.files.atomic import write_text
-from rejoinder.files.hashed import check_file, check_seal, file_facts, sealed
+from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed
 from rejoinder.text.features import load_features
 from rejoinder.training.checkpoint import config_hash
 from rejoinder.training.config import to_toml, to_tree
@@ -22,9 +22,10 @@ from rejoinder.training.settings import RunConfig
 from rejoinder.version import VERSION
 
 FORMAT = 2
-"""Of `manifest.json` of a run."""
+"""Format version of a run's `manifest.json`."""
+_MANIFEST = "manifest.json"
 _EXCLUDED = "excluded.safetensors"
-_KINDS: Mapping[str, tuple[type, ...]] = {
+_TYPES: Mapping[str, tuple[type, ...]] = {
     "config_sha256": (str,),
     "pairs_sha256": (str, type(None)),
     "initial_sha256": (str,),
@@ -34,21 +35,22 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "leaks": (int,),
     "labelled": (dict,),
 }
-"""What a resumed run reads of the manifest."""
+"""The keys of the manifest that a resumed run reads, and the types of their values."""
 _REMEDY = "The run can't be resumed; begin it again."
 
 
 def write_start(
     run: Path, config: RunConfig, data: Data, prepared: Prepared, initial_sha256: str
 ) -> None:
-    """Write everything that a resumed run reads, before the first step.
+    """Writes everything that a resumed run reads, before the first step.
 
     Args:
         run: a new folder.
-        config: of the run.
-        data: what it reads.
-        prepared: what was learned of it.
-        initial_sha256: of the weights of the model that training starts from; empty for none.
+        config: the config of the run.
+        data: the data that the run reads.
+        prepared: what was learned from the data.
+        initial_sha256: SHA-256 of the weights of the model that training starts from, empty if it
+            starts from none.
     """
     (run / "vocabulary").mkdir(parents=True, exist_ok=True)
     files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
@@ -71,20 +73,24 @@ def write_start(
         "initial_sha256": initial_sha256,
         "files": file_facts(run, [*files, _EXCLUDED]),
     }
-    write_text(run / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
+    write_text(run / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
 
 
 def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
-    """What `write_start` wrote, checked, and the hash of the model that training starts from.
+    """Reads and checks what `write_start` wrote.
+
+    Returns:
+        What was learned from the data, and the SHA-256 of the weights of the model that training
+        starts from (empty if none).
 
     Raises:
-        TrainingError: config or data are others than at the beginning, or a file is damaged.
+        TrainingError: the config or the data differ from those at the start, or a file is damaged.
     """
     manifest = _read_manifest(run)
     if manifest["config_sha256"] != config_hash(config):
         raise TrainingError(
-            f"the config is another than the one that {run} began with; resume with {run}/"
-            "config.toml as it was (name, export and logging may change), or begin another run."
+            f"the config differs from the one that {run} began with; resume with {run}/config.toml "
+            "as it was (name, export and logging may change), or begin another run."
         )
     if manifest["pairs_sha256"] != (None if data.pairs is None else data.pairs.sha256):
         given = "no folder of pairs" if data.pairs is None else data.pairs.folder
@@ -95,7 +101,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
         if text.get(name) != asked.get(name):
             raise TrainingError(
-                f"{run / 'manifest.json'} is damaged: text.{name} is {short(text.get(name))}, and "
+                f"{run / _MANIFEST} is damaged: text.{name} is {short(text.get(name))}, and "
                 f"the config has {asked.get(name)}. {_REMEDY}"
             )
     for name, facts in manifest["files"].items():
@@ -111,20 +117,17 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
 
 
 def _read_manifest(run: Path) -> dict[str, Any]:
-    path = run / "manifest.json"
-    try:
-        tree = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TrainingError(f"{run} is not a run that can be resumed: {error}.") from None
-    version = tree.get("format_version") if isinstance(tree, dict) else None
-    if version != FORMAT:
-        raise TrainingError(
-            f"{path} is of format version {version!r}; this version resumes {FORMAT}. Begin the "
-            "run again, or finish it with the version that began it."
-        )
-    manifest = check_seal(tree, path, TrainingError, _REMEDY)
-    for name, kinds in _KINDS.items():
-        if name not in manifest or type(manifest[name]) not in kinds:
+    path = run / _MANIFEST
+    manifest = read_sealed(
+        path,
+        FORMAT,
+        TrainingError,
+        unreadable=f"{run} is not a run that can be resumed",
+        outdated="Begin the run again, or finish it with the version that began it.",
+        remedy=_REMEDY,
+    )
+    for name, types in _TYPES.items():
+        if name not in manifest or type(manifest[name]) not in types:
             raise TrainingError(
                 f"{path} is damaged: {name} is {short(manifest.get(name))}. {_REMEDY}"
             )

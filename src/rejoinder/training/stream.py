@@ -1,8 +1,8 @@
 """Pairs as an endless stream of batches, in a new order each epoch, in bounded memory.
 
-An epoch visits the blocks of the shards in random order, a window of blocks at a time, and the
-pairs of a window in random order. Orders follow from (seed, epoch, window) alone, so that a
-position is three numbers and a run can go on from any of them as if it had never stopped.
+An epoch visits the blocks of the shards in random order, one window of blocks at a time, and the
+pairs of a window in random order. Orders follow from (seed, epoch, window) alone: a position is
+three numbers, and a run can continue from any position as if it had never stopped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,11 +20,13 @@ from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
 
 Excluded = Mapping[int, NDArray[np.int64]]
-"""Rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
+"""Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
+    """The pairs of a window as token ids, and keys that are equal for equal texts."""
+
     inputs: Ragged
     responses: Ragged
     input_keys: NDArray[np.int64]
@@ -35,7 +37,7 @@ class _Window:
 
 
 class PairStream:
-    """The train split of `pairs`, featurised by `features`, from any position on."""
+    """Batches of the train split of `pairs`, as ids of `features`, from any position on."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class PairStream:
         excluded: Excluded | None = None,
         word_dropout: float = 0.0,
     ) -> None:
-        """A stream; nothing is read yet.
+        """Prepares the stream; no pairs are read yet.
 
         Raises:
             TrainingError: the pairs hold no train split.
@@ -63,59 +65,60 @@ class PairStream:
         self.windows = max(1, min(len(self.blocks), -(-self.rows // window_pairs)))
 
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
-        """Batches without end from `start`; the rest of a window too small for one is left out.
+        """Yields batches without end from `start`.
 
-        The window after the present one is read meanwhile, in a thread of its own.
+        The rest of a window that is too small for a batch is skipped. The next window is read in a
+        thread while the present one is used.
 
         Raises:
-            TrainingError: a whole epoch is smaller than one batch, or `start` is in no window.
+            TrainingError: no window of an epoch holds a whole batch, or `start` is in no window.
         """
         if start.window >= self.windows:
             raise TrainingError(
                 f"the checkpoint is in window {start.window} of {self.pairs.folder}, which has "
                 f"{self.windows}; it was changed after it was written. Begin the run again."
             )
-        number, unfruitful = 0, 0
-        place = start
+        number, without_batch = 0, 0  # batches so far, and windows since the last
+        position = start
         with ThreadPoolExecutor(1) as reader:
-            coming = reader.submit(self._read, place.epoch, place.window)
+            upcoming = reader.submit(self._read, position.epoch, position.window)
             while True:
-                window = coming.result()
-                following = self._after_window(place)
-                coming = reader.submit(self._read, following.epoch, following.window)
-                order = self._generator(place.epoch, place.window, 0).permutation(len(window))
-                unfruitful += 1
-                while (count := size(number)) <= len(window) - place.offset:
-                    chosen = order[place.offset : place.offset + count]
-                    after = Position(place.epoch, place.window, place.offset + count)
-                    yield self._batch(window, chosen, place, after)
-                    number, unfruitful, place = number + 1, 0, after
-                if unfruitful > self.windows:
+                window = upcoming.result()
+                following = self._after_window(position)
+                upcoming = reader.submit(self._read, following.epoch, following.window)
+                order = self._generator(position.epoch, position.window, 0).permutation(len(window))
+                without_batch += 1
+                while (count := size(number)) <= len(window) - position.offset:
+                    chosen = order[position.offset : position.offset + count]
+                    after = Position(position.epoch, position.window, position.offset + count)
+                    yield self._batch(window, chosen, position, after)
+                    number, without_batch, position = number + 1, 0, after
+                if without_batch > self.windows:
                     raise TrainingError(
                         f"a batch of {count} pairs is more than a window of {self.pairs.folder} "
                         f"holds ({len(window)}); lower batch_size."
                     )
-                place = following
+                position = following
 
     def _batch(
-        self, window: _Window, chosen: NDArray[np.int64], place: Position, after: Position
+        self, window: _Window, chosen: NDArray[np.int64], position: Position, after: Position
     ) -> Batch:
         sentences = concatenate(window.inputs.take(chosen), window.responses.take(chosen))
         if self.word_dropout:
-            generator = self._generator(place.epoch, place.window, 1 + place.offset)
+            generator = self._generator(position.epoch, position.window, 1 + position.offset)
             sentences = drop_ids(sentences, self.word_dropout, generator)
         return Batch(sentences, window.input_keys[chosen], window.response_keys[chosen], after)
 
-    def _after_window(self, place: Position) -> Position:
-        if place.window + 1 < self.windows:
-            return Position(place.epoch, place.window + 1)
-        return Position(place.epoch + 1)
+    def _after_window(self, position: Position) -> Position:
+        if position.window + 1 < self.windows:
+            return Position(position.epoch, position.window + 1)
+        return Position(position.epoch + 1)
 
-    def _generator(self, *place: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, *place])
+    def _generator(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *numbers])
 
     def _read(self, epoch: int, window: int) -> _Window:
-        """The pairs of a window, in the order of their blocks."""
+        """Reads the pairs of a window, in the order of their blocks."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
         frames = [
             self._frame(int(number)) for number in np.array_split(order, self.windows)[window]
@@ -138,5 +141,5 @@ class PairStream:
 
 
 def text_keys(texts: pl.Series) -> NDArray[np.int64]:
-    """(N,) int64, equal where two texts are."""
+    """Returns (N,) int64 keys that are equal for equal texts."""
     return texts.hash(seed=0).to_numpy().view(np.int64)

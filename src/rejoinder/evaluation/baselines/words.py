@@ -1,6 +1,5 @@
 """Baselines that know no word's meaning: bags of words, tf-idf, and chance."""
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.files.hashed import sha256_number
 from rejoinder.protocols import Embeddings
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -123,7 +123,6 @@ class RandomVectors:
         """(N, 300) float32."""
         out = np.empty((len(sentences), 300), np.float32)
         for row, text in enumerate(sentences):
-            digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
-            seed = int.from_bytes(digest[:8], "little")
+            seed = sha256_number(text.encode("utf-8", "replace"), 8)
             out[row] = np.random.default_rng(seed).standard_normal(300)
         return out

@@ -1,0 +1,1 @@
+"""Getting data sets: local archives and downloads, recognised, cleaned, laid out as files."""

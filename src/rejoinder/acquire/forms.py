@@ -1,0 +1,182 @@
+"""The forms of files of data sets: cleaned, checked and counted, one function a form."""
+
+import json
+import re
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+from pathlib import Path
+
+from rejoinder.acquire.cleaning import inference_lines, latin, plain, sentences, unchanged
+from rejoinder.datasets.coco import parse_captions
+from rejoinder.datasets.cqa import parse_cqa, parse_relevancy
+from rejoinder.datasets.files import number_of
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_mrpc, parse_sick
+from rejoinder.datasets.sts import parse_stsb
+from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tables import text_lines
+
+_OTHERS = re.compile(rb"[^a-z0-9]+")
+_TREC = re.compile(r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ ")
+_FEW_LETTERS = 200
+"""Below them a text is in another alphabet, and a fingerprint says little."""
+_PROBING = ("tr", "va", "te")
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A file that is of its form."""
+
+    content: bytes
+    """Cleaned."""
+    rows: int
+    letters: str
+    """A fingerprint of the letters a-z and digits; empty where the form has none."""
+    notes: tuple[str, ...]
+    """What was changed, each a clause."""
+
+
+def examine(content: bytes, path: Path, kind: str) -> Examined:
+    """Clean a file, check that it is of the form `kind`, and count its rows.
+
+    Raises:
+        InputError: it is of another form; the message names the line.
+    """
+    form = _FORMS[kind]
+    cleaned, notes = form.clean(content)
+    if form.convert:
+        cleaned, changes = form.convert(cleaned, path)
+        notes += changes
+    rows = form.count(cleaned, path)
+    letters = _letters(form.text(cleaned)) if form.fingerprint else ""
+    return Examined(cleaned, rows, letters, tuple(notes))
+
+
+def _letters(content: bytes) -> str:
+    """The same for any tokenisation, case and quotes."""
+    try:
+        content = content.decode("utf-8").lower().encode("utf-8")  # a dotted I is an i as well
+    except UnicodeDecodeError:
+        content = content.lower()
+    letters = _OTHERS.sub(b"", content)
+    return sha256_of(letters)[:16] if len(letters) >= _FEW_LETTERS else ""
+
+
+def _lines(content: bytes, path: Path) -> int:
+    if b"\0" in content[:4096]:
+        raise InputError(f"{path} is no text: it has a zero byte.")
+    return len(text_lines(content, path))
+
+
+def _matching(pattern: str, meant: str, encoding: str = "utf-8") -> Callable[[bytes, Path], int]:
+    """A count of lines that are not blank and begin with `pattern`."""
+    compiled = re.compile(pattern)
+
+    def count(content: bytes, path: Path) -> int:
+        rows = 0
+        for number, line in enumerate(text_lines(content, path, encoding), 1):
+            if line.strip() and not compiled.match(line):
+                raise InputError(f"{path} line {number}: {line[:30]!r}; {meant} is needed.")
+            rows += bool(line.strip())
+        return rows
+
+    return count
+
+
+def _table(parse: Callable[[bytes, Path], Sized], header: str = "") -> Callable[[bytes, Path], int]:
+    """A count of rows as a reader parses them, below a header."""
+
+    def count(content: bytes, path: Path) -> int:
+        if not content.startswith(header.encode()):
+            raise InputError(f"{path} line 1: the columns {header!r} … are needed.")
+        return len(parse(content, path))
+
+    return count
+
+
+def _gold(content: bytes, path: Path) -> int:
+    """Scores of STS: blank where nobody judged."""
+    lines = text_lines(content, path)
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            number_of(line, 0, 5, path, number)
+    return len(lines)
+
+
+def _judged(content: bytes, path: Path) -> int:
+    """Rows with a gold label, of JSON lines."""
+    rows = 0
+    for number, line in enumerate(text_lines(content, path), 1):
+        try:
+            row = json.loads(line)
+            label, sentences = row["gold_label"], (row["sentence1"], row["sentence2"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            label, sentences = None, ("", "")
+        if label not in (*NLI_CLASSES, "-") or not all(isinstance(one, str) for one in sentences):
+            raise InputError(
+                f"{path} line {number}: JSON with gold_label, sentence1 and sentence2 is needed."
+            )
+        rows += label != "-"
+    return rows
+
+
+def _questions(content: bytes, path: Path) -> int:
+    """Related questions; those whose label is `?` count too."""
+    ids = re.findall(rb'RELQ_ID="([^"]+)"', content)
+    known = dict.fromkeys((one.decode("utf-8", "replace") for one in ids), True)
+    return sum(len(query.related) for query in parse_cqa(content, path, known))
+
+
+def _features(content: bytes, path: Path) -> int:
+    """Rows of the matrix in a safetensors file, by its header: its beginning is enough."""
+    try:
+        length = int.from_bytes(content[:8], "little")
+        rows, _columns = json.loads(content[8 : 8 + length])["features"]["shape"]
+        return int(rows)
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
+        raise InputError(f"{path} is no safetensors file with a matrix `features`.") from None
+
+
+@dataclass(frozen=True)
+class _Form:
+    clean: Callable[[bytes], tuple[bytes, list[str]]]
+    count: Callable[[bytes, Path], int]
+    """Checks it as well."""
+    fingerprint: bool = True
+    convert: Callable[[bytes, Path], tuple[bytes, list[str]]] | None = None
+    text: Callable[[bytes], bytes] = lambda content: content
+
+
+def _seven_columns(content: bytes) -> bytes:
+    """Rows of the STS Benchmark without the sources that some have."""
+    return b"\n".join(b"\t".join(line.split(b"\t")[:7]) for line in content.split(b"\n"))
+
+
+_SCORED = r".*\S.*\t.*\S"
+_FORMS = {
+    "sentences": _Form(sentences, _lines),
+    "sst2": _Form(sentences, _matching(r".*\t[01]\s*$", "a sentence, a tab and 0 or 1")),
+    "sst5": _Form(sentences, _matching(r"[0-4] \S", "a class of 0 to 4 and a sentence")),
+    "trec": _Form(latin, _matching(_TREC.pattern, "CLASS:fine and a question", "latin-1")),
+    "mrpc": _Form(plain, _table(parse_mrpc, "Quality\t")),
+    "sick": _Form(plain, _table(parse_sick, "pair_ID\t")),
+    "sts_input": _Form(plain, _matching(_SCORED, "two sentences with a tab between them")),
+    "sts_gs": _Form(plain, _gold),
+    "stsb": _Form(plain, _table(parse_stsb), text=_seven_columns),
+    "lines": _Form(plain, _lines, fingerprint=False),
+    "nli_labels": _Form(
+        plain,
+        _matching(rf"({'|'.join(NLI_CLASSES)})\s*$", f"one of {', '.join(NLI_CLASSES)}"),
+        fingerprint=False,
+    ),
+    "nli": _Form(plain, _judged, fingerprint=False, convert=inference_lines),
+    "cqa_xml": _Form(unchanged, _questions),
+    "cqa_gold": _Form(plain, _table(parse_relevancy)),
+    "probing": _Form(
+        plain,
+        _matching(rf"({'|'.join(_PROBING)})\t[^\t]+\t.*\S", "tr, va or te, a label, a sentence"),
+        fingerprint=False,
+    ),
+    "coco_features": _Form(unchanged, _features, fingerprint=False),
+    "coco_captions": _Form(unchanged, _table(parse_captions), fingerprint=False),
+}

@@ -1,0 +1,195 @@
+"""Laying out a data set: local files, folders or archives into SentEval's folders."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rejoinder.acquire.archives import is_archive
+from rejoinder.acquire.conversions import converted
+from rejoinder.acquire.forms import Examined
+from rejoinder.acquire.recognition import Match, Recogniser, check_rows
+from rejoinder.acquire.sources import check_sources, gathered, walk
+from rejoinder.acquire.staging import scratch, write_together
+from rejoinder.datasets.catalogue import DataFile, DataSet, found_at, place_of
+from rejoinder.datasets.files import content_of, sha256_of_file
+from rejoinder.errors import InputError
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of one data set."""
+
+    id: str
+    files: tuple[str, ...]
+    """Laid out now, or there already."""
+    missing: tuple[str, ...]
+    """Needed, and still not there."""
+    notes: tuple[str, ...]
+    """What was changed and what is worth knowing, a sentence each."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be written of one data set."""
+
+    dataset: DataSet
+    found: Mapping[DataFile, Match]
+    contents: Mapping[DataFile, Examined]
+    """Those of `found`, and what is made of them."""
+    writes: Mapping[Path, bytes]
+    same: frozenset[Path]
+    """Of `writes`, what is there already."""
+
+
+def add(
+    datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool = False
+) -> list[Added]:
+    """Lay out below `root` what `sources` hold of the data sets: all of it, or nothing.
+
+    Args:
+        datasets: which; of several those that are found.
+        sources: files, archives or folders.
+        root: the folder of data sets.
+        overwrite: replace files that are there and differ.
+
+    Raises:
+        InputError: nothing is found, a file is cut or of another form, an archive is refused, or a
+            file that is there would be lost.
+        BusyError: another command is writing `root`.
+        StorageError: `root` can't be written: a full disk, missing rights.
+    """
+    check_sources(sources)
+    with scratch(root) as folder:
+        files = gathered(sources, datasets, folder)
+        recogniser = Recogniser(files)
+        plans = []
+        for dataset in datasets:
+            plan = _plan(dataset, recogniser, files, root)
+            if plan.contents:
+                plans.append(plan)
+        if not plans:
+            raise InputError(_nothing_found(datasets, sources))
+        changes = {
+            path: content
+            for plan in plans
+            for path, content in plan.writes.items()
+            if path not in plan.same
+        }
+        if not overwrite:
+            _refuse_loss(changes)
+        write_together(root, changes)
+        return [_added(plan, sources, root) for plan in plans]
+
+
+def _nothing_found(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
+    looked = ", ".join(map(str, sources))
+    wanted = "; ".join(_description(dataset) for dataset in datasets[:3])
+    more = f"; and {len(datasets) - 3} more sets" if len(datasets) > 3 else ""
+    return f"{looked} has no file of {wanted}{more}."
+
+
+def _description(dataset: DataSet) -> str:
+    files = [file for file in dataset.files if file.needed][:4]
+    names = ", ".join(
+        f"{file.name} ({file.rows:,} rows)" if file.rows else file.name for file in files
+    )
+    return f"{dataset.name}, which is {names} …; look for {dataset.look_for}"
+
+
+def _plan(dataset: DataSet, recogniser: Recogniser, files: Sequence[Path], root: Path) -> _Plan:
+    found = recogniser.find(dataset)
+    made = converted(dataset, files, {file: match.examined for file, match in found.items()})
+    for file, (source, examined) in made.items():
+        check_rows(source, examined, file, dataset)
+    contents = {file: match.examined for file, match in found.items()}
+    contents |= {file: examined for file, (_, examined) in made.items()}
+    places = {file: place_of(root, file) for file in contents}
+    writes = {places[file]: examined.content for file, examined in contents.items()}
+    writes |= _extras(dataset, found, places)
+    same = frozenset(path for path, content in writes.items() if _holds(path, content))
+    return _Plan(dataset, found, contents, writes, same)
+
+
+def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
+    dataset = plan.dataset
+    notes = [*_about_archives(dataset, sources), *_about_files(plan)]
+    if kept := len(plan.same):
+        notes.append(f"{kept} of {len(plan.writes)} files were there already.")
+    missing = tuple(
+        file.path for file in dataset.files if file.needed and not found_at(root, dataset, file)
+    )
+    if missing:
+        notes.append(
+            f"{dataset.name} is incomplete without {_few(missing)}; look for {dataset.look_for}."
+        )
+    return Added(dataset.id, tuple(map(str, plan.writes)), missing, tuple(notes))
+
+
+def _extras(
+    dataset: DataSet, found: Mapping[DataFile, Match], places: Mapping[DataFile, Path]
+) -> dict[Path, bytes]:
+    """Licences and readmes beside the files that were found."""
+    extras = {}
+    for file, match in found.items():
+        for name in dataset.extras:
+            beside = match.path.with_name(name)
+            if beside.is_file():
+                extras[places[file].with_name(name)] = content_of(beside)
+    return extras
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and content_of(path) == content
+
+
+def _refuse_loss(paths: Mapping[Path, bytes]) -> None:
+    if lost := sorted(str(path) for path in paths if path.exists()):
+        raise InputError(
+            f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or name "
+            "another folder of data sets."
+        )
+
+
+def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
+    official = dataset.sha256 or {}
+    files = [path for source in sources for path in walk(source)] if official else []
+    for path in files:
+        if path.name not in official and not (path in sources and is_archive(path)):
+            continue
+        digest = sha256_of_file(path)
+        if digest in official.values():
+            yield f"{path.name} is the official archive, by its SHA-256."
+        else:
+            known = official.get(path.name) or " or ".join(official.values())
+            yield (
+                f"{path.name} is not the official archive: its SHA-256 is {digest}, not {known}. "
+                "It was taken by its content."
+            )
+
+
+def _about_files(plan: _Plan) -> Iterator[str]:
+    dataset = plan.dataset
+    for file, examined in plan.contents.items():
+        changes = list(examined.notes)
+        match = plan.found.get(file)
+        if match and match.path.name != file.name:
+            changes.append(f"it was {match.path.name}")
+        if file.rows and examined.rows != file.rows:
+            changes.append(f"it has {examined.rows:,} rows, not the published {file.rows:,}")
+        if file.letters and examined.letters != file.letters:
+            changes.append("its text differs from that of the known edition")
+        if changes:
+            yield f"{file.path}: {'; '.join(changes)}."
+        if match:
+            yield from match.aside
+    unchanged = sum(not examined.notes for examined in plan.contents.values())
+    if unchanged:
+        yield f"{unchanged} files of {dataset.name} have the bytes of their source."
+    rows = sum(examined.rows for examined in plan.contents.values())
+    if dataset.total and len(plan.contents) == len(dataset.files) and rows != dataset.total:
+        yield f"{dataset.name} has {rows:,} rows here, {dataset.total:,} in the literature."
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,1 @@
+"""File formats that several packages read: compressed files, JSON lines and tables."""

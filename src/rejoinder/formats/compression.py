@@ -1,0 +1,162 @@
+"""Decompression by content rather than by name: zstd (windows up to 2 GiB), bz2, xz, gzip, plain.
+
+DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for text.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from rejoinder.errors import InputError, MissingExtraError
+
+_READ_BYTES = 1 << 18
+_MAX_WINDOW = 1 << 31
+
+MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x1f\x8b": ".gz"}
+"""The first bytes of a compressed file, and the suffix of its format."""
+
+
+class Decompressor(Protocol):
+    """The interface that the decompressors of all four libraries share."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the compressed stream was reached."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """Bytes after the end of the compressed stream."""
+        ...
+
+    def decompress(self, data: bytes, /) -> bytes:
+        """Decompresses the next bytes of the stream."""
+        ...
+
+
+def zstd_decompressor() -> Decompressor:
+    """Returns a decompressor for one zstd frame.
+
+    Raises:
+        MissingExtraError: `zstandard` is not installed.
+    """
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("zstandard", "extract") from None
+    decompressor: Any = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
+    return decompressor  # type: ignore[no-any-return]
+
+
+_DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
+    ".zst": zstd_decompressor,
+    ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
+    ".gz": lambda: zlib.decompressobj(31),
+}
+
+
+def compression_of(head: bytes) -> str | None:
+    """Returns the suffix for the first bytes of a compressed file, None for a plain file.
+
+    >>> compression_of(b"BZh91AY"), compression_of(b"plain text")
+    ('.bz2', None)
+    """
+    return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+def compression(path: Path) -> str | None:
+    """Returns `.zst`, `.bz2`, `.xz` or `.gz` by the content of a file, None for a plain file.
+
+    Raises:
+        InputError: the file can't be opened.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+    if head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F:
+        return ".zst"  # a skippable zstd frame comes first
+    return compression_of(head)
+
+
+def decompressed(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """Yields the content of `path`, compressed or not, in pieces.
+
+    Args:
+        path: the file.
+        on_read: called after each read with the number of bytes read from the file itself.
+
+    Raises:
+        InputError: the file is damaged or cut short. The message says how far it could be read.
+    """
+    suffix = compression(path)
+    done = 0
+    with path.open("rb") as file:
+        if suffix is None:
+            yield from _pieces(path, file, _READ_BYTES * 4, on_read)
+            return
+        new_decompressor = _DECOMPRESSORS[suffix]
+        decompressor: Decompressor | None = None
+        for data in _pieces(path, file, _READ_BYTES, on_read):
+            while data:
+                if decompressor is None:
+                    # zeros may fill up a tape's block, and xz allows for them
+                    if not (data := data.lstrip(b"\0")):
+                        break
+                    decompressor = new_decompressor()
+                try:
+                    piece = decompressor.decompress(data)
+                except Exception as error:  # each library has its own error
+                    if isinstance(error, MemoryError):
+                        raise
+                    raise InputError(
+                        f"{path} is damaged: {error}, after {done:,} decompressed bytes. "
+                        "Fetch or copy the file again."
+                    ) from None
+                done += len(piece)
+                if piece:
+                    yield piece
+                data = b""
+                if decompressor.eof:
+                    data, decompressor = decompressor.unused_data, None
+        if decompressor is not None:
+            raise InputError(
+                f"{path} is cut short: it ends within compressed data, after {done:,} "
+                "decompressed bytes. Fetch or copy the file again."
+            )
+
+
+def _pieces(
+    path: Path, file: IO[bytes], size: int, on_read: Callable[[int], None] | None
+) -> Iterator[bytes]:
+    while True:
+        try:
+            data = file.read(size)
+        except OSError as error:
+            raise InputError(f"{path} can't be read: {error.strerror}.") from None
+        if not data:
+            return
+        if on_read is not None:
+            on_read(len(data))
+        yield data
+
+
+def line_blocks(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Joins pieces and cuts them after line ends into blocks of about `size` bytes."""
+    held: list[bytes] = []
+    length = 0
+    for piece in pieces:
+        held.append(piece)
+        length += len(piece)
+        if length >= size and (cut := piece.rfind(b"\n") + 1):
+            held[-1] = piece[:cut]
+            yield b"".join(held)
+            held = [piece[cut:]]
+            length = len(held[0])
+    if rest := b"".join(held):
+        yield rest

@@ -1,0 +1,81 @@
+"""Who is told how a run goes, and the means that are told."""
+
+import time
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from statistics import fmean
+from typing import Protocol
+
+
+class Reporter(Protocol):
+    """The extension point for progress: an object that is told how a run goes."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Called every `log_every` steps with the means of loss, accuracy, speed and scales."""
+        ...
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """Called after each evaluation."""
+        ...
+
+    def saved(self, step: int, path: Path) -> None:
+        """Called after each checkpoint with its folder."""
+        ...
+
+
+class SilentReporter:
+    """A reporter that tells nobody."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Does nothing."""
+
+    def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
+        """Does nothing."""
+
+    def saved(self, step: int, path: Path) -> None:
+        """Does nothing."""
+
+
+class Meter:
+    """Means over a stretch of `every` steps."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self._clear()
+
+    def add(
+        self, step: int, task: str, loss: float, correct: int, rows: int
+    ) -> dict[str, float] | None:
+        """Adds one step of a task.
+
+        Args:
+            step: number of the step, from 1.
+            task: label of the task.
+            loss: loss of the batch.
+            correct: number of rows that were ranked or classified correctly.
+            rows: number of rows of the batch.
+
+        Returns:
+            The means of the stretch, also by task, if this step ends it.
+        """
+        self.losses.setdefault(task, []).append(loss)
+        self.correct += correct
+        self.rows += rows
+        if step % self.every:
+            return None
+        seconds = time.perf_counter() - self.begun
+        metrics = {
+            "loss": fmean(chain(*self.losses.values())),
+            "accuracy": self.correct / self.rows,
+            "pairs_per_second": self.rows / seconds,
+        }
+        if len(self.losses) > 1:
+            metrics |= {f"loss {name}": fmean(losses) for name, losses in self.losses.items()}
+        self._clear()
+        return metrics
+
+    def _clear(self) -> None:
+        self.losses: dict[str, list[float]] = {}
+        self.correct, self.rows = 0, 0
+        self.begun = time.perf_counter()
