@@ -56,7 +56,7 @@ def adapt(
     from rejoinder.adaptation.fitting import FitSettings
     from rejoinder.adaptation.linear import FILE
     from rejoinder.adaptation.sts import adapt as fit
-    from rejoinder.cli.evaluation_inputs import open_encoder
+    from rejoinder.api.encoders import load_encoder
     from rejoinder.cli.output import form_of, print_rows, stderr
     from rejoinder.datasets.sts import read_stsb
     from rejoinder.files.atomic import new_folder
@@ -68,7 +68,7 @@ def adapt(
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
     with claim_output(out, overwrite=overwrite):
         train, dev = (read_stsb(sts, split, form) for split in ("train", "dev"))
-        opened = open_encoder(encoder)
+        opened = load_encoder(encoder)
         begun = time.perf_counter()
         adaptation = fit(opened, train, dev, settings)
         seconds = round(time.perf_counter() - begun, 1)

@@ -39,7 +39,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Print every table and figure of Yang et al. 2018 with ours beside the published."""
-    from rejoinder.cli.evaluation_inputs import response_pairs
+    from rejoinder.api.pairs import response_pairs
     from rejoinder.cli.output import stderr
     from rejoinder.cli.progress import TrainingProgress
     from rejoinder.files.claims import claim

@@ -181,7 +181,7 @@ def _go_on(out: Path, data: "Data", options: "RunOptions", config: "RunConfig") 
 
 def _evaluation(config: "RunConfig", data: "Data") -> "Evaluate":
     """P@N on dev and, where the benchmark is at hand, the STS Benchmark's dev split."""
-    from rejoinder.cli.evaluation_inputs import response_pairs
+    from rejoinder.api.pairs import response_pairs
     from rejoinder.datasets.sts import read_stsb
     from rejoinder.errors import DataMissingError
     from rejoinder.evaluation.encoding import Embedder

@@ -17,7 +17,7 @@ from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results, write_results
-from rejoinder.evaluation.run import evaluate
+from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs
 from rejoinder.files.atomic import write_text
@@ -218,7 +218,7 @@ class Work:
         context = Context(self.options.data, pairs=lambda: self._pairs(folder, "test"))
 
         def work() -> None:
-            outcomes = evaluate(encoder, tasks, context)
+            outcomes = iter_results(encoder, tasks, context)
             write_results(place, [one for one in outcomes if isinstance(one, Result)])
 
         self._stage(f"{name}: evaluation", place, work)
