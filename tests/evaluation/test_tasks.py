@@ -249,8 +249,8 @@ def test_results_survive_json(tmp_path):
     assert (items["prediction"] <= 1).mean() == results[0].scores["P@1"]
     tree = json.loads((tmp_path / "results.json").read_text())["results"][0]
     assert {"n", "seed", "data", "encoder", "date", "machine", "versions", "seconds"} <= tree.keys()
-    with pytest.raises(InputError, match="x is nan"):
-        Result("t", "s", 1, "x", {"x": float("nan")}, {}, {}, 0, {})
+    with pytest.raises(InputError, match="map is nan"):
+        Result("t", "s", 1, "map", {"map": float("nan")}, {}, {}, 0, {})
     (tmp_path / "bad.json").write_text("[]")
     with pytest.raises(InputError, match="no results file"):
         read_results(tmp_path / "bad.json")
