@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
-from rejoinder.evaluation.metrics import precision_at
+from rejoinder.evaluation.metrics.precision import precision_at
 from rejoinder.measures.correlation import pearson_correlation
 from rejoinder.measures.ranks import spearman_correlation
 

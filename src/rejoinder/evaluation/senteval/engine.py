@@ -10,7 +10,8 @@ from scipy import stats
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.results import Result, subsets_of
+from rejoinder.evaluation.items import subsets_of
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
 from rejoinder.evaluation.tasks import families_of
 from rejoinder.evaluation.tasks.base import Context

@@ -9,9 +9,10 @@ from rejoinder.datasets.cqa import QuestionSet, read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.ranking import Flags, average_precision, official_scores, ranked
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.measures.arrays import Floats
 
@@ -106,6 +107,8 @@ def _hashes(year: str, context: Context, ids: Sequence[str]) -> Hashes:
 
 
 FAMILIES = tuple(
-    Family((f"cqa-b/{year}",), partial(_run, year), partial(_hashes, year), reads_text=True)
+    Family(
+        {f"cqa-b/{year}": ("cqa",)}, partial(_run, year), partial(_hashes, year), reads_text=True
+    )
     for year in _SPLITS
 )

@@ -13,14 +13,13 @@ from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
-from rejoinder.evaluation.metrics import rescaled, share_within_one
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics.correlation import correlations, rescaled, share_within_one
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
 from rejoinder.measures.arrays import Floats
-from rejoinder.measures.correlation import pearson_correlation
-from rejoinder.measures.ranks import spearman_correlation
 from rejoinder.measures.similarity import angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
 
@@ -86,7 +85,7 @@ def _measured(
         n=len(pairs),
         main="pearson",
         scores={
-            **_correlations(values, pairs.gold),
+            **correlations(values, pairs.gold),
             "within_1_rescaled": share_within_one(values, pairs.gold),
         },
         intervals={
@@ -107,7 +106,7 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
     groups = _groups(similarity, pairs)
     sizes = np.array([group.n for group in groups.values()], np.float64)
     scores = {}
-    for name, score in _correlations(similarity, pairs.gold).items():
+    for name, score in correlations(similarity, pairs.gold).items():
         values = np.array([group.scores[name] for group in groups.values()])
         scores[f"{name}_mean"] = float(values.mean())
         scores[f"{name}_weighted_mean"] = float(np.average(values, weights=sizes))
@@ -138,7 +137,7 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
 
 def _groups(values: Floats, pairs: GradedPairs) -> dict[str, Group]:
     return {
-        genre: Group(len(rows), _correlations(values[rows], pairs.gold[rows]))
+        genre: Group(len(rows), correlations(values[rows], pairs.gold[rows]))
         for genre, rows in sorted(_rows_of(pairs).items())
     }
 
@@ -147,13 +146,6 @@ def _rows_of(pairs: GradedPairs) -> dict[str, NDArray[np.int64]]:
     """Rows of each genre."""
     genres = np.array(pairs.genres)
     return {genre: np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)}
-
-
-def _correlations(values: Floats, gold: Floats) -> dict[str, float]:
-    return {
-        "pearson": pearson_correlation(values, gold),
-        "spearman": spearman_correlation(values, gold),
-    }
 
 
 def _items(values: Floats, pairs: GradedPairs) -> Items:
@@ -267,14 +259,23 @@ def _difficult(english: Floats, gold: Floats) -> str:
 
 
 FAMILIES = (
+    *(
+        Family(
+            {f"sts{year}/cosine": (f"sts{year}", "sts", "senteval")},
+            partial(_run_year, year),
+            partial(_year_hashes, year),
+        )
+        for year in SUBSETS
+    ),
+    Family({"sts17/cosine": ("sts17", "sts")}, _run_2017, _2017_hashes),
     Family(
-        ("stsb/angular", "stsb/cosine", "stsb-unrepeated/angular", "stsb-unrepeated/cosine"),
+        {
+            "stsb/angular": ("stsb",),
+            "stsb/cosine": ("stsb", "sts"),
+            "stsb-unrepeated/angular": ("stsb-unrepeated",),
+            "stsb-unrepeated/cosine": ("stsb-unrepeated",),
+        },
         _run_stsb,
         _stsb_hashes,
     ),
-    *(
-        Family((f"sts{year}/cosine",), partial(_run_year, year), partial(_year_hashes, year))
-        for year in SUBSETS
-    ),
-    Family(("sts17/cosine",), _run_2017, _2017_hashes),
 )
