@@ -141,7 +141,7 @@ def test_missing_rows_are_said(reviews):
     assert "all of cr has 120 rows, and 3,775 were published" in told.stderr
     said = refused(*words[:-1], "61")
     assert "cr/senteval, encoder baseline:random: kfold is 61" in said
-    assert "60 folds at the most" in said
+    assert "at most 60 folds" in said
 
 
 def test_other_data_is_scored_anew(data, tmp_path):
