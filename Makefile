@@ -1,19 +1,21 @@
-# Everything a stranger needs: `make demo`, `make test`. CI runs .ci/run, which is `make check` and `make test`.
+# All that a newcomer needs: `make demo`, `make test`. CI runs .ci/run: check, docs, test and test-integration.
 VENV    ?= .venv
 PYTHON  ?= python3
-# A pip index to take torch from; the README says how to get a build without CUDA.
+# A pip index to take torch from. The README says how to get a build without CUDA.
 TORCH_INDEX ?=
 BIN     := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format clean
+.PHONY: help install demo test test-integration check docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
 	@echo 'make test               install, then run the tests'
+	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
 	@echo 'make check              lint, types, import contracts, docstrings'
+	@echo 'make docs               build the documentation site into site/'
 	@echo 'make format             rewrite the code in the house format'
-	@echo 'make clean              remove $(VENV) and demo/'
+	@echo 'make clean              remove $(VENV), demo/ and site/'
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -29,15 +31,21 @@ demo: install
 test: install
 	$(BIN)/python -m pytest
 
+test-integration: install
+	$(BIN)/python tests/integration/run.py
+
 check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo site

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.models.folder import ModelContents, Tensors, write_model
+from rejoinder.models.folder import ModelContents, Tensors, read_model, write_model
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
@@ -34,16 +34,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.model or _random_model(Path(folder) / "model")
         begun = time.perf_counter()
-        encoder = SentenceEncoder.load(place)
+        model = read_model(place)
+        encoder = SentenceEncoder(model)
         load_seconds = time.perf_counter() - begun
-    sentences = _sentences(arguments.sentences, encoder)[: arguments.count]
+    sentences = _sentences(arguments.sentences, model)[: arguments.count]
     encoder.encode(sentences[:BATCH_SIZE], batch_size=arguments.batch_size)
     seconds = []
     for _ in range(arguments.repeats):
         begun = time.perf_counter()
         encoder.encode(sentences, batch_size=arguments.batch_size)
         seconds.append(time.perf_counter() - begun)
-    ids = encoder.model.features(sentences[:BATCH_SIZE]).lengths
+    ids = model.features(sentences[:BATCH_SIZE]).lengths
     report = {
         "sentences_per_second": round(len(sentences) / statistics.median(seconds)),
         "sentences": len(sentences),
@@ -66,12 +67,12 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _sentences(place: Path | None, encoder: SentenceEncoder) -> list[str]:
+def _sentences(place: Path | None, model: ModelContents) -> list[str]:
     if place is not None:
         return place.read_text("utf-8").splitlines()
-    if not isinstance(encoder.model.features, WordFeatures):
+    if not isinstance(model.features, WordFeatures):
         sys.exit("this model has no words to make sentences of; give --sentences")
-    words = np.array(encoder.model.features.vocabulary.words)
+    words = np.array(model.features.vocabulary.words)
     draw = np.random.default_rng(0)
     ranks = (len(words) ** draw.random((200_000, 10))).astype(np.int64) - 1  # as Zipf's law
     lengths = draw.integers(1, 20, len(ranks))
@@ -88,14 +89,16 @@ def _random_model(place: Path) -> Path:
     while len(words) < WORDS:
         words["".join(draw.choice(letters, draw.integers(3, 9)))] = None
     tensors: Tensors = {
-        "embedding": draw.standard_normal((WORDS, LAYERS[0]), np.float32).astype(np.float16),
+        "encoder.table.weight": draw.standard_normal((WORDS, LAYERS[0]), np.float32).astype(
+            np.float16
+        ),
         "scale": np.array(20.0, np.float32),
     }
     for number, (inside, outside) in enumerate(zip((LAYERS[0], *LAYERS), LAYERS, strict=False)):
         weight = draw.standard_normal((outside, inside), np.float32) / np.float32(inside**0.5)
         tensors |= {
-            f"dan.{number}.weight": weight,
-            f"dan.{number}.bias": np.zeros(outside, np.float32),
+            f"encoder.dnn.layers.{number}.weight": weight,
+            f"encoder.dnn.layers.{number}.bias": np.zeros(outside, np.float32),
         }
     model = ModelContents(
         name="random",
@@ -108,7 +111,7 @@ def _random_model(place: Path) -> Path:
             "residual": False,
             "combiner": "sqrtn",
         },
-        head={"kind": "dnn", "layers": [], "activation": "tanh", "residual": False},
+        heads={"responses": {"inputs": 1, "layers": [], "activation": "tanh", "residual": False}},
         training={},
         tensors=tensors,
     )

@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.files import find_files
 from rejoinder.formats.compression import decompressed
 
 
-def once(dumps: list[str], options: ExtractOptions) -> dict[str, float]:
+def once(dumps: list[str], **options: Any) -> dict[str, float]:
     """One extraction into a temporary folder: figures of this process."""
     stages: dict[str, float] = {}
     began = last = time.perf_counter()
@@ -36,7 +37,7 @@ def once(dumps: list[str], options: ExtractOptions) -> dict[str, float]:
             current, last = stage, now
 
     with tempfile.TemporaryDirectory() as folder:
-        manifest = extract(dumps, Path(folder) / "pairs", options, progress)
+        manifest = extract(dumps, Path(folder) / "pairs", progress=progress, **options)
     ended = time.perf_counter()
     stages[current] = ended - last
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -61,8 +62,8 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="one repetition, as JSON")
     chosen = parser.parse_args()
     if chosen.once:
-        options = ExtractOptions(chosen.rules, memory=chosen.memory, threads=chosen.threads)
-        print(json.dumps(once(chosen.dumps, options)))
+        options = {name: getattr(chosen, name) for name in ("rules", "memory", "threads")}
+        print(json.dumps(once(chosen.dumps, **options)))
         return
     size = sum(len(piece) for path in find_files(chosen.dumps) for piece in decompressed(path))
     command = [sys.executable, __file__, *sys.argv[1:], "--once"]

@@ -100,7 +100,11 @@ def commands(base: Path, sts: Path | None) -> dict[str, Command]:
             trained,
             lambda out: ("--resume",) if (out / "manifest.json").is_file() else (),
         ),
-        "encode": Command(("encode", str(run / "model"), str(text)), "e.parquet", digests),
+        "encode": Command(
+            ("encode", "--model", str(run / "model"), "--sentences", str(text)),
+            "e.parquet",
+            digests,
+        ),
         "evaluate": Command(
             (
                 *("evaluate", str(run / "model"), "--pairs", str(pairs)),

@@ -1,10 +1,14 @@
-"""Fixtures that several rooms share."""
+"""Fixtures that tests of several packages share."""
 
 import os
 import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from runs import Listener, write_labelled
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,9 +45,50 @@ def small_dump() -> Path:
 @pytest.fixture(scope="session")
 def small_pairs(small_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its pairs, split 80/10/10."""
-    from rejoinder.corpus.extract import ExtractOptions, extract
+    from rejoinder.corpus.extract import extract
 
     out = tmp_path_factory.mktemp("small") / "pairs"
-    options = ExtractOptions(split=(80.0, 10.0, 10.0))
-    extract([small_dump], out, options)
+    extract(small_dump, out, split=(80.0, 10.0, 10.0))
     return out
+
+
+@pytest.fixture(scope="session")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of small labelled files."""
+    return write_labelled(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listener]]:
+    """A function that begins a run at `out`, or resumes it, on one thread of the CPU."""
+    from rejoinder.training.config import parse_config
+    from rejoinder.training.loop import Limits
+    from rejoinder.training.run import RunOptions, begin, go_on, open_data
+
+    def call(
+        tree: Mapping[str, Any],
+        out: Path,
+        *,
+        resume: bool = False,
+        stop_at: int | None = None,
+        seconds: float | None = None,
+        evaluate: Callable[[Any], Mapping[str, float]] | None = None,
+        with_pairs: bool = True,
+        pairs: Path = small_pairs,
+    ) -> tuple[Any, Listener]:
+        source = open_data(pairs if with_pairs else None, labelled)
+        if not resume:
+            config = parse_config(tree, "test")
+            begin(config, source, out, overwrite=True, progress=lambda _done, _all: None)
+        listener = Listener()
+        options = RunOptions(Limits(stop_at, seconds), device="cpu", threads=1)
+        result = go_on(
+            out,
+            source,
+            options,
+            evaluate=evaluate or (lambda encoder: {"norm": float(encoder.encode(["hi"]).sum())}),
+            reporter=listener,
+        )
+        return result, listener
+
+    return call

@@ -72,12 +72,34 @@ MULTITASK: dict[str, Any] = {
         },
     ],
 }
+SMALL_ENCODERS: dict[str, dict[str, Any]] = {
+    str(tree["encoder"]["kind"]): tree["encoder"] for tree in (DAN, TRANSFORMER, BILSTM)
+}
+"""Small sizes of every encoder kind, for the contract that all kinds must keep."""
 KINDS = {
     "dan": DAN,
     "transformer": TRANSFORMER,
     "bilstm": BILSTM,
     "multitask": MULTITASK,
 }
+
+
+def small_run(encoder: str, **tables: Any) -> dict[str, Any]:
+    """The config of a small run of an encoder kind, with some of its tables replaced."""
+    return {**KINDS[encoder], **tables}
+
+
+def same_files(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same files with the same bytes."""
+    contents = [
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        for folder in (one, other)
+    ]
+    return contents[0] == contents[1] and bool(contents[0])
 
 
 def write_labelled(folder: Path) -> Path:

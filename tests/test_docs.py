@@ -1,4 +1,4 @@
-"""The README tells the truth: its Python runs, and the commands it names are there."""
+"""The README's Python runs, its commands exist, and the site documents every public name."""
 
 import re
 import shutil
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import rejoinder
 from rejoinder.cli.main import app
+from rejoinder.training.shipped import shipped_names
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -49,3 +51,22 @@ def test_every_page_that_is_linked_exists():
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links {link}"
+
+
+def test_the_api_reference_has_every_public_name():
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/api").glob("*.md"))
+    documented = set(re.findall(r"^::: rejoinder\.(\w+)$", pages, re.MULTILINE))
+    assert {name for name in rejoinder.__all__ if not name.startswith("_")} <= documented
+
+
+def test_the_page_on_training_names_every_shipped_config():
+    page = (ROOT / "docs/train.md").read_text("utf-8")
+    assert {*shipped_names()} <= {*re.findall(r"`([a-z-]+)`", page)}
+
+
+def test_lists_follow_a_blank_line_or_the_site_shows_them_as_plain_text():
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```$", "```", page.read_text("utf-8"), flags=re.DOTALL | re.M)
+        for before, item in re.findall(r"^(.+)\n((?:- |\d+\. ).*)$", text, re.MULTILINE):
+            continued = before.startswith(("- ", "  ", "#")) or re.match(r"\d+\. ", before)
+            assert continued, f"{page.name}: a blank line is missing before: {item[:60]}"

@@ -15,6 +15,16 @@ WORDS = (  # noqa: SIM905 -- a sentence is easier to read
 ).split()
 
 
+def head_table(layers, activation="tanh", *, inputs=1, residual=False):
+    """The table of a head in `config.json`."""
+    return {
+        "inputs": inputs,
+        "layers": list(layers),
+        "activation": activation,
+        "residual": residual,
+    }
+
+
 def dan_model(
     *,
     width=6,
@@ -41,16 +51,19 @@ def dan_model(
         bigrams = np.full(buckets, -1, np.int32)
         trained = np.flatnonzero(np.arange(buckets) % 3)
         bigrams[trained] = rows + np.arange(len(trained), dtype=np.int32)
-        tensors["bigram_rows"] = bigrams
+        tensors["encoder.bigram_rows"] = bigrams
         rows += len(trained)
-    tensors["embedding"] = normal(rows, width).astype(dtype)
+    tensors["encoder.table.weight"] = normal(rows, width).astype(dtype)
     dim = layers[-1] if layers else width
-    for name, sizes in (("dan", (width, *layers)), ("head", (dim, *head))):
+    for name, sizes in (
+        ("encoder.dnn", (width, *layers)),
+        ("heads.responses", (dim, *head)),
+    ):
         for number, (inside, outside) in enumerate(pairwise(sizes)):
-            tensors[f"{name}.{number}.weight"] = normal(outside, inside)
-            tensors[f"{name}.{number}.bias"] = normal(outside)
+            tensors[f"{name}.layers.{number}.weight"] = normal(outside, inside)
+            tensors[f"{name}.layers.{number}.bias"] = normal(outside)
     if residual and layers and layers[-1] != width:
-        tensors["skip.weight"] = normal(dim, width)
+        tensors["encoder.dnn.skip.weight"] = normal(dim, width)
     return ModelContents(
         name="tiny",
         features=WordFeatures(Vocabulary(tuple(WORDS)), buckets, unknown_buckets),
@@ -62,12 +75,7 @@ def dan_model(
             "residual": residual,
             "combiner": combiner,
         },
-        head={
-            "kind": "dnn",
-            "layers": list(head),
-            "activation": activation,
-            "residual": head_residual,
-        },
+        heads={"responses": head_table(head, activation, residual=head_residual)},
         training={"pairs": 1234, "steps": 5, "seed": 0, "data": {"test": 1234}},
         tensors=tensors,
     )
@@ -89,16 +97,18 @@ def transformer_model(*, seed=0):
         features.rows, TransformerConfig(**config), torch.Generator().manual_seed(seed)
     )
     draw = np.random.default_rng(seed)
-    tensors = {f"transformer.{name}": value.numpy() for name, value in encoder.state_dict().items()}
+    tensors = {f"encoder.{name}": value.numpy() for name, value in encoder.state_dict().items()}
     tensors["scale"] = np.array(20.0, np.float32)
     for number, (inside, outside) in enumerate(pairwise((5, 4, 5))):
-        tensors[f"head.{number}.weight"] = draw.standard_normal((outside, inside), np.float32)
-        tensors[f"head.{number}.bias"] = draw.standard_normal(outside, np.float32)
+        tensors[f"heads.responses.layers.{number}.weight"] = draw.standard_normal(
+            (outside, inside), np.float32
+        )
+        tensors[f"heads.responses.layers.{number}.bias"] = draw.standard_normal(outside, np.float32)
     return ModelContents(
         name="tiny-transformer",
         features=features,
         encoder={"kind": "transformer", **config},
-        head={"kind": "dnn", "layers": [4, 5], "activation": "tanh", "residual": False},
+        heads={"responses": head_table((4, 5))},
         training={},
         tensors=tensors,
     )
@@ -114,19 +124,21 @@ def bilstm_model(*, dim=5, dtype=np.float32, seed=0):
     encoder = BilstmEncoder(len(WORDS), config, torch.Generator().manual_seed(seed))
     state = {name: value.numpy() for name, value in encoder.state_dict().items()}
     tensors = {
-        f"bilstm.{name}": value for name, value in state.items() if not name.startswith("table.")
+        f"encoder.{name}": value for name, value in state.items() if not name.startswith("table.")
     }
-    tensors["embedding"] = (3 * state["table.weight"]).astype(dtype)
+    tensors["encoder.table.weight"] = (3 * state["table.weight"]).astype(dtype)
     tensors["scale"] = np.array(20.0, np.float32)
     draw = np.random.default_rng(seed)
     for number, (inside, outside) in enumerate(pairwise((config.dim, 4, config.dim))):
-        tensors[f"head.{number}.weight"] = draw.standard_normal((outside, inside), np.float32)
-        tensors[f"head.{number}.bias"] = draw.standard_normal(outside, np.float32)
+        tensors[f"heads.responses.layers.{number}.weight"] = draw.standard_normal(
+            (outside, inside), np.float32
+        )
+        tensors[f"heads.responses.layers.{number}.bias"] = draw.standard_normal(outside, np.float32)
     return ModelContents(
         name="tiny-bilstm",
         features=WordFeatures(Vocabulary(tuple(WORDS))),
         encoder={"kind": "bilstm", "width": 6, "hidden": 4, "dim": config.dim, "max_tokens": 40},
-        head={"kind": "dnn", "layers": [4, config.dim], "activation": "tanh", "residual": False},
+        heads={"responses": head_table((4, config.dim))},
         training={},
         tensors=tensors,
     )

@@ -1,27 +1,79 @@
 """Sentence embeddings learned from conversations (Yang et al. 2018).
 
-Importing the package loads neither torch nor DuckDB: names are looked up when they are used.
+Importing the package imports no dependency: a name is looked up when it is first used.
 """
-
-from importlib import import_module
-from typing import TYPE_CHECKING
 
 from rejoinder.version import VERSION
 
-if TYPE_CHECKING:
-    from rejoinder.runtime.encoder import SentenceEncoder
-
 __version__ = VERSION
-__all__ = ["SentenceEncoder", "__version__"]
 
-_LAZY = {"SentenceEncoder": "rejoinder.runtime.encoder"}
+TYPE_CHECKING = False  # type checkers know the name; importing `typing` would take 15 ms
+if TYPE_CHECKING:
+    from rejoinder.api.adaptation import adapt
+    from rejoinder.api.encoders import load_encoder
+    from rejoinder.api.evaluation import evaluate
+    from rejoinder.api.training import train
+    from rejoinder.corpus.extract import extract
+    from rejoinder.errors import (
+        BusyError,
+        ConfigError,
+        DataMissingError,
+        InputError,
+        MissingExtraError,
+        ModelError,
+        RejoinderError,
+        StorageError,
+        TrainingError,
+    )
+    from rejoinder.evaluation.comparison import compare
+    from rejoinder.runtime.encoder import SentenceEncoder
+    from rejoinder.runtime.search import Hit
+
+__all__ = [
+    "BusyError",
+    "ConfigError",
+    "DataMissingError",
+    "Hit",
+    "InputError",
+    "MissingExtraError",
+    "ModelError",
+    "RejoinderError",
+    "SentenceEncoder",
+    "StorageError",
+    "TrainingError",
+    "__version__",
+    "adapt",
+    "compare",
+    "evaluate",
+    "extract",
+    "load_encoder",
+    "train",
+]
+
+_MODULES = {
+    "Hit": "runtime.search",
+    "SentenceEncoder": "runtime.encoder",
+    "adapt": "api.adaptation",
+    "compare": "evaluation.comparison",
+    "evaluate": "api.evaluation",
+    "extract": "corpus.extract",
+    "load_encoder": "api.encoders",
+    "train": "api.training",
+}
+"""The module of each public name below this package. Names that are absent are error classes."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'rejoinder' has no attribute {name!r}")
+    """Imports a public name when it is first used (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
+    globals()[name] = value  # the next use needs no call
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    """Returns the public names."""
+    return list(__all__)

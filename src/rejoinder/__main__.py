@@ -1,4 +1,4 @@
-"""`python -m rejoinder`: the same as the command `rejoinder`."""
+"""Runs the command line for `python -m rejoinder`."""
 
 from rejoinder.cli.main import run
 

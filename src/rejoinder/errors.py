@@ -1,16 +1,16 @@
-"""The errors that a user can mend; the command line prints them as one line and exits with 2.
+"""Errors that users can fix. The command line prints them as one line and exits with status 2.
 
     RejoinderError
-     ├─ InputError        a file, a row or an argument is not what it has to be
-     │   └─ DataMissingError  the files of a data set are not there
+     ├─ InputError        a file, a row or an argument is invalid
+     │   └─ DataMissingError  the files of a data set are missing
      ├─ ConfigError       a configuration names something unknown or contradicts itself
      ├─ ModelError        a model folder is damaged, foreign or of another version
-     ├─ TrainingError     a run can't go on (a loss that is not finite, a checkpoint that misfits)
+     ├─ TrainingError     a run can't continue (the loss is not finite, a checkpoint does not fit)
      ├─ StorageError      an output can't be written: a full disk, missing rights
      ├─ BusyError         another command is writing the same output
      └─ MissingExtraError an optional dependency is not installed
 
-Every message says what was found, where, what is allowed and what to do.
+Every message says what is wrong, where, what is allowed and what to do.
 """
 
 from collections.abc import Iterable
@@ -19,15 +19,15 @@ from importlib.util import find_spec
 
 
 class RejoinderError(Exception):
-    """What all errors meant for users have in common."""
+    """Base class of all errors meant for users."""
 
 
 class InputError(RejoinderError):
-    """A file, a row or an argument is not what it has to be."""
+    """A file, a row or an argument is invalid."""
 
 
 class DataMissingError(InputError):
-    """The files of a data set are not there."""
+    """The files of a data set are missing."""
 
 
 class ConfigError(RejoinderError):
@@ -39,7 +39,7 @@ class ModelError(RejoinderError):
 
 
 class TrainingError(RejoinderError):
-    """A training run can't go on."""
+    """A training run can't continue."""
 
 
 class StorageError(RejoinderError):
@@ -64,10 +64,10 @@ class MissingExtraError(RejoinderError):
 
 
 def require(extra: str, *packages: str) -> None:
-    """Refuse to go on where a package of an extra is not installed; imports none of them.
+    """Checks that the packages of an extra are installed, without importing them.
 
     Raises:
-        MissingExtraError: the first that is missing.
+        MissingExtraError: names the first missing package.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -75,7 +75,7 @@ def require(extra: str, *packages: str) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint that names the known word nearest to `name`, or all of them where none is near.
+    """Returns a hint with the known word most similar to `name`, or with all if none is similar.
 
     >>> nearest("lerning_rate", ["learning_rate", "steps"])
     "did you mean 'learning_rate'?"

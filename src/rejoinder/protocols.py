@@ -1,4 +1,4 @@
-"""What "encodes" means: the one protocol between encoders, ours or not, and whoever uses them."""
+"""The protocols of encoders: what evaluation and adaptation need of any of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -7,58 +7,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 Embeddings = NDArray[np.float32]
-"""(N, D) float32: row i is the embedding of sentence i."""
+"""(N, D) float32. Row i is the embedding of sentence i."""
 
 
 @runtime_checkable
 class Encodes(Protocol):
-    """Anything that turns sentences into vectors."""
+    """An encoder: anything that turns sentences into vectors."""
 
     def encode(self, sentences: Sequence[str], /) -> Embeddings:
-        """Embeddings of `sentences`, shape (N, D) float32, in the order given."""
+        """Returns the embeddings of `sentences`, (N, D) float32, in the same order."""
         ...
 
 
 @runtime_checkable
 class EncodesResponses(Encodes, Protocol):
-    """An encoder with a head of its own for the response side: u · v' scores response selection."""
+    """An encoder with a response head: u · v' scores response selection."""
 
     def encode_response(self, sentences: Sequence[str], /) -> Embeddings:
-        """Response embeddings v' = F(E(y)), shape (N, D) float32, in the order given."""
+        """Returns the response embeddings v' = F(E(y)), (N, D) float32, in the same order."""
         ...
 
 
 @runtime_checkable
 class Prepares(Encodes, Protocol):
-    """An encoder that looks at all sentences of a task before it encodes any: tf-idf, SIF."""
+    """An encoder that needs all sentences of a task before it encodes any, such as tf-idf."""
 
     def prepare(self, task: str, sentences: Sequence[str], /) -> None:
-        """Learn what is needed from `sentences`; replaces what was learned before."""
+        """Learns from `sentences`, and forgets what it learned before."""
         ...
 
 
 @runtime_checkable
 class ScoresPairs(Protocol):
-    """An encoder with a similarity of its own, that is no cosine of two vectors: soft cosine."""
+    """An encoder with its own similarity that is not the cosine of two vectors."""
 
     def similarity_pairs(
         self, first: Sequence[str], second: Sequence[str], /
     ) -> NDArray[np.floating]:
-        """(N,) similarities of `first[i]` and `second[i]`; higher is more alike, at most 1."""
+        """Returns (N,) similarities of `first[i]` and `second[i]`, at most 1. Higher is closer."""
         ...
 
 
 @runtime_checkable
 class Entails(Protocol):
-    """An encoder with a classifier of its own for natural language inference."""
+    """An encoder that may have its own classifier for natural language inference."""
 
     @property
     def entails(self) -> bool:
-        """Whether this one has it."""
+        """Whether this encoder has the classifier."""
         ...
 
     def entail(self, premises: Sequence[str], hypotheses: Sequence[str], /) -> NDArray[np.floating]:
-        """(N, 3) probabilities of contradiction, neutral and entailment, in this order."""
+        """Returns (N, 3) probabilities: contradiction, neutral, entailment."""
         ...
 
 
@@ -67,17 +67,20 @@ class TellsFittedPairs(Protocol):
     """An encoder that knows which graded pairs of sentences it was fitted on."""
 
     def fitted_pairs(self) -> NDArray[np.uint64]:
-        """(M,) uint64, each once: `datasets.sts.pair_keys` of those pairs; none: not fitted."""
+        """Returns (M,) uint64, the distinct `datasets.sts.pair_keys` of those pairs.
+
+        The array is empty if the encoder was not fitted on pairs.
+        """
         ...
 
 
 @runtime_checkable
 class Describes(Protocol):
-    """An encoder that says who it is: its identity goes into every result."""
+    """An encoder that describes itself. The description goes into every result."""
 
     def describe(self) -> Mapping[str, object]:
-        """Plain JSON values: at least `name`, `dim`; where known `sha256`, `training`.
+        """Returns JSON values: at least `name` and `dim`; `sha256` and `training` if known.
 
-        `max_tokens` says how much of a text is read: a number of tokens, or null: all of it.
+        `max_tokens` is the number of tokens of a text that are read, or null if all are read.
         """
         ...

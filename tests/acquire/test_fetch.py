@@ -2,27 +2,25 @@
 
 import dataclasses
 import hashlib
-import http.client
 import io
 import socket
 import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
-from rejoinder.acquire.fetch import Failed, _Redirects, download, fetch
+from rejoinder.acquire.fetch import Failed, _refuse_unsafe_redirect, download, fetch
 from rejoinder.acquire.layout import Added
 from rejoinder.datasets.catalogue import DataSet, catalogue
-from rejoinder.errors import InputError, StorageError
+from rejoinder.errors import InputError, MissingExtraError, StorageError
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
@@ -33,9 +31,13 @@ class Server(ThreadingHTTPServer):
     files: dict[str, bytes]
     moved: dict[str, str]
     breaks: int
-    """Connections that end too early."""
+    """Number of connections that end too early."""
+    busy: int
+    """Number of requests that are answered with 503."""
     ranges: list[str | None]
     ignore_range: bool
+    shift: int
+    """Bytes between the range asked for and the range sent."""
     tag: str
     sleep: float
 
@@ -52,6 +54,10 @@ class Handler(BaseHTTPRequestHandler):
         asked = self.headers.get("Range")
         self.server.ranges.append(asked)
         time.sleep(self.server.sleep)
+        if self.server.busy:
+            self.server.busy -= 1
+            self.send_error(503)
+            return
         if self.path in self.server.moved:
             self.send_response(302)
             self.send_header("Location", self.server.moved[self.path])
@@ -69,6 +75,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_error(416)
                 return
             self.send_response(206)
+            start += self.server.shift
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         else:
             self.send_response(200)
@@ -86,12 +93,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(monkeypatch) -> Iterator[Server]:
+    monkeypatch.setattr("rejoinder.acquire.fetch._WAIT", 0.01)
     one = Server(("127.0.0.1", 0), Handler)
     one.files, one.breaks, one.ranges = {"/file.bin": CONTENT}, 0, []
-    one.moved = {}
+    one.moved, one.busy, one.shift = {}, 0, 0
     one.ignore_range, one.tag, one.sleep = False, '"one"', 0.0
-    thread = threading.Thread(target=one.serve_forever, daemon=True)
+    thread = threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield one
     one.shutdown()
@@ -123,6 +131,21 @@ def test_a_connection_that_breaks_off_is_taken_up(server, tmp_path):
     assert server.ranges == [None, "bytes=150000-", "bytes=225000-"]
 
 
+def test_a_busy_server_is_asked_again(server, tmp_path):
+    server.busy = 2
+    download(f"{server.address}/file.bin", tmp_path / "f", quiet)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    server.busy = 3
+    with pytest.raises(InputError, match=r"answers 503 Service Unavailable\. ADVICE"):
+        download(f"{server.address}/file.bin", tmp_path / "g", quiet, advice="ADVICE")
+
+
+def test_a_proxy_that_can_t_be_used_is_named(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
+    with pytest.raises(InputError, match=r"can't be reached: .*gopher.*ADVICE"):
+        download(f"{server.address}/file.bin", tmp_path / "f", quiet, advice="ADVICE")
+
+
 def test_a_server_that_always_breaks_off_and_the_next_day(server, tmp_path):
     server.breaks = 3
     with pytest.raises(InputError, match=r"broke off 3 times, with 262,500 bytes there .* ADVICE"):
@@ -137,6 +160,13 @@ def test_a_server_that_knows_no_ranges(server, tmp_path):
     server.breaks, server.ignore_range = 1, True
     download(f"{server.address}/file.bin", tmp_path / "f", quiet)
     assert (tmp_path / "f").read_bytes() == CONTENT
+
+
+def test_a_server_that_sends_another_range(server, tmp_path):
+    server.breaks, server.shift = 1, 10
+    download(f"{server.address}/file.bin", tmp_path / "f", quiet)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    assert server.ranges == [None, "bytes=150000-", None]
 
 
 def test_a_file_that_changed_meanwhile(server, tmp_path):
@@ -185,21 +215,24 @@ def test_redirects_to_another_scheme_or_without_end_are_refused(server, tmp_path
     server.moved = {"/a": file, "/b": "file:///etc/passwd", "/c": "ftp://127.0.0.1/x", "/d": "/d"}
     download(f"{server.address}/a", tmp_path / "a", quiet)
     assert (tmp_path / "a").read_bytes() == CONTENT
-    for name, target in (("b", "file:///etc/passwd"), ("c", "ftp://127.0.0.1/x"), ("d", "/d")):
-        with pytest.raises(InputError, match=rf"/{name} redirects .*\(.*{target}\)\. ADVICE$"):
+    for name, said in (
+        ("b", "to file:///etc/passwd. Only https"),
+        ("c", "to ftp://127.0.0.1/x. Only https"),
+        ("d", "more than 10 times."),
+    ):
+        with pytest.raises(InputError, match=rf"/{name} redirects {said}.* ADVICE$"):
             download(f"{server.address}/{name}", tmp_path / name, quiet, advice="ADVICE")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_no_redirect_from_https_to_http():
-    handler = _Redirects()
-    asked = urllib.request.Request("https://example.org/a")
-    told = http.client.HTTPMessage()
-    with pytest.raises(urllib.error.HTTPError):
-        handler.redirect_request(asked, io.BytesIO(), 302, "", told, "http://example.org/b")
-    found = handler.redirect_request(asked, io.BytesIO(), 302, "", told, "https://example.org/b")
-    assert found is not None
-    assert found.full_url == "https://example.org/b"
+    request = httpx.Request("GET", "https://example.org/a")
+    for target in ("https://example.org/b", "/b"):
+        response = httpx.Response(302, headers={"Location": target}, request=request)
+        _refuse_unsafe_redirect("https://example.org/a", "ADVICE", response)
+    response = httpx.Response(302, headers={"Location": "http://example.org/b"}, request=request)
+    with pytest.raises(InputError, match=r"a redirects to http://example.org/b\. Only .* ADVICE"):
+        _refuse_unsafe_redirect("https://example.org/a", "ADVICE", response)
 
 
 def test_a_full_disk_is_told_from_a_dead_address_and_what_came_stays(server, tmp_path):
@@ -225,9 +258,19 @@ def test_a_full_disk_is_told_from_a_dead_address_and_what_came_stays(server, tmp
         download(address, tmp_path / "file" / "f", quiet)
 
 
+def test_the_missing_extra_is_named_only_when_something_is_downloaded(
+    server, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtraError, match=r"httpx is not installed.*rejoinder\[data\]"):
+        download(f"{server.address}/file.bin", tmp_path / "f", quiet)
+    (tmp_path / "f").write_bytes(b"here")
+    download(f"{server.address}/file.bin", tmp_path / "f", quiet)
+
+
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.acquire.fetch._MOST", 1_000)
-    with pytest.raises(InputError, match="sends 300,000 bytes, which no data set here has"):
+    monkeypatch.setattr("rejoinder.acquire.fetch._MAX_BYTES", 1_000)
+    with pytest.raises(InputError, match="sends 300,000 bytes, more than any data set here has"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 
@@ -279,6 +322,6 @@ def test_one_that_fails_does_not_keep_the_others(server, tmp_path):
         "Look for msr_paraphrase_train.txt and msr_paraphrase_test.txt of the Microsoft Research "
         "Paraphrase Corpus, and hand it to `rejoinder data add mrpc FILE`."
     )
-    assert "what was downloaded is not used: " in reasons[1]
+    assert "The downloaded files of MRPC are refused: " in reasons[1]
     assert "has no address to download from, see http://alt.qcri.org" in reasons[2]
     assert not list(Path(tmp_path).rglob("wrong.txt"))

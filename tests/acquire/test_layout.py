@@ -128,7 +128,7 @@ def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
     (source / "copy").mkdir()
     (source / "copy/sentiment-dev").write_bytes(sst("fine", 4))
     [_, five] = add(sets, [source], tmp_path / "data")
-    assert any("fine/sentiment-dev was left aside: " in note for note in five.notes)
+    assert any("fine/sentiment-dev was skipped: " in note for note in five.notes)
 
 
 def test_of_two_that_differ_the_folder_tells(same_names, tmp_path):
@@ -197,7 +197,7 @@ def test_sources_that_are_no_files(tmp_path):
     [
         ("msr_paraphrase_train.txt", MRPC + ROW, "has 1 rows; .* was published with 3"),
         ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: 2 columns between tabs; 5 are"),
-        ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is no utf-8"),
+        ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is not utf-8"),
         ("other.txt", b"text\n", "has no file of MRPC, which is msr_paraphrase_train.txt"),
     ],
 )

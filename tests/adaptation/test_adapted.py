@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from rejoinder.adaptation.adapted import Adapted
 from rejoinder.adaptation.fitting import FitSettings
 from rejoinder.adaptation.linear import FILE, Adaptation, read_adaptation
-from rejoinder.adaptation.sts import adapt
+from rejoinder.adaptation.sts import fit_adaptation
 from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
 from rejoinder.measures.similarity import cosines
@@ -220,7 +220,7 @@ def edited(matrix=None, drop=None, **changes):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda file: file.unlink(), "is not there"),
+        (lambda file: file.unlink(), "is missing"),
         (lambda file: file.write_bytes(file.read_bytes()[:-3]), "damaged"),
         (lambda file: file.write_bytes(b"what is this"), "damaged"),
         (lambda file: save_file({"matrix": matrix_of()}, file), "damaged"),
@@ -254,7 +254,7 @@ def pairs_of(split, count, seed):
 def test_adapt_says_what_it_was_fitted_on():
     train, dev = pairs_of("train", 400, 1), pairs_of("dev", 200, 2)
     settings = FitSettings(learning_rate=3e-3, batch_size=64)
-    found = adapt(SentenceEncoder(dan_model()), train, dev, settings)
+    found = fit_adaptation(SentenceEncoder(dan_model()), train, dev, settings)
     facts = found.describe()
     assert facts["dev_pearson_after"] > facts["dev_pearson_before"] + 0.01
     assert facts["data"] == {
@@ -269,14 +269,14 @@ def test_adapt_says_what_it_was_fitted_on():
     assert set(pair_keys(train.second, train.first)) == set(found.fitted_pairs.tolist())
     assert json.loads(json.dumps(facts)) == facts
     assert "on stsb train, 400 pairs; Pearson on dev 0." in found.summary()
-    again = adapt(SentenceEncoder(dan_model()), train, dev, settings)
+    again = fit_adaptation(SentenceEncoder(dan_model()), train, dev, settings)
     np.testing.assert_array_equal(again.matrix, found.matrix)
 
 
 def test_adapt_prepares_encoders_and_checks_them():
     train, dev = pairs_of("train", 40, 1), pairs_of("dev", 40, 2)
     encoder = Preparing()
-    adapt(encoder, train, dev, FitSettings(max_epochs=1))
+    fit_adaptation(encoder, train, dev, FitSettings(max_epochs=1))
     assert encoder.prepared[0] == "stsb"
 
     class Cut(Plain):
@@ -284,14 +284,14 @@ def test_adapt_prepares_encoders_and_checks_them():
             return super().encode(sentences)[1:]
 
     with pytest.raises(ModelError, match=r"shape \(\d+, 5\) for \d+ sentences"):
-        adapt(Cut(), train, dev)
+        fit_adaptation(Cut(), train, dev)
 
     class Poisoned(Plain):
         def encode(self, sentences):
             return super().encode(sentences) * np.nan
 
     with pytest.raises(InputError, match="training pair 0 is not finite"):
-        adapt(Poisoned(), train, dev)
+        fit_adaptation(Poisoned(), train, dev)
 
 
 @pytest.mark.parametrize("encoder", [5, None, "model/", Plain, lambda texts: texts])
@@ -299,7 +299,7 @@ def test_what_is_no_encoder_is_named(encoder, adaptation):
     with pytest.raises(InputError, match=r"an encoder is needed, an object with encode"):
         Adapted(encoder, adaptation)
     with pytest.raises(InputError, match=r"an encoder is needed, an object with encode"):
-        adapt(encoder, None, None)
+        fit_adaptation(encoder, None, None)
 
 
 def test_what_is_no_adaptation_is_named(tmp_path):
@@ -307,10 +307,10 @@ def test_what_is_no_adaptation_is_named(tmp_path):
         Adapted(Plain(), "adapted/")
     with pytest.raises(InputError, match="a path is needed, of a file or a folder; got 5"):
         read_adaptation(5)
-    with pytest.raises(ModelError, match="no adaptation"):
+    with pytest.raises(ModelError, match="is missing"):
         read_adaptation(str(tmp_path))
     with pytest.raises(InputError, match=r"train must be GradedPairs, .*; got a list"):
-        adapt(Plain(), [("a", "b", 3.0)], None)
+        fit_adaptation(Plain(), [("a", "b", 3.0)], None)
 
 
 @pytest.mark.parametrize(

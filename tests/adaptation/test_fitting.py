@@ -161,7 +161,7 @@ def test_settings_of_another_type_are_named(settings, said):
 def test_arguments_of_another_type_are_named():
     first, second, gold = planted(20, 0)
     for wrong in (["a"] * 20, [[1.0]] * 19 + [[1.0, 2.0]], None):
-        with pytest.raises(InputError, match=r"training pairs (are no arrays|of shapes)"):
+        with pytest.raises(InputError, match=r"training pairs (are not arrays|of shapes)"):
             fit(wrong, second, gold, first, second, gold)
     with pytest.raises(InputError, match="settings must be FitSettings; got a dict"):
         fit(first, second, gold, first, second, gold, {"seed": 1})

@@ -86,9 +86,9 @@ def test_a_model_becomes_an_adapted_model(place):
     assert plain.describe()["adaptation"] is None
     assert np.abs(adapted.encode(WORDS) - plain.encode(WORDS)).max() > 1e-3
     assert adapted.rank("hello you", WORDS) == plain.rank("hello you", WORDS)
-    said = call("info", "adapted", "--tsv").stdout
+    said = call("info", "-m", "adapted", "--tsv").stdout
     assert "adaptation\ton stsb train, 200 pairs; Pearson on dev 0." in said
-    assert json.loads(call("info", "adapted", "--json").stdout)["adaptation"] == facts
+    assert json.loads(call("info", "-m", "adapted", "--json").stdout)["adaptation"] == facts
 
 
 def test_evaluation_gives_what_adapt_says_and_counts_shared_pairs(place):
@@ -152,7 +152,7 @@ def test_bad_input_is_one_line(place):
     assert "fitted for 9 dimensions; the encoder's embeddings have 5" in said
     said = refused("evaluate", "py:made_up_encoder:bag", *task, "--adaptation", "nine.safetensors")
     assert "fitted for 9 dimensions; the encoder's embeddings have 7" in said
-    assert "no adaptation" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
+    assert "nowhere is missing" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
     assert "is not there" in refused("adapt", "model", "--sts", "model", "--out", "new")
     assert "is no model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")
     words = ("adapt", "model", "--sts", "sts", "--out", "new", "--penalty", "-1")

@@ -45,6 +45,21 @@ def test_misuse(tmp_path):
             call(*words, "--data", tmp_path / "data")
 
 
+def test_several_names_are_joined_by_commas(tmp_path):
+    told = json.loads(call("list", "stsb,mr", "--json", "--data", tmp_path))
+    assert [dataset["id"] for dataset in told["sets"]] == ["stsb", "mr"]
+    for command in ("list", "fetch"):
+        with pytest.raises(InputError, match=f"commas: rejoinder data {command} stsb,mr$"):
+            call(command, "stsb", "mr", "--data", tmp_path)
+
+
+def test_quiet_prints_the_table_alone(tmp_path):
+    words = ["data", "list", "--quiet", "--data", str(tmp_path)]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.stdout.startswith("id\trows")
+    assert result.stderr == ""
+
+
 def test_what_can_not_be_fetched_is_said_with_status_2(tmp_path):
     words = ["data", "fetch", "cqa16", "--data", str(tmp_path)]
     result = CliRunner().invoke(app, words, catch_exceptions=False)

@@ -41,10 +41,10 @@ def run(place, *words, **options):
 @pytest.mark.parametrize(
     "words",
     [
-        ["encode", "model", "lines"],
-        ["similarity", "model", "hello", "you"],
-        ["search", "model", "hello", "--corpus", "lines", "--json"],
-        ["info", "model"],
+        ["encode", "--model", "model", "--sentences", "lines"],
+        ["similarity", "--model", "model", "hello", "you"],
+        ["search", "--model", "model", "hello", "--corpus", "lines", "--json"],
+        ["info", "--model", "model"],
         ["train", "--help"],
         ["--version"],
     ],
@@ -59,7 +59,11 @@ def test_a_full_standard_output_is_one_sentence(place, words):
 
 
 @pytest.mark.parametrize(
-    "words", [["encode", "model", "lines", "--json"], ["search", "model", "a", "--corpus", "lines"]]
+    "words",
+    [
+        ["encode", "--model", "model", "--sentences", "lines", "--json"],
+        ["search", "--model", "model", "a", "--corpus", "lines"],
+    ],
 )
 def test_a_reader_that_has_gone_is_no_error(place, words):
     reading, writing = os.pipe()
@@ -73,7 +77,9 @@ def test_a_reader_that_has_gone_is_no_error(place, words):
 
 
 def test_a_closed_standard_output_takes_nothing(place):
-    ended = run(place, "similarity", "model", "hello", "you", preexec_fn=lambda: os.close(1))
+    ended = run(
+        place, "similarity", "--model", "model", "hello", "you", preexec_fn=lambda: os.close(1)
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
@@ -81,7 +87,7 @@ def test_a_terminal_of_another_alphabet_gets_what_it_can_show(place):
     ended = run(
         place,
         "similarity",
-        "model",
+        "--model=model",
         "hello",
         "tr\u00e8s",
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -97,7 +103,17 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(place, suffix):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
 
-    ended = run(place, "encode", "model", "lines", "--out", f"e{suffix}", preexec_fn=limit)
+    ended = run(
+        place,
+        "encode",
+        "--model",
+        "model",
+        "--sentences",
+        "lines",
+        "--out",
+        f"e{suffix}",
+        preexec_fn=limit,
+    )
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert f"e{suffix} can't be written: a file would exceed the size limit" in ended.stderr
     assert sorted(place.iterdir()) == before
@@ -106,7 +122,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(place, suffix):
 @pytest.mark.parametrize(
     "words",
     [
-        ["encode", "nowhere", "nothing", "--out", "lines/e.npy"],
+        ["encode", "--model", "nowhere", "--sentences", "nothing", "--out", "lines/e.npy"],
         ["adapt", "nowhere", "--sts", "nothing", "--out", "lines/adapted"],
     ],
 )
@@ -126,7 +142,7 @@ def test_an_output_that_can_not_be_written_is_found_before_the_work(place, words
 )
 def test_signals_leave_nothing_behind(place, number, status, said):
     before = sorted(place.iterdir())
-    words = ["encode", "model", "-", "--out", "e.npy"]  # waits for its input
+    words = ["encode", "--model", "model", "-", "--out", "e.npy"]  # waits for its input
     with subprocess.Popen(
         program(words), cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
@@ -170,21 +186,21 @@ def test_a_bare_install_says_what_to_install(place):
     )
     fine = [
         "--help",
-        "encode model lines --out e.npy",
-        "encode model lines --out e.parquet",
-        "encode model lines --out e.jsonl",
-        "similarity model hello you",
-        "search model hello --corpus lines",
-        "rank model hello --responses lines",
-        "info model",
-        "info bilstm",
+        "encode -m model --sentences lines --out e.npy",
+        "encode -m model --sentences lines --out e.parquet",
+        "encode -m model --sentences lines --out e.jsonl",
+        "similarity -m model hello you",
+        "search -m model hello --corpus lines",
+        "rank -m model hello --responses lines",
+        "info -m model",
+        "info -m bilstm",
     ]
     refused = {
-        "info transformer": "tokenizers is not installed",
-        "encode transformer lines": "tokenizers is not installed",
-        "similarity bilstm hello you": "torch is not installed",
-        "search bilstm hello --corpus lines": "torch is not installed",
-        "rank bilstm hello --responses lines": "torch is not installed",
+        "info -m transformer": "tokenizers is not installed",
+        "encode -m transformer --sentences lines": "tokenizers is not installed",
+        "similarity -m bilstm hello you": "torch is not installed",
+        "search -m bilstm hello --corpus lines": "torch is not installed",
+        "rank -m bilstm hello --responses lines": "torch is not installed",
     }
     ended = subprocess.run(
         [sys.executable, "-c", script, *fine, *refused], cwd=place, capture_output=True, text=True

@@ -65,8 +65,8 @@ def test_no_example_is_broken_at_80_columns(name):
     ("words", "said"),
     [
         (["enocde"], "Did you mean 'encode'?"),
-        (["encode", "model", "--reponse"], "--response"),
-        (["search", "model", "--topk", "3"], "--top-k"),
+        (["encode", "-m", "model", "--reponse"], "--response"),
+        (["search", "-m", "model", "--topk", "3"], "--top-k"),
     ],
 )
 def test_misspelt_words_are_met_with_the_nearest(words, said):

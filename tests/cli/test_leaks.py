@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rejoinder.cli.leaks import _show, spread
+from rejoinder.cli.leaks import _show
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.leaks.search import evaluation_sets, find_leaks
@@ -24,6 +24,10 @@ def invoke(*words, status=0):
     return result.stdout
 
 
+def joined(paths):
+    return ",".join(map(str, paths))
+
+
 @pytest.fixture
 def files(tmp_path) -> list[Path]:
     leaking, clean = tmp_path / "leaking.txt", tmp_path / "clean.txt"
@@ -32,11 +36,23 @@ def files(tmp_path) -> list[Path]:
     return [leaking, clean]
 
 
-def test_values_are_spread_over_their_options():
-    words = ["--train", "a", "b", "c", "--show", "5", "--eval", "x", "y", "--eval", "z", "--json"]
-    assert " ".join(spread(words)) == (
-        "--train a --train b --train c --show 5 --eval x --eval y --eval z --json"
-    )
+def test_lists_are_joined_by_commas_and_other_ways_are_corrected(files, tmp_path):
+    for words in (
+        ("--train", *files, "--eval", "stsb", "--json"),
+        ("--train", files[0], "--json", f"--train={files[1]}", "--eval=stsb"),
+    ):
+        with pytest.raises(InputError) as refusal:
+            invoke("leaks", *words)
+        corrected = str(refusal.value).partition(": rejoinder ")[2].split()
+        assert sorted(corrected) == sorted(
+            ["leaks", "--train", joined(files), "--eval", "stsb", "--json"]
+        )
+        assert {Path(leak["train"]) for leak in json.loads(invoke(*corrected))} == set(files)
+    with_comma = files[1].rename(tmp_path / "a,b.txt")
+    [leak, *_] = json.loads(invoke("leaks", "--train", with_comma, "--eval", "stsb", "--json"))
+    assert leak["train"] == str(with_comma)
+    with pytest.raises(InputError, match="--train names no file and no folder"):
+        invoke("leaks", "--train", ",")
 
 
 def test_a_table_of_what_occurs_a_line_for_what_does_not(files, capsys):
@@ -49,16 +65,16 @@ def test_a_table_of_what_occurs_a_line_for_what_does_not(files, capsys):
 
 
 def test_a_pipe_gets_a_row_for_every_source_and_set(files):
-    header, *rows = invoke("leaks", "--train", *files, "--eval", "stsb").splitlines()
+    header, *rows = invoke("leaks", "--train", joined(files), "--eval", "stsb").splitlines()
     cells = [dict(zip(header.split("\t"), row.split("\t"), strict=True)) for row in rows]
-    found = json.loads(invoke("leaks", "--train", *files, "--eval", "stsb", "--json"))
+    found = json.loads(invoke("leaks", "--train", joined(files), "--eval", "stsb", "--json"))
     assert len(cells) == 6
     for row, leak in zip(cells, found, strict=True):
         assert row == {name: str(leak[name]) for name in row}
 
 
 def test_json_has_every_source_and_set(files):
-    found = json.loads(invoke("leaks", "--train", *files, "--json"))
+    found = json.loads(invoke("leaks", "--train", joined(files), "--json"))
     assert len(found) == 2 * 10
     cells = {(Path(one["train"]).name, one["evaluation"]): one for one in found}
     one = cells["leaking.txt", "stsb-train"]
@@ -79,13 +95,13 @@ def test_a_folder_of_pairs(small_pairs):
 
 def test_misuse(files, tmp_path):
     with pytest.raises(InputError, match="neither a file nor a shipped set: did you mean 'sts12'"):
-        invoke("leaks", "--train", *files, "--eval", "sts-12")
+        invoke("leaks", "--train", joined(files), "--eval", "sts-12")
     with pytest.raises(InputError, match=r"nothing\.jsonl can't be read"):
         invoke("leaks", "--train", tmp_path / "nothing.jsonl")
     with pytest.raises(InputError, match="x can't be read: File name too long"):
         invoke("leaks", "--train", "x" * 300)
     with pytest.raises(InputError, match="x can't be read: File name too long"):
-        invoke("leaks", "--train", *files, "--eval", "x" * 300)
+        invoke("leaks", "--train", joined(files), "--eval", "x" * 300)
     invoke("leaks", "--eval", "stsb", status=2)
 
 

@@ -87,8 +87,8 @@ def test_a_function_of_ones_own_is_scored(folder):
 
 
 def test_several_seeds_show_their_spread(folder):
-    told = run("train", "--config", "c.toml", "--pairs", "pairs", "--out", "seeds", "--seed", "1",
-               "--seed", "2", cwd=folder)  # fmt: skip
+    told = run("train", "--config", "c.toml", "--pairs", "pairs", "--out", "seeds", "--seed",
+               "1,2", cwd=folder)  # fmt: skip
     assert all(word in told.stdout for word in ("seed 1", "seed 2", "mean", "sd", "P@1"))
     assert (folder / "seeds" / "seed-2" / "model" / "config.json").exists()
 
@@ -129,8 +129,17 @@ MISUSE = [
         "lower batch_size",
     ),
     (
-        ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "--seed=1", "--seed=-1"),
+        ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "--seed=1,-1"),
         "training.seed",
+    ),
+    (
+        ("train", "--config", "c.toml", "--out", "x", "--seed", "1", "--seed", "2"),
+        "--seed is given several times; write --seed 1,2 instead",
+    ),
+    (("train", "--config", "c.toml", "--out", "x", "--seed", "1,b"), "--seed is '1,b'; a whole"),
+    (
+        ("train", "--config", "c.toml", "--out", "x", "--exclude-leaks", "--no-exclude-leaks"),
+        "--exclude-leaks and --no-exclude-leaks contradict",
     ),
     (("evaluate", "pairs", "--tasks", "response", "--pairs", "pairs"), "no model folder"),
     (("evaluate", "run/model", "--tasks", "respnse"), "did you mean 'response'"),
@@ -172,7 +181,7 @@ def test_a_disk_that_fills_while_training_is_one_sentence(folder, size):
 
 
 def test_several_seeds_resume_as_one(folder):
-    common = ("train", "--config", "c.toml", "--pairs", "pairs", "--seed", "1", "--seed", "2")
+    common = ("train", "--config", "c.toml", "--pairs", "pairs", "--seed", "1,2")
     run(*common, "--out", "whole", cwd=folder)
     run(*common, "--out", "parts", "--stop-at", "4", cwd=folder)
     shutil.rmtree(folder / "parts" / "seed-2")  # as if stopped before it began
@@ -188,7 +197,7 @@ def test_several_seeds_resume_as_one(folder):
         }
     common = ("train", "--pairs", "pairs", "--out", "parts", "--resume")
     told = run(*common, cwd=folder, expect=2)
-    assert "with the same --seed options: --seed 1 --seed 2" in told.stderr
+    assert "with the same seeds: --seed 1,2" in told.stderr
     told = run(*common[:-1], cwd=folder, expect=2)
     assert "--config is missing" in told.stderr
 

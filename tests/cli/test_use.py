@@ -53,13 +53,15 @@ def call(monkeypatch, capsys):
 
 def test_encode_writes_what_encode_returns(call, model, file, tmp_path):
     expected = SentenceEncoder.load(model).encode(SENTENCES)
-    assert call("encode", model, file, "--out", tmp_path / "e.npy")[0] == 0
+    assert call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "e.npy")[0] == 0
     np.testing.assert_array_equal(np.load(tmp_path / "e.npy", allow_pickle=False), expected)
-    call("encode", model, file, "--out", tmp_path / "e.parquet")
+    call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "e.parquet")
     frame = pl.read_parquet(tmp_path / "e.parquet")
     assert frame["text"].to_list() == SENTENCES
     np.testing.assert_array_equal(frame["embedding"].to_numpy(), expected)
-    status, out, err = call("encode", model, file, "--out", tmp_path / "e.jsonl")
+    status, out, err = call(
+        "encode", "-m", model, "--sentences", file, "--out", tmp_path / "e.jsonl"
+    )
     lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text("utf-8").splitlines()]
     assert [line["text"] for line in lines] == SENTENCES
     np.testing.assert_array_equal(
@@ -74,27 +76,73 @@ def test_encode_writes_what_encode_returns(call, model, file, tmp_path):
 def test_encode_prints_numbers_that_give_the_same_floats_back(call, model, flags):
     encoder = SentenceEncoder.load(model)
     expected = (encoder.encode_response if flags == ["--response"] else encoder.encode)(SENTENCES)
-    status, out, _ = call("encode", model, *flags, stdin="\r\n".join(SENTENCES).encode())
+    status, out, _ = call("encode", "-m", model, *flags, stdin="\r\n".join(SENTENCES).encode())
     assert status == 0
     found = np.loadtxt(io.StringIO(out), delimiter="\t", dtype=np.float32)
     np.testing.assert_allclose(found, expected, atol=1e-6)
     status, out, _ = call(
-        "encode", model, "-", "--json", *flags, stdin="\n".join(SENTENCES).encode()
+        "encode", "-m", model, "-", "--json", *flags, stdin="\n".join(SENTENCES).encode()
     )
     found = [json.loads(line)["embedding"] for line in out.splitlines()]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+def test_encode_takes_sentences_as_arguments(call, model):
+    expected = SentenceEncoder.load(model).encode(["hello", "good \ufffd morning", "x" * 5_000])
+    words = ["hello", "good \udcff morning", "x" * 5_000]
+    status, out, _ = call("encode", "-m", model, *words, "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (status, [line["text"] for line in lines][:2]) == (0, ["hello", "good \ufffd morning"])
+    np.testing.assert_allclose([line["embedding"] for line in lines], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "corrected"),
+    [
+        ("info {m}", "info --model {m}"),
+        ("info", "info --model RUN/model"),
+        ("similarity {m} 'a b' c --json", "similarity --model {m} 'a b' c --json"),
+        ("similarity a --tsv b", "similarity --model RUN/model a --tsv b"),
+        ("search --top-k=2 {m} a --corpus {f}", "search --model {m} --top-k=2 a --corpus {f}"),
+        ("rank {m} -- --model", "rank --model {m} -- --model"),
+        ("encode {m} {f} --out e.npy", "encode --model {m} --sentences {f} --out e.npy"),
+        ("encode --out {f} {m} -", "encode --model {m} --out {f} -"),
+        ("encode {m} {f} --response", "encode --model {m} --sentences {f} --response"),
+    ],
+)
+def test_a_model_without_its_option_is_met_with_the_corrected_command(
+    call, model, file, words, corrected
+):
+    given, wanted = (line.format(m=model, f=file) for line in (words, corrected))
+    said = f"rejoinder: a model is needed, given by --model: rejoinder {wanted}\n"
+    assert call(*shlex.split(given)) == (2, "", said)
+
+
+def test_quiet_leaves_errors_alone(call, model, file, tmp_path):
+    for words in (
+        ["encode", "--sentences", file, "--out", tmp_path / "e.npy"],
+        ["similarity", "zebra", "hello"],
+        ["search", "zebra", "--corpus", file],
+        ["rank", "zebra", "--responses", file],
+        ["info"],
+    ):
+        command = [words[0], "-m", model, *words[1:]]
+        assert call(*command, "--quiet")[::2] == (0, "")
+        assert (call(*command)[2] != "") == (words[0] != "info")
+    status, out, err = call("similarity", "-m", tmp_path / "none", "a", "b", "-q")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
 def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatch):
-    call("encode", model, file, "--out", tmp_path / "whole.npy")
-    monkeypatch.setattr("rejoinder.cli.encode._PIECE", 3)
-    call("encode", model, file, "--out", tmp_path / "parts.npy")
+    call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "whole.npy")
+    monkeypatch.setattr("rejoinder.cli.encode._CHUNK", 3)
+    call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "parts.npy")
     parts = np.load(tmp_path / "parts.npy")
     np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)
 
 
 def test_a_byte_order_mark_is_no_text(call, model):
-    status, out, _ = call("encode", model, "--json", stdin=b"\xef\xbb\xbfhello\nPAR1 you")
+    status, out, _ = call("encode", "-m", model, "--json", stdin=b"\xef\xbb\xbfhello\nPAR1 you")
     texts = [json.loads(line)["text"] for line in out.splitlines()]
     assert (status, texts) == (0, ["hello", "PAR1 you"])
 
@@ -126,11 +174,11 @@ def test_what_is_no_text_is_named(call, model, tmp_path, write, said):
     write(place)
     place = next(tmp_path.iterdir())
     for command in (
-        ["encode", model, place],
-        ["search", model, "a", "--corpus", place],
-        ["search", model, "--queries", place, "--corpus", "-"],
-        ["rank", model, "a", "--responses", place],
-        ["similarity", model, "--pairs", place],
+        ["encode", "-m", model, "--sentences", place],
+        ["search", "-m", model, "a", "--corpus", place],
+        ["search", "-m", model, "--queries", place, "--corpus", "-"],
+        ["rank", "-m", model, "a", "--responses", place],
+        ["similarity", "-m", model, "--pairs", place],
     ):
         status, out, err = call(*command, stdin=b"hello")
         assert (status, out, err.count("\n")) == (2, "", 1)
@@ -139,14 +187,14 @@ def test_what_is_no_text_is_named(call, model, tmp_path, write, said):
 
 
 def test_similarity_of_two_sentences_and_of_pairs(call, model, tmp_path):
-    status, out, _ = call("similarity", model, "hello you", "hello you", "--json")
+    status, out, _ = call("similarity", "-m", model, "hello you", "hello you", "--json")
     [row] = json.loads(out)
     assert status == 0
     assert row["cosine"] == pytest.approx(1, abs=1e-6)
     assert row["angular"] == pytest.approx(0, abs=1e-3)
     assert row["unknown"] == []
     pairs = b"hello\thello you\ncat\tdog\n"
-    status, out, _ = call("similarity", model, "--pairs", "-", stdin=pairs)
+    status, out, _ = call("similarity", "-m", model, "--pairs", "-", stdin=pairs)
     header, *rows = [line.split("\t") for line in out.splitlines()]
     assert header == ["first", "second", "cosine", "angular"]
     expected = SentenceEncoder.load(model).similarity(["hello", "cat"], ["hello you", "dog"])
@@ -155,7 +203,7 @@ def test_similarity_of_two_sentences_and_of_pairs(call, model, tmp_path):
 
 def test_search_finds_lines(call, model, file):
     status, out, _ = call(
-        "search", model, "how old are you", "age", "--corpus", file, "--top-k", 2, "--json"
+        "search", "-m", model, "how old are you", "age", "--corpus", file, "--top-k", 2, "--json"
     )
     hits = json.loads(out)
     assert status == 0
@@ -166,59 +214,63 @@ def test_search_finds_lines(call, model, file):
         ("age", 2),
     ]
     assert all(SENTENCES[hit["line"] - 1] == hit["text"] for hit in hits)
-    assert call("search", model, "--queries", file, stdin=b"hello")[0] == 0
+    assert call("search", "-m", model, "--queries", file, stdin=b"hello")[0] == 0
 
 
 def test_rank_orders_by_the_response_side(call, model, file):
-    status, out, _ = call("rank", model, "hello", "--responses", file, "--tsv")
+    status, out, _ = call("rank", "-m", model, "hello", "--responses", file, "--tsv")
     header, *rows = [line.split("\t") for line in out.splitlines()]
     assert (status, header) == (0, ["rank", "score", "line", "response"])
     expected = SentenceEncoder.load(model).rank("hello", SENTENCES)
     assert [int(row[2]) - 1 for row in rows] == [hit.index for hit in expected]
+    best = call("rank", "-m", model, "hello", "--responses", file, "--top-k", 2, "--tsv")[1]
+    assert best == "\n".join(out.split("\n")[:3]) + "\n"
 
 
 def test_sentences_without_a_known_word_are_pointed_at(call, model, file):
-    _, out, err = call("similarity", model, "zebra", "hello", "--json")
+    _, out, err = call("similarity", "-m", model, "zebra", "hello", "--json")
     assert (json.loads(out)[0]["cosine"], json.loads(out)[0]["unknown"]) == (0, ["first"])
     assert err == (
         "rejoinder: no known word in 1 of 2 sentences: the cosine is 0 (first of pair 1)\n"
     )
     pairs = b"hello\tzebra\ncat\tdog\nxyz\tzebra\n"
-    _, out, err = call("similarity", model, "--pairs", "-", stdin=pairs)
+    _, out, err = call("similarity", "-m", model, "--pairs", "-", stdin=pairs)
     assert "(second of pair 1, first of pair 3, second of pair 3)" in err
     assert out.startswith("first\tsecond\tcosine\tangular\n")
-    _, out, err = call("search", model, "zebra", "hello", "--corpus", file, "--json")
+    _, out, err = call("search", "-m", model, "zebra", "hello", "--corpus", file, "--json")
     assert [hit["unknown"] for hit in json.loads(out) if hit["line"] == 3] == [
         ["query", "text"],
         ["text"],
     ]
     assert "no known word in 1 of 2 queries" in err
     assert "no known word in 2 of 8 hits" in err
-    _, out, err = call("rank", model, "zebra", "--responses", file, "--json")
+    _, out, err = call("rank", "-m", model, "zebra", "--responses", file, "--json")
     assert sum("response" in hit["unknown"] for hit in json.loads(out)) == 1
     assert all("message" in hit["unknown"] for hit in json.loads(out))
     assert "no known word in the message: every score is 0" in err
     assert "no known word in 1 of 4 responses" in err
-    for command in (["similarity", model, "cat", "dog"], ["rank", model, "cat"]):
+    for command in (["similarity", "-m", model, "cat", "dog"], ["rank", "-m", model, "cat"]):
         assert call(*command, stdin=b"hello")[2] == ""
 
 
 def test_info_says_what_it_is(call, model):
-    status, out, _ = call("info", model, "--json")
+    status, out, _ = call("info", "-m", model, "--json")
     facts = json.loads(out)
     assert (status, facts["name"], facts["dim"]) == (0, "tiny", 5)
     assert facts["training"]["pairs"] == 1234
     assert facts["text"]["words"] == 53
-    assert "pairs\t1,234" in call("info", model, "--tsv")[1]
+    table = call("info", "-m", model, "--tsv")[1]
+    assert table.startswith("key\tvalue\nname\ttiny\n")
+    assert "pairs\t1,234\n" in table
 
 
 def test_tables_for_a_terminal_json_and_tsv_on_request(call, model, file):
     for command in (
-        ["encode", model, file],
-        ["similarity", model, "a", "b"],
-        ["search", model, "a", "--corpus", file],
-        ["rank", model, "a", "--responses", file],
-        ["info", model],
+        ["encode", "-m", model, "--sentences", file],
+        ["similarity", "-m", model, "a", "b"],
+        ["search", "-m", model, "a", "--corpus", file],
+        ["rank", "-m", model, "a", "--responses", file],
+        ["info", "-m", model],
     ):
         status, out, _ = call(*command, terminal=True)
         assert status == 0
@@ -228,7 +280,7 @@ def test_tables_for_a_terminal_json_and_tsv_on_request(call, model, file):
 
 
 def test_markup_in_a_sentence_is_text(call, model):
-    _, out, _ = call("similarity", model, "[red]hello[/]", "b", terminal=True)
+    _, out, _ = call("similarity", "-m", model, "[red]hello[/]", "b", terminal=True)
     assert "━" in out
     assert "[red]hello[/]" in out
 
@@ -236,20 +288,38 @@ def test_markup_in_a_sentence_is_text(call, model):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["encode", "{model}", "-"], "standard input is empty"),
-        (["encode", "{model}", "{folder}/none.txt"], "none.txt can't be read: No such file"),
-        (["encode", "{model}", "{file}", "--out", "e.pickle"], ".npy, .parquet, .jsonl"),
-        (["encode", "{model}", "{file}", "--out", "{file}/e.npy"], "can't be written"),
-        (["encode", "{model}", "{file}", "--out", "e.npy", "--json"], "leave one of them out"),
-        (["encode", "{folder}", "{file}"], "is no model folder"),
-        (["info", "{folder}/nowhere"], "is no model folder"),
-        (["similarity", "{model}", "one"], "two sentences are needed"),
-        (["similarity", "{model}", "one", "two", "--pairs", "-"], "exclude each other"),
-        (["similarity", "{model}", "--pairs", "{file}"], "line 1: 1 columns"),
-        (["search", "{model}", "--corpus", "{file}"], "a query is needed"),
-        (["search", "{model}", "--queries", "-"], "can't both be standard input"),
-        (["search", "{model}", "a"], "standard input is empty"),
-        (["rank", "{model}", "a"], "standard input is empty"),
+        (["encode", "-m", "{model}", "-"], "standard input is empty"),
+        (
+            ["encode", "-m", "{model}", "--sentences", "{folder}/none.txt"],
+            "none.txt can't be read: No such file",
+        ),
+        (
+            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.pickle"],
+            ".npy, .parquet, .jsonl",
+        ),
+        (
+            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "{file}/e.npy"],
+            "can't be written",
+        ),
+        (
+            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.npy", "--json"],
+            "leave one of them out",
+        ),
+        (["encode", "-m", "{folder}", "--sentences", "{file}"], "is no model folder"),
+        (["info", "-m", "{folder}/nowhere"], "is no model folder"),
+        (["info", "-m", "rejoinder-base"], "no model named 'rejoinder-base' is installed"),
+        (["encode", "-m", "{model}", "a", "--sentences", "-"], "not both"),
+        (["encode", "-m", "{model}", "{file}"], "are encoded by --sentences {file}."),
+        (["similarity", "-m", "{model}", "one"], "two sentences are needed"),
+        (
+            ["similarity", "-m", "{model}", "one", "two", "--pairs", "-"],
+            "by --pairs FILE, not both",
+        ),
+        (["similarity", "-m", "{model}", "--pairs", "{file}"], "line 1: 1 columns"),
+        (["search", "-m", "{model}", "--corpus", "{file}"], "a query is needed"),
+        (["search", "-m", "{model}", "--queries", "-"], "can't both be standard input"),
+        (["search", "-m", "{model}", "a"], "standard input is empty"),
+        (["rank", "-m", "{model}", "a"], "standard input is empty"),
     ],
 )
 def test_errors_are_one_line_and_exit_2(call, model, file, tmp_path, arguments, said):
@@ -257,7 +327,7 @@ def test_errors_are_one_line_and_exit_2(call, model, file, tmp_path, arguments, 
     status, out, err = call(*(argument.format(**places) for argument in arguments))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("rejoinder: ")
-    assert said in err
+    assert said.format(**places) in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sentences.txt"]
 
 
@@ -265,9 +335,9 @@ def test_errors_are_one_line_and_exit_2(call, model, file, tmp_path, arguments, 
     "arguments",
     [
         ["encode"],
-        ["search", "{model}", "a", "--top-k", "0"],
-        ["info", "{model}", "--json", "--tsv"],
-        ["encode", "{model}", "--nonsense"],
+        ["search", "-m", "{model}", "a", "--top-k", "0"],
+        ["info", "-m", "{model}", "--json", "--tsv"],
+        ["encode", "-m", "{model}", "--nonsense"],
     ],
 )
 def test_misuse_exits_2(call, model, arguments):
@@ -280,7 +350,7 @@ def test_a_damaged_model_is_one_line(call, tmp_path):
     write_model(tmp_path / "model", dan_model())
     path = tmp_path / "model" / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
-    status, _, err = call("info", tmp_path / "model")
+    status, _, err = call("info", "-m", tmp_path / "model")
     assert (status, err.count("\n")) == (2, 1)
     assert "cut or changed" in err
 
@@ -289,12 +359,12 @@ def test_a_damaged_model_is_one_line(call, tmp_path):
 def test_help_shows_examples(call, command):
     status, out, _ = call(command, "--help")
     assert status == 0
-    assert out.count(f"rejoinder {command} model/") >= 2
+    assert out.count(f"rejoinder {command} --model model/") >= 2
 
 
 def test_a_query_that_is_not_utf8_does_not_crash(model):
     run = subprocess.run(
-        [Path(sys.executable).with_name("rejoinder"), "similarity", model, b"hell\xff", "b"],
+        [Path(sys.executable).with_name("rejoinder"), "similarity", "-m", model, b"hell\xff", "b"],
         capture_output=True,
     )
     assert (run.returncode, run.stderr.count(b"\n")) == (0, 1)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.corpus.shards import open_pairs
 
@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[Manifest, pl.DataFrame]]:
             content = path
         files = content if isinstance(content, list) else [content]
         out = tmp_path / "pairs"
-        manifest = extract(files, out, ExtractOptions(overwrite=True, **options))
+        manifest = extract(files, out, overwrite=True, **options)
         pairs = open_pairs(out)
         return manifest, pl.concat(pairs.frame(split) for split in ("train", "dev", "test"))
 

@@ -1,16 +1,20 @@
-"""The page about extraction: its commands and its Python run on the files that it shows."""
+"""The pages about extraction, rules and engines: their commands and their Python run."""
 
 import gzip
 import re
 import shlex
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from dumps import LONG, comment, lines
 from rejoinder.cli.main import app
+from rejoinder.corpus.rules import register_profile
 from rejoinder.corpus.shards import open_pairs
+from rejoinder.errors import InputError
 
 PAGE = Path(__file__).parents[2] / "docs" / "extract.md"
 FILE = re.compile(r"`([\w-]+\.(?:jsonl|csv|tsv))`[^\n]*:\n```\w+\n(.*?)```", re.DOTALL)
@@ -66,3 +70,49 @@ def test_the_page_names_every_rule_and_option():
     for rules in PROFILES.values():
         for rule in rules:
             assert f"`{rule.name}`" in text
+
+
+@pytest.fixture
+def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_dump: Path) -> Path:
+    """A folder with the files of `examples/`, in which profiles and engines can be registered."""
+    from rejoinder.corpus import engines, rules
+
+    shutil.copy(small_dump, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(rules, "PROFILES", dict(rules.PROFILES))
+    monkeypatch.setattr(engines, "ENGINES", dict(engines.ENGINES))
+    return tmp_path
+
+
+def blocks(page: str) -> list[str]:
+    text = (PAGE.parent / "extend" / page).read_text("utf-8")
+    return [code for kind, code in BLOCK.findall(text) if kind == "python"]
+
+
+def test_the_page_about_rules(examples, capsys):
+    from rejoinder.corpus.rules import PROFILES, Rule
+
+    function, line, script, _ = blocks("rule.md")
+    names: dict[str, Any] = {"Rule": Rule}
+    exec(compile(f"{function}\nrules = [\n{line}\n]", "rule.md", "exec"), names)  # noqa: S102
+    exec(compile(script, "rule.md", "exec"), {})  # noqa: S102
+    dropped, _ = re.findall(r"^(\d+) comments dropped, (\d+) pairs left$", capsys.readouterr().out)[
+        0
+    ]
+    assert int(dropped) > 0
+    assert names["rules"][0].name == PROFILES["unquoted"][-1].name
+    with pytest.raises(InputError, match="'unquoted' already"):
+        register_profile("unquoted", names["rules"])
+    for rules in (names["rules"] * 2, [Rule("kept", "", names["_quote"])]):
+        with pytest.raises(InputError, match="name of its own"):
+            register_profile("other", rules)
+
+
+def test_the_page_about_engines(examples, capsys):
+    _, module, script = blocks("engine.md")
+    (examples / "my_engines.py").write_text(module, "utf-8")
+    exec(compile(script, "engine.md", "exec"), {})  # noqa: S102
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"[1-9]\d* pairs\n", out)
+    assert re.search(r"^parts: \d+\.\d\d s$", err, re.MULTILINE)

@@ -103,6 +103,6 @@ def test_unknown_engines_and_amounts_are_refused(tmp_path):
     with pytest.raises(InputError, match="did you mean 'duckdb'"):
         open_engine("duckdbb", "1GB", None, tmp_path)
     for name in ENGINES:
-        with pytest.raises(InputError, match="is no amount"):
+        with pytest.raises(InputError, match="is not an amount"):
             open_engine(name, "much", None, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """Dumps to pairs as a whole: joins, threads, splits, order, counts, failure."""
 
+import datetime
 import hashlib
 import html
 import json
@@ -15,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.extract import ExtractOptions, extract, parse_date
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import read_manifest
-from rejoinder.corpus.query import Filters, split_borders
+from rejoinder.corpus.options import parse_date
+from rejoinder.corpus.query import split_borders
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
@@ -95,8 +97,8 @@ def test_absent_threads_are_the_roots_of_chains(tmp_path_factory, parents):
     folder = tmp_path_factory.mktemp("chains")
     rows = [f"{i},{parent if parent >= 0 else ''},text {i}" for i, parent in enumerate(parents)]
     (folder / "chat.csv").write_text("\n".join(["id,to,text", *rows]) + "\n")
-    options = ExtractOptions(columns=parse_columns("id=id,parent=to,text=text"), rules="none")
-    extract([folder / "chat.csv"], folder / "out", options)
+    columns = {"id": "id", "parent": "to", "text": "text"}
+    extract(folder / "chat.csv", folder / "out", columns=columns, rules="none")
     pairs = open_pairs(folder / "out")
     found = {
         row[0]: row[1]
@@ -173,7 +175,7 @@ def test_the_same_bytes_whatever_the_threads_and_the_order(tmp_path):
     for number, (files, threads) in enumerate([("ab", 1), ("ba", 2), ("xy", 2)]):
         out = tmp_path / f"out{number}"
         dumps = [tmp_path / f"{name}.jsonl" for name in files]
-        manifest = extract(dumps, out, ExtractOptions(threads=threads))
+        manifest = extract(dumps, out, threads=threads)
         digests.add(tuple(shard.sha256 for shard in manifest.shards))
     assert len(digests) == 1
 
@@ -183,7 +185,7 @@ def test_a_small_memory_spills_and_gives_the_same(tmp_path):
     shards = []
     for memory in ("2GB", "150MB"):
         out = tmp_path / memory
-        manifest = extract([tmp_path / "a.jsonl"], out, ExtractOptions(memory=memory))
+        manifest = extract([tmp_path / "a.jsonl"], out, memory=memory)
         shards.append(manifest.shards)
         assert sorted(path.suffix for path in out.iterdir()) == [
             ".json",
@@ -214,24 +216,25 @@ def test_filters_limits_and_caps(run):
     for place, row in enumerate(rows):
         row["subreddit"] = "Even" if place % 2 == 0 else "Odd"
         row["created_utc"] = 1_600_000_000 + 86_400 * (place % 50)
-    manifest, pairs = run(lines(*rows), filters=Filters(subreddits=("even",)))
+    manifest, pairs = run(lines(*rows), subreddits=["Even"])
     assert set(pairs.get_column("source")) == {"Even"}
     assert manifest.counts.dropped["filtered"] == 50
-    since, until = parse_date("2020-09-20"), parse_date("2020-10-01")
-    manifest, _ = run(lines(*rows), filters=Filters(since=since, until=until))
+    dates = {"since": "2020-09-20", "until": datetime.date(2020, 10, 1)}
+    since, until = (parse_date(str(date)) for date in dates.values())
+    manifest, _ = run(lines(*rows), **dates)
     inside = [row for row in rows if since <= row["created_utc"] < until]
     assert manifest.counts.kept == len(inside) > 0
     _, everything = run(lines(*rows))
     _, limited = run(lines(*rows), limit=7)
     order = everything.sort("split", descending=True)
     assert limited.equals(order.filter(pl.col("split") == "train").head(7))
-    manifest, capped = run(lines(*rows), max_replies=3)
+    manifest, capped = run(lines(*rows), max_reply_count=3)
     assert capped.get_column("response").value_counts().get_column("count").max() == 3
     assert (manifest.counts.pairs, manifest.counts.capped) == (21, 29)
 
 
 def test_no_pairs_says_what_took_the_comments(run, tmp_path):
-    with pytest.raises(InputError, match=r"rules took 1 \(deleted 1\); of the rest 0 answer"):
+    with pytest.raises(InputError, match=r"rules dropped 1 \(deleted 1\); of the rest 0 answer"):
         run(lines(comment("a", "[deleted]"), comment("b", "Some reply to it", "t1_a")))
     assert not (tmp_path / "pairs").exists()
     with pytest.raises(InputError, match="no comments in"):
@@ -255,13 +258,13 @@ def test_a_full_folder_is_refused_and_a_failed_run_leaves_it_alone(tmp_path):
     dump = tmp_path / "dump.jsonl"
     dump.write_bytes(lines(*many(3)))
     out = tmp_path / "out"
-    extract([dump], out, ExtractOptions())
+    extract([dump], out)
     before = read_manifest(out)
     with pytest.raises(InputError, match="not empty"):
-        extract([dump], out, ExtractOptions())
+        extract([dump], out)
     dump.write_bytes(b"")
     with pytest.raises(InputError, match="no comments"):
-        extract([dump], out, ExtractOptions(overwrite=True))
+        extract([dump], out, overwrite=True)
     assert read_manifest(out) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dump.jsonl", "out"]
 
@@ -288,17 +291,17 @@ def test_damaged_pairs_are_refused(run, tmp_path):
         open_pairs(out)
 
 
-def test_impossible_options_are_refused():
+def test_impossible_options_are_refused(run):
     with pytest.raises(InputError, match="--split"):
-        ExtractOptions(split=(0.0, 0.0, 0.0))
-    with pytest.raises(InputError, match="is no date"):
-        parse_date("yesterday")
+        run(b"", split=(0.0, 0.0, 0.0))
+    with pytest.raises(InputError, match="is not a date"):
+        run(b"", since="yesterday")
 
 
 @pytest.mark.shared_data
 def test_real_dumps_give_the_golden_counts(tmp_path, shared_data):
     dumps = sorted((shared_data / "raw_reddit").iterdir())
-    manifest = extract(dumps, tmp_path / "out", ExtractOptions())
+    manifest = extract(dumps, tmp_path / "out")
     written = json.loads((tmp_path / "out" / "manifest.json").read_text())
     found = {name: written[name] for name in ("counts", "splits", "sources", "inputs")}
     assert found == json.loads(GOLDEN.read_text())
@@ -330,7 +333,7 @@ def test_real_pairs_are_those_of_a_plain_implementation(tmp_path, shared_data):
         for name, (text, item) in kept.items()
         if item["parent_id"].startswith("t1_") and item["parent_id"][3:] in kept
     }
-    extract([dump], tmp_path / "out", ExtractOptions())
+    extract([dump], tmp_path / "out")
     pairs = open_pairs(tmp_path / "out")
     columns = ["thread_id", "input_id", "response_id", "input", "response"]
     found = [row for s in ("train", "dev", "test") for row in pairs.frame(s, columns).iter_rows()]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dumps import comment, lines
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.files import find_files
 from rejoinder.corpus.schema import parse_columns
 from rejoinder.errors import InputError
@@ -50,7 +50,7 @@ def test_a_folder_without_a_dump_says_what_it_holds(tmp_path):
     with pytest.raises(InputError, match="folder holds no dump; it is empty"):
         find_files([tmp_path / "folder"])
     make(tmp_path / "folder", ["README.md", "inner/a.jsonl"])
-    with pytest.raises(InputError, match=r"only README\.md, inner/\. Of a folder JSON lines"):
+    with pytest.raises(InputError, match=r"only README\.md, inner/\. In a folder, JSON lines"):
         find_files([tmp_path / "folder"])
     with pytest.raises(InputError, match=r"folders only \(folder/\); name one of them"):
         find_files([str(tmp_path / "fold*")])
@@ -65,15 +65,15 @@ def test_pairs_are_no_dumps(run, tmp_path):
 def test_what_is_read_is_never_replaced(tmp_path):
     make(tmp_path / "dumps", ["a.jsonl"], DUMP)
     with pytest.raises(InputError, match=r"a\.jsonl is in .*dumps, which would be replaced"):
-        extract([tmp_path / "dumps"], tmp_path / "dumps", ExtractOptions(overwrite=True))
+        extract([tmp_path / "dumps"], tmp_path / "dumps", overwrite=True)
     assert (tmp_path / "dumps" / "a.jsonl").read_bytes() == DUMP
 
 
 UNREADABLE = [
     ("a.jsonl", b"", r"no comments in a\.jsonl: it is empty"),
     ("a.csv", b"", r"no comments in a\.csv: it is empty"),
-    ("a.parquet", b"", r"a\.parquet is damaged or no Parquet file"),
-    ("a.parquet", b"PAR1 and no more", r"a\.parquet is damaged or no Parquet file"),
+    ("a.parquet", b"", r"a\.parquet is damaged or not a Parquet file"),
+    ("a.parquet", b"PAR1 and no more", r"a\.parquet is damaged or not a Parquet file"),
     ("a.jsonl", b"id,to,text\n", r"a\.jsonl line 1: not JSON.*by their endings \.csv"),
     ("a.csv", DUMP, r"a\.csv holds JSON, not a table; JSON lines are read from .*\.jsonl"),
     ("a.csv", "id,to,text\n".encode("utf-16"), r"a\.csv is UTF-16; save it as UTF-8"),
@@ -93,7 +93,7 @@ def test_a_zip_archive_is_to_be_unpacked(run, tmp_path):
         archive.writestr("a.jsonl", DUMP)
     with pytest.raises(InputError, match=r"a\.zip is a zip archive; unpack it"):
         run(tmp_path / "a.zip")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         run(Path(os.devnull))
 
 
@@ -139,4 +139,4 @@ def test_the_separator_may_be_given(run, tmp_path):
     with pytest.raises(InputError, match="none is among the dumps"):
         run(DUMP, separator=";")
     with pytest.raises(InputError, match="one character"):
-        ExtractOptions(separator="; ")
+        run(DUMP, separator="; ")

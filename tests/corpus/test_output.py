@@ -13,8 +13,8 @@ import ibis
 import pytest
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.engines import ENGINES, open_engine
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.engines import ENGINES, open_engine, register_engine
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import BusyError, InputError, StorageError
 
@@ -68,11 +68,11 @@ def test_of_two_extractions_to_one_folder_the_second_is_refused(tmp_path, dump):
 KILLED = """
 import os, sys
 from pathlib import Path
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 def progress(stage, done, total):
     if stage == sys.argv[3]:
         os.kill(os.getpid(), int(sys.argv[4]))
-extract([sys.argv[1]], Path(sys.argv[2]), ExtractOptions(overwrite=True), progress)
+extract([sys.argv[1]], Path(sys.argv[2]), overwrite=True, progress=progress)
 """
 
 
@@ -107,7 +107,7 @@ def test_a_disk_too_full_to_spill_is_named(tmp_path):
     engine.connection.con.execute("SET memory_limit = '20MB'")
     numbers = ibis.range(0, 2_000).unnest().name("n").as_table()
     numbers = numbers.cross_join(numbers.view().rename(m="n"))
-    with pytest.raises(StorageError, match="no space left for what does not fit into --memory"):
+    with pytest.raises(StorageError, match="no space left for data that does not fit"):
         engine.keep("numbers", numbers)
     engine.close()
 
@@ -137,8 +137,11 @@ def test_threads_are_no_more_than_memory_allows(tmp_path, monkeypatch):
 
 
 def test_a_second_engine_is_a_line_of_the_table(tmp_path, dump, monkeypatch):
-    monkeypatch.setitem(ENGINES, "other", ENGINES["duckdb"])
-    manifest = extract([dump], tmp_path / "pairs", ExtractOptions(engine="other"))
+    monkeypatch.setattr("rejoinder.corpus.engines.ENGINES", dict(ENGINES))
+    register_engine("other", ENGINES["duckdb"])
+    with pytest.raises(InputError, match="already"):
+        register_engine("other", ENGINES["duckdb"])
+    manifest = extract([dump], tmp_path / "pairs", engine="other")
     assert manifest.counts.pairs == 3_000
 
 

@@ -317,7 +317,7 @@ def test_patterns_and_files_are_found_once(tmp_path):
         (tmp_path / name).touch()
     found = find_files([str(tmp_path / "*.jsonl"), tmp_path / "a.jsonl"])
     assert [path.name for path in found] == ["a.jsonl", "b.jsonl"]
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="not a file"):
         find_files([tmp_path / "c.jsonl"])
     with pytest.raises(InputError, match="can't be read"):
         list(decompressed(tmp_path / "c.jsonl"))

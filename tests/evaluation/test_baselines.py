@@ -92,7 +92,7 @@ def test_names_and_files_that_are_wrong(tmp_path):
         open_baseline("averag:x")
     with pytest.raises(InputError, match="needs a file"):
         open_baseline("sif")
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         open_baseline(f"sif:{tmp_path / 'no.txt'}")
     (tmp_path / "bad.txt").write_text("cat 1 2 x\n")
     with pytest.raises(InputError, match="can't be read as word vectors"):

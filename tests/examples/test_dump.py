@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.rules import PROFILES
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -20,8 +20,7 @@ def test_the_script_writes_the_same_bytes_again(tmp_path):
 
 @pytest.mark.parametrize("rules", sorted(PROFILES))
 def test_every_rule_drops_some_of_it(rules, tmp_path):
-    options = ExtractOptions(rules=rules)
-    counts = extract([EXAMPLES / "small.jsonl"], tmp_path / "pairs", options).counts
+    counts = extract([EXAMPLES / "small.jsonl"], tmp_path / "pairs", rules=rules).counts
     assert set(counts.dropped) == {rule.name for rule in PROFILES[rules]}
     assert all(counts.dropped.values()), counts.dropped
     assert counts.malformed == 1

@@ -1,14 +1,26 @@
 """Files and JSON that carry their hashes."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import ModelError
-from rejoinder.files.hashed import check_file, check_seal, file_facts, read_sealed, sealed
+from rejoinder.files.hashed import (
+    blake2b_number,
+    check_file,
+    check_seal,
+    file_facts,
+    md5_of,
+    read_sealed,
+    sealed,
+    sha256_number,
+    sha256_of_array,
+)  # fmt: skip
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -75,3 +87,17 @@ def test_sealed_json_of_a_version_is_read_or_refused(tmp_path, content, message)
         path.write_bytes(content)
     with pytest.raises(ModelError, match=message):
         read()
+
+
+def test_hashes_that_seeds_and_formats_depend_on_never_change():
+    """The values of the code before the functions had names of their own."""
+    text = "Ça va ?".encode()
+    digest = hashlib.sha256(text).digest()
+    assert sha256_number(text, 4) == int.from_bytes(digest[:4], "little")
+    assert sha256_number(text, 8) == int.from_bytes(digest[:8], "little")
+    assert sha256_number(b"snli_1.0_train.jsonl", 4) == 3509948854
+    assert blake2b_number(b"no\nits red") == 3744410217151291729
+    assert md5_of(b"how are you?") == "35179a54ea587953021400eb0cd23201"
+    matrix = np.array([[1, -2], [0.5, 3]], np.float32)
+    expected = hashlib.sha256(np.ascontiguousarray(matrix.T, "<f4").tobytes()).hexdigest()
+    assert sha256_of_array(matrix.T) == expected

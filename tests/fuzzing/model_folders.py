@@ -13,9 +13,9 @@ import numpy as np
 from fuzzing.models import mutated_model
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import ModelError
-from rejoinder.models.folder import write_model
+from rejoinder.models.folder import read_model, write_model
 from rejoinder.runtime.encoder import SentenceEncoder
-from tiny_models import bilstm_model, dan_model, transformer_model
+from tiny_models import bilstm_model, dan_model, head_table, transformer_model
 
 TEXTS = ["How old are you?", "", "my cat is twenty", "zebra", "très 😀 مرحبا"]
 
@@ -25,10 +25,10 @@ def full_dan():
     draw = np.random.default_rng(1)
     model = dan_model(buckets=16, unknown_buckets=4)
     tensors = {
-        "entailment.0.weight": draw.standard_normal((4, 20), np.float32),
-        "entailment.0.bias": draw.standard_normal(4, np.float32),
-        "entailment.1.weight": draw.standard_normal((3, 4), np.float32),
-        "entailment.1.bias": draw.standard_normal(3, np.float32),
+        "heads.entailment.layers.0.weight": draw.standard_normal((4, 20), np.float32),
+        "heads.entailment.layers.0.bias": draw.standard_normal(4, np.float32),
+        "heads.entailment.layers.1.weight": draw.standard_normal((3, 4), np.float32),
+        "heads.entailment.layers.1.bias": draw.standard_normal(3, np.float32),
     }
     matrix = np.eye(5, dtype=np.float32) + np.float32(0.01)
     facts = {
@@ -41,7 +41,7 @@ def full_dan():
     return replace(
         model,
         tensors=model.tensors | tensors,
-        entailment={"layers": [4, 3], "activation": "relu", "residual": False},
+        heads={**model.heads, "entailment": head_table((4, 3), "relu", inputs=4)},
         adaptation=Adaptation(matrix, facts, np.array([3, 9], np.uint64)),
         training={**model.training, "leaks_dropped": 3, "leak_sets": ["stsb-dev"]},
     )
@@ -67,14 +67,15 @@ def check(files, folder):
     for name, content in files.items():
         (folder / name).write_bytes(content)
     try:
-        encoder = SentenceEncoder.load(folder)
+        model = read_model(folder)
+        encoder = SentenceEncoder(model)
     except ModelError as error:
         assert str(error).count("\n") == 0  # noqa: PT017 -- one sentence
         return False
     json.dumps(encoder.describe(), allow_nan=False, ensure_ascii=False).encode()
     repr(encoder)
-    if encoder.model.adaptation is not None:
-        encoder.model.adaptation.summary()
+    if model.adaptation is not None:
+        model.adaptation.summary()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
         try:

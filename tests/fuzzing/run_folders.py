@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from fuzzing.models import mutated_bytes, mutated_lines, mutated_tensors, mutated_tree
-from rejoinder.corpus.extract import ExtractOptions, extract
+from rejoinder.corpus.extract import extract
 from rejoinder.errors import RejoinderError
 from rejoinder.files.hashed import sealed
 from rejoinder.training import checkpoint
@@ -162,7 +162,7 @@ class TinyRun:
 
     def __init__(self, folder: Path) -> None:
         """Train it in `folder`."""
-        extract([DUMP], folder / "pairs", ExtractOptions(split=(80.0, 10.0, 10.0)))
+        extract([DUMP], folder / "pairs", split=(80.0, 10.0, 10.0))
         self.data = open_data(folder / "pairs", None)
         self.folder = folder / "damaged"
         begun, self.config = folder / "run", parse_config(CONFIG, "a tree")

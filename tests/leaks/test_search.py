@@ -64,7 +64,7 @@ def test_of_other_text_columns_can_be_chosen(tmp_path):
 
 def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.leaks.sources._BLOCK", 64)
-    monkeypatch.setattr("rejoinder.corpus.compression._READ", 16)
+    monkeypatch.setattr("rejoinder.formats.compression._READ_BYTES", 16)
     rows = [{"sentence1": f"a {n}", "sentence2": "b"} for n in range(50)]
     place = written(tmp_path / "a.jsonl", lines(*rows))
     assert len(list(read_rows(place))) > 10
@@ -73,7 +73,7 @@ def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, mon
     with pytest.raises(InputError, match=r"a\.jsonl line 51: no 'sentence2'"):
         rows_of(place)
     written(place, b"text\n" * 40 + b"\xff\n")
-    with pytest.raises(InputError, match=r"line 41: byte 0xff is no utf-8"):
+    with pytest.raises(InputError, match=r"line 41: byte 0xff is not utf-8"):
         rows_of(place)
 
 

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rejoinder.objectives.entailment import (
-    EntailmentConfig,
-    EntailmentHead,
-    classification,
-    entailment_ranking,
-    pair_features,
-)
-from rejoinder.objectives.paraphrase import paraphrase
+from rejoinder.encoders.dense import FeedForward
+from rejoinder.objectives.entailment import classification, pair_features
+from rejoinder.objectives.in_batch import in_batch_softmax
 
 
 def rows(count: int, seed: int, width: int = 4) -> torch.Tensor:
@@ -28,7 +23,7 @@ def test_features_are_those_of_the_paper():
 
 def test_the_classifier_learns_which_pairs_are_alike():
     generator = torch.Generator().manual_seed(0)
-    head = EntailmentHead(4, EntailmentConfig(hidden=16), generator)
+    head = FeedForward(16, (16, 3), "tanh", residual=False, generator=generator)
     u = rows(300, 1)
     labels = torch.arange(300) % 3
     v = torch.where(
@@ -36,12 +31,12 @@ def test_the_classifier_learns_which_pairs_are_alike():
     )
     steps = torch.optim.Adam(head.parameters(), lr=0.01)
     for _ in range(150):
-        found = classification(head(u, v), labels)
+        found = classification(head(pair_features(u, v)), labels)
         steps.zero_grad()
         found.loss.backward()
         steps.step()
     assert found.correct.item() / 300 > 0.9
-    scores = head(u, v)
+    scores = head(pair_features(u, v))
     picked = -scores.log_softmax(dim=1)[torch.arange(300), labels]
     assert classification(scores, labels).loss.item() == pytest.approx(
         picked.mean().item(), abs=1e-6
@@ -50,14 +45,16 @@ def test_the_classifier_learns_which_pairs_are_alike():
 
 def test_a_contradiction_is_one_more_candidate():
     premises, hypotheses = rows(3, 0), rows(5, 1)
-    found = entailment_ranking(premises, hypotheses, torch.tensor(3.0)).loss.item()
+    found = in_batch_softmax(premises, hypotheses, torch.tensor(3.0)).loss.item()
     scores = 3 * (premises @ hypotheses.T).numpy().astype(float)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     assert found == pytest.approx(-np.log(np.diag(shares)).mean(), abs=1e-5)
-    assert found > entailment_ranking(premises, hypotheses[:3], torch.tensor(3.0)).loss.item()
+    assert found > in_batch_softmax(premises, hypotheses[:3], torch.tensor(3.0)).loss.item()
 
 
 def test_paraphrases_have_no_direction():
     first, second, scale = rows(6, 0), rows(6, 1), torch.tensor(4.0)
-    one = paraphrase(first, second, scale).loss.item()
-    assert one == pytest.approx(paraphrase(second, first, scale).loss.item(), abs=1e-6)
+    one = in_batch_softmax(first, second, scale, symmetric=True).loss.item()
+    assert one == pytest.approx(
+        in_batch_softmax(second, first, scale, symmetric=True).loss.item(), abs=1e-6
+    )

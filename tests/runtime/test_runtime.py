@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import BIGRAM_ROWS
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.inputs import find_model
 from rejoinder.runtime.search import nearest_rows
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
@@ -50,16 +54,16 @@ def through_torch(request):
 def slow_dan(model, text):
     """One sentence, word by word, in Python's own floats."""
     rows = [int(row) for row in model.features([text])[0]]
-    if "bigram_rows" in model.tensors:
-        words, buckets = model.features.words, model.tensors["bigram_rows"]
+    if BIGRAM_ROWS in model.tensors:
+        words, buckets = model.features.words, model.tensors[BIGRAM_ROWS]
         rows = [row if row < words else int(buckets[row - words]) for row in rows]
         rows = [row for row in rows if row >= 0]
     if not rows:
         return np.zeros(model.dim)
-    table = model.tensors["embedding"].astype(float)
+    table = model.tensors["encoder.table.weight"].astype(float)
     power = {"sqrtn": 0.5, "sum": 0.0, "mean": 1.0}[model.encoder["combiner"]]
     x = sum(table[row] for row in rows) / len(rows) ** power
-    y = slow_layers(model, "dan", model.encoder, x)
+    y = slow_layers(model, "encoder.dnn", model.encoder, x)
     return y / np.linalg.norm(y)
 
 
@@ -72,10 +76,12 @@ def slow_layers(model, name, config, x):
     }[config["activation"]]
     y = x
     for number in range(len(config["layers"])):
-        weight, bias = (model.tensors[f"{name}.{number}.{part}"] for part in ("weight", "bias"))
+        weight, bias = (
+            model.tensors[f"{name}.layers.{number}.{part}"] for part in ("weight", "bias")
+        )
         y = weight.astype(float) @ (np.vectorize(shape)(y) if number else y) + bias
     if config["residual"] and config["layers"]:
-        skip = model.tensors.get("skip.weight") if name == "dan" else None
+        skip = model.tensors.get(f"{name}.skip.weight")
         y = y + (x if skip is None else skip.astype(float) @ x)
     return y
 
@@ -103,7 +109,7 @@ def test_embeddings_are_those_of_plain_loops(options):
         if not expected.any():
             assert not v.any()
             continue
-        answer = slow_layers(model, "head", model.head, expected)
+        answer = slow_layers(model, "heads.responses", model.heads["responses"], expected)
         np.testing.assert_allclose(v, answer / np.linalg.norm(answer), atol=2e-6)
 
 
@@ -162,7 +168,7 @@ def test_misuse_is_named(encoder):
         encoder.encode(["fine"], batch_size=0)
     with pytest.raises(InputError, match="'cosine' or 'angular'; got 'euclid'"):
         encoder.similarity("a", "b", measure="euclid")
-    with pytest.raises(InputError, match="3 columns"):
+    with pytest.raises(InputError, match=r"shape \(1, 3\); \(N, 5\) is needed"):
         encoder.similarity(np.zeros((1, 3), np.float32), "b")
     with pytest.raises(InputError, match="top_k must be 1 or more; got 0"):
         encoder.search("how", ["old"], top_k=0)
@@ -191,6 +197,30 @@ def test_similarity_is_the_cosine_and_its_angle(encoder):
     assert (angular.dtype, angular.shape) == (np.float32, (3, 2))
 
 
+@pytest.mark.parametrize("measure", ["cosine", "angular"])
+def test_pairwise_similarity_is_the_diagonal_of_all_similarities(encoder, measure):
+    a, b = [*SENTENCES, "zebra", "cat"], [*SENTENCES[::-1], "hello", "cat"]
+    every = encoder.similarity(a, b, measure)
+    pairs = encoder.similarity_pairwise(a, encoder.encode(b), measure)
+    assert (pairs.dtype, pairs.shape) == (np.float32, (5,))
+    np.testing.assert_allclose(pairs, np.diag(every), atol=1e-6 if measure == "cosine" else 1e-3)
+    assert encoder.similarity_pairwise([], []).shape == (0,)
+    assert encoder.similarity_pairwise("cat", "dog").shape == (1,)
+    with pytest.raises(InputError, match="a has 2 rows and b 1; pairs are needed"):
+        encoder.similarity_pairwise(["cat", "dog"], "cat")
+    with pytest.raises(InputError, match="'cosine' or 'angular'"):
+        encoder.similarity_pairwise("cat", "dog", "dot")
+
+
+def test_rank_gives_as_many_hits_as_asked_for(encoder):
+    every = encoder.rank(SENTENCES[0], SENTENCES)
+    assert encoder.rank(SENTENCES[0], SENTENCES, top_k=2) == every[:2]
+    assert encoder.rank(SENTENCES[0], SENTENCES, 9) == every
+    for top_k in (0, 1.5, True):
+        with pytest.raises(InputError, match=r"^top_k must be "):
+            encoder.rank("hello", ["you"], top_k=top_k)
+
+
 def test_rank_uses_the_response_side_and_search_does_not(encoder):
     ranked = encoder.rank(SENTENCES[0], SENTENCES)
     scores = encoder.encode_response(SENTENCES) @ encoder.encode(SENTENCES[0])
@@ -214,8 +244,8 @@ def test_many_batches_are_put_together_in_order(encoder):
     [
         (None, "a string or a collection of strings; got None"),
         (b"hello", r"got bytes: decode them first"),
-        ({"text": "hello"}, "with an order; got a dict"),
-        ({"hello"}, "with an order; got a set"),
+        ({"text": "hello"}, "ordered collection of strings; got a dict"),
+        ({"hello"}, "ordered collection of strings; got a set"),
         ([["hello"]], "sentence 0 is a list"),
         (["hello", b"you"], "sentence 1 is a bytes"),
         ((word for word in ["hello", 5]), "sentence 1 is a int"),
@@ -238,8 +268,8 @@ def test_an_array_of_one_string_is_one_string(encoder):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_weights_too_large_are_an_error_not_nan(normalize):
     model = dan_model(activation="none")
-    for name in ("embedding", "dan.0.weight", "dan.1.weight", "skip.weight"):
-        model.tensors[name] *= np.float32(1e30)
+    for name in ("table.weight", "dnn.layers.0.weight", "dnn.layers.1.weight", "dnn.skip.weight"):
+        model.tensors[f"encoder.{name}"] *= np.float32(1e30)
     with pytest.raises(ModelError, match="not finite"):
         SentenceEncoder(model).encode(["hello you"], normalize=normalize)
 
@@ -292,8 +322,8 @@ def test_searching_in_pieces_changes_no_bit(count, asked, top_k, block, scores_h
     queries = corpus[draw.integers(0, count, asked)]
     rows, scores = nearest_rows(queries, corpus, top_k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rejoinder.runtime.search._SCORES", scores_held)
-        patch.setattr("rejoinder.runtime.search._QUERIES", block)
+        patch.setattr("rejoinder.runtime.search._BLOCK_SCORES", scores_held)
+        patch.setattr("rejoinder.runtime.search._QUERY_BLOCK", block)
         again_rows, again_scores = nearest_rows(queries, corpus, top_k)
     np.testing.assert_array_equal(rows, again_rows)
     np.testing.assert_array_equal(scores, again_scores)
@@ -403,10 +433,44 @@ def test_flags_are_true_or_false(encoder, name, value):
         assert call(["hello"], **{name: np.bool_(False)}).shape == (1, 5)
 
 
+def test_an_encoder_is_saved_with_its_adaptation(tmp_path):
+    model = dan_model()
+    encoder = SentenceEncoder(model, threads=1)
+    flip = Adaptation(-np.eye(model.dim, dtype=np.float32)[::-1], {"encoder": {"name": "tiny"}})
+    adapted = encoder.with_adaptation(flip)
+    np.testing.assert_allclose(
+        adapted.encode(SENTENCES), -encoder.encode(SENTENCES)[:, ::-1], atol=1e-6
+    )
+    adapted.save(tmp_path / "adapted")
+    loaded = SentenceEncoder.load(tmp_path / "adapted")
+    np.testing.assert_array_equal(loaded.encode(SENTENCES), adapted.encode(SENTENCES))
+    with pytest.raises(InputError):
+        encoder.save(tmp_path / "adapted")
+    encoder.save(tmp_path / "adapted", overwrite=True)
+    again = SentenceEncoder.load(tmp_path / "adapted")
+    np.testing.assert_array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    with pytest.raises(ModelError, match=r"of 3 dimensions; SentenceEncoder.* has 5"):
+        encoder.with_adaptation(Adaptation(np.eye(3, dtype=np.float32), {}))
+
+
 @pytest.mark.parametrize("path", [5, None, b"model", ["model"]])
 def test_what_is_no_path_is_named(path):
-    with pytest.raises(InputError, match="the path of a model folder is a string or a Path; got"):
+    with pytest.raises(InputError, match=r"a string or a Path; got|is text; got b'model'"):
         SentenceEncoder.load(path)
+
+
+def test_a_model_is_found_by_its_folder_and_no_name_is_installed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for unknown in ("rejoinder-base", "nowhere", "x" * 5_000):
+        with pytest.raises(
+            ModelError, match=r"no model named '\w.*Give the path of a model folder"
+        ):
+            find_model(unknown)
+    (tmp_path / "mine").mkdir()
+    for path in ("mine", "mine/", "./mine", tmp_path / "mine", "other/nowhere"):
+        assert find_model(path) == Path(path)
+    with pytest.raises(ModelError, match="is not a model folder"):
+        SentenceEncoder.load(Path("nowhere"))
 
 
 def test_a_path_in_place_of_a_model_says_how_to_load_it(tmp_path):
@@ -422,7 +486,7 @@ def test_a_path_in_place_of_a_model_says_how_to_load_it(tmp_path):
         (lambda e: e.rank("hello", None), "got None"),
         (lambda e: e.similarity(None, "b"), "got None"),
         (lambda e: e.similarity("a", "b", measure=["cosine"]), r"got \['cosine'\]"),
-        (lambda e: e.similarity(np.ones((1, 2, 5), np.float32), "b"), "in shape"),
+        (lambda e: e.similarity(np.ones((1, 2, 5), np.float32), "b"), r"have shape \(1, 2, 5\)"),
         (lambda e: e.similarity(np.full((1, 5), 1e300), "b"), "not finite, or too large"),
         (lambda e: e.similarity([[0.5] * 5], "b"), "sentence 0 is a list"),
         (lambda e: e.search("hello", None), "got None"),

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.encoders.dan import COMBINERS
-from rejoinder.encoders.heads import ACTIVATIONS
+from rejoinder.encoders.dense import ACTIVATIONS
 from rejoinder.encoders.settings import Activation, Combiner, TransformerConfig
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.runtime.dan import _POWERS
+from rejoinder.kinds import base
+from rejoinder.kinds.dan import COMBINERS
 from rejoinder.runtime.layers import _ACTIVATIONS
 from rejoinder.training.checkpoint import config_hash
 from rejoinder.training.config import load_config, parse_config, to_toml, to_tree
@@ -235,7 +235,7 @@ VALUES = [
     ("phases", [{"steps": 5, "table_learning_rate": -0.1}], "rate is -0.1; allowed: a number fr"),
     ("phases", [{"steps": 5, "warmup_steps": -1}], "warmup_steps is -1; allowed: a whole numb"),
     ("phases", [{"steps": 5, "warmup_steps": 6}], "is 6; allowed: up to the phase's steps = 5"),
-    ("phases", [], "no [[phases]]: say for how many steps to train, as [[phases]] steps = 1000"),
+    ("phases", [], "no [[phases]]: give the number of steps to train, as [[phases]] steps = 1000"),
     ("phases", {"steps": 5}, "phases is {steps = 5}; allowed: a list of at most 1,000 va"),
     # kinds
     ("encoder.kind", ["dan"], 'encoder.kind is ["dan"]; allowed: "bilstm", "dan" or "transformer"'),
@@ -266,10 +266,10 @@ WITHOUT_EFFECT = [
      "text.bigram_buckets", 'with text.kind = "subwords", only with "words"'),
     ({"encoder": {"kind": "transformer"}, "text": {"kind": "subwords", "unknown_buckets": 0}},
      "text.unknown_buckets", 'with text.kind = "subwords", only with "words"'),
-    ({**TRANSFORMER, "training": {"rank_init": 0.3}}, "training.rank_init", "has no table"),
-    ({**TRANSFORMER, "optimizer": {"table": "adagrad"}}, "optimizer.table", "has no table"),
+    ({**TRANSFORMER, "training": {"rank_init": 0.3}}, "training.rank_init", "has no sparse table"),
+    ({**TRANSFORMER, "optimizer": {"table": "adagrad"}}, "optimizer.table", "has no sparse table"),
     ({**TRANSFORMER, "phases": [{"steps": 1, "table_learning_rate": 0.1}]},
-     "phases.0.table_learning_rate", "has no table"),
+     "phases.0.table_learning_rate", "has no sparse table"),
     ({"encoder": {"kind": "transformer", "width": 3}, "text": {"kind": "subwords"}},
      "encoder.width", 'with encoder.kind = "transformer", only with "bilstm" or "dan"'),
     ({"tasks": [{**GROUPS, "hard_negatives": True}]}, "tasks.0.hard_negatives",
@@ -279,8 +279,8 @@ WITHOUT_EFFECT = [
     ({"tasks": [{**RESPONSES, "share": 1.0, "data": ["x"]}]}, "tasks.0.data", 'only with "entail'),
     ({"tasks": [{**RESPONSES, "share": 1.0, "name": "x"}]}, "tasks.0.name", 'only with "entail'),
     ({"tasks": [{**GROUPS, "power": 0.5}]}, "tasks.0.power", "the task has a single file"),
-    ({"tasks": [GROUPS], "objective": {"symmetric": True}}, "objective.symmetric", "no task is"),
-    ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task is"),
+    ({"tasks": [GROUPS], "objective": {"symmetric": True}}, "objective.symmetric", "no task reads"),
+    ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task"),
     ({"tasks": [{**GROUPS, "batch_size": 9}], "phases": [{"steps": 1, "batch_size": 8}]},
      "phases.0.batch_size", "every task has a batch_size of its own"),
     ({"tasks": [{**GROUPS, "word_dropout": 0.1}], "objective": {"word_dropout": 0.2}},
@@ -291,11 +291,11 @@ WITHOUT_EFFECT = [
     ({"optimizer": {"adam_betas": [0.9, 0.9]}}, "optimizer.adam_betas", 'dense is not "adam"'),
     ({"objective": {"max_scale": 9.0}}, "objective.max_scale", "objective.learn_scale is false"),
     ({"head": {"layers": [], "residual": True}}, "head.residual", "head.layers is empty"),
-    ({"head": {"layers": [500], "activation": "relu"}}, "head.activation", "has less than two"),
-    ({"encoder": {"layers": [500], "activation": "relu"}}, "encoder.activation", "less than two"),
+    ({"head": {"layers": [500], "activation": "relu"}}, "head.activation", "has fewer than two"),
+    ({"encoder": {"layers": [500], "activation": "relu"}}, "encoder.activation", "fewer than two"),
     ({"encoder": {"width": 500, "layers": [], "residual": True}}, "encoder.residual", "is empty"),
     ({"training": {"leak_sets": ["stsb-dev"]}}, "training.leak_sets", "exclude_leaks is false"),
-    ({"training": {"init_from": "m", "rank_init": 0.3}}, "training.rank_init", "as those of tr"),
+    ({"training": {"init_from": "m", "rank_init": 0.3}}, "training.rank_init", "are taken from tr"),
 ]  # fmt: skip
 
 
@@ -314,17 +314,18 @@ def test_leak_sets_may_stay_where_leaks_are_kept_on_purpose():
 
 
 CONTRADICTIONS = [
-    ({"head": {"layers": [3]}}, "head.layers ends in 3, the encoder in 500: u·v' needs one width"),
+    ({"head": {"layers": [3]}},
+     "head.layers ends in 3, the encoder in 500: u·v' needs equal dimensions"),
     ({"text": {"kind": "subwords"}},
      'text.kind is "subwords"; encoder.kind "dan" reads "words"'),
     ({"encoder": {"kind": "transformer"}},
      'text.kind is "words"; encoder.kind "transformer" reads "subwords"'),
     ({"encoder": {"kind": "bilstm", "dim": 500}, "text": {"bigram_buckets": 9}},
-     "text.bigram_buckets is 9; a bilstm reads words in their order and no bigrams: set it to 0"),
+     "text.bigram_buckets is 9; a bilstm reads no bigrams: set it to 0"),
     ({"encoder": {"kind": "bilstm", "dim": 500}, "text": {"kind": "subwords"}},
      'text.kind is "subwords"; encoder.kind "bilstm" reads "words"'),
     ({"encoder": {"kind": "bilstm"}},
-     "head.layers ends in 500, the encoder in 4096: u·v' needs one width"),
+     "head.layers ends in 500, the encoder in 4096: u·v' needs equal dimensions"),
     ({"encoder": {"width": 16_000, "layers": [9, 500]}, "text": {"bigram_buckets": 10_000_000}},
      "text.bigram_buckets and text.unknown_buckets are rows of encoder.width = 16000 numbers, "
      "596 GiB; allowed: up to 64 GiB"),
@@ -337,9 +338,9 @@ CONTRADICTIONS = [
     ({"tasks": [RESPONSES, NLI]},
      "the shares of [[tasks]] are 0.7 + 0.2 = 0.9; together they must be 1"),
     ({"tasks": [{**NLI, "share": 0.5}, {**NLI, "share": 0.5}]},
-     "tasks.1 is called entailment, as tasks.0 is; give it a name of its own"),
+     "tasks.1 is called entailment, as tasks.0 is; give it another name"),
     ({"tasks": [{**RESPONSES, "share": 0.5}, {**RESPONSES, "share": 0.5}]},
-     "tasks.1 is called responses, as tasks.0 is; one is enough"),
+     "tasks.1 is called responses, as tasks.0 is; keep one"),
     ({"tasks": [{**NLI, "share": 1.0, "data": []}]},
      "tasks.0.data is []; allowed: a list of 1 to 1,000 values, each a table"),
     ({"tasks": [{"objective": "paraphrase", "share": 1.0}]},
@@ -349,7 +350,7 @@ CONTRADICTIONS = [
     ({"tasks": [{**NLI, "name": "a.b", "share": 1.0}]},
      'tasks.0.name is "a.b"; a name is letters, digits, - and _'),
     ({"tasks": [{**NLI, "name": "responses", "share": 1.0}]},
-     'tasks.0.name is "responses", which is the task of that objective; take another'),
+     'tasks.0.name is "responses", which is the task of that objective; choose another name'),
     ({"tasks": [{"share": 1.0}]},
      'tasks.0.objective is missing; allowed: "entailment", "entailment-ranking", "paraphrase" or '
      '"responses"'),
@@ -423,8 +424,8 @@ def test_a_value_of_any_kind_at_any_key(data):
 
 
 def test_the_config_and_both_runtimes_know_the_same_activations():
-    assert {*get_args(Activation)} == {*ACTIVATIONS} == {*_ACTIVATIONS}
-    assert {*get_args(Combiner)} == {*COMBINERS} == {*_POWERS}
+    assert {*get_args(Activation)} == {*ACTIVATIONS} == {*_ACTIVATIONS} == {*base.ACTIVATIONS}
+    assert {*get_args(Combiner)} == {*COMBINERS}
 
 
 def test_the_page_of_keys_is_that_of_the_code():

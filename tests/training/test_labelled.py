@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
@@ -16,9 +15,9 @@ from rejoinder.leaks import EvaluationHashes, sentence_hashes
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
 from rejoinder.training.batches import Position
-from rejoinder.training.labelled import LabelledStream, read_labelled
+from rejoinder.training.labelled import LabelledFiles, LabelledStream
 from rejoinder.training.mixture import Mixture, TaskStreams
-from rejoinder.training.task_settings import TaskConfig
+from rejoinder.training.tasks import OBJECTIVES
 from runs import write_labelled
 
 
@@ -30,29 +29,38 @@ def folder(tmp_path_factory):
 def read(folder, objective, name, hashes=None, **facts):
     options = {key: facts.pop(key) for key in ("hard_negatives",) if key in facts}
     task = task_of(objective, [{"path": f"{name}.jsonl", **facts}], **options)
-    return read_labelled(task, task.data[0], folder, hashes)
+    [labelled] = LabelledFiles(folder, hashes).of(task)
+    return labelled
 
 
 def task_of(objective, data, share=1.0, **options):
     tree = {"objective": objective, "share": share, "data": data, **options}
-    return TypeAdapter(TaskConfig).validate_python(tree)
+    kind = OBJECTIVES[objective]
+    return kind.task.model_validate(tree)
 
 
 def stream_of(labelled, **options):
-    texts = pl.Series(labelled.texts)
+    texts = pl.Series(labelled.content.texts)
     words, _ = learn_vocabulary(iter([texts]), max_words=999, min_count=1)
     return LabelledStream(labelled, WordFeatures(words), **{"seed": 1, **options})
 
 
 def texts_of(labelled, stream, batch):
     """The sentences of a batch, found again by their ids."""
-    known = {tuple(ids): text for text, ids in zip(labelled.texts, stream._sentences, strict=False)}
+    known = {
+        tuple(ids): text
+        for text, ids in zip(labelled.content.texts, stream._sentences, strict=False)
+    }
     return [known[tuple(batch.sentences[row])] for row in range(len(batch.sentences))]
 
 
 def test_classified_rows_keep_their_labels(folder):
     labelled = read(folder, "entailment", "nli")
-    assert (len(labelled.rows), labelled.dropped, labelled.leaks) == (126, 42, 0)
+    assert (len(labelled.examples), labelled.content.unlabelled, labelled.content.leaks) == (
+        126,
+        42,
+        0,
+    )
     stream = stream_of(labelled)
     seen = Counter()
     for batch in itertools.islice(stream.batches(Position(), lambda _n: 14), 9):
@@ -69,7 +77,7 @@ def test_classified_rows_keep_their_labels(folder):
 
 def test_entailed_rows_bring_contradictions_of_their_premises(folder):
     labelled = read(folder, "entailment-ranking", "nli")
-    assert len(labelled.rows) == 42
+    assert len(labelled.examples) == 42
     stream = stream_of(labelled)
     [batch] = itertools.islice(stream.batches(Position(), lambda _n: 42), 1)
     texts = texts_of(labelled, stream, batch)
@@ -94,7 +102,7 @@ def test_two_different_sentences_of_a_group(folder):
             pairs.add((left, right))
     assert len(pairs) == 21 * 6
     duplicates = read(folder, "paraphrase", "duplicates")
-    assert (len(duplicates.rows), duplicates.dropped) == (5, 3)
+    assert (len(duplicates.examples), duplicates.content.unlabelled) == (5, 3)
 
 
 def hashes_of(*sentences):
@@ -104,19 +112,19 @@ def hashes_of(*sentences):
 def test_leaks_are_left_out_and_counted(folder):
     hashes = hashes_of("a man is SLEEPING outside", "a dog runs fast now")
     labelled = read(folder, "entailment", "nli", hashes)
-    assert (labelled.leaks, len(labelled.rows)) == (3, 123)
+    assert (labelled.content.leaks, len(labelled.examples)) == (3, 123)
     groups = read(folder, "paraphrase", "groups", hashes)
-    assert (groups.leaks, len(groups.rows)) == (1, 21)
+    assert (groups.content.leaks, len(groups.examples)) == (1, 21)
     stream = stream_of(groups)
     for batch in itertools.islice(stream.batches(Position(), lambda _n: 21), 9):
         assert "A dog runs fast now" not in texts_of(groups, stream, batch)
-    everything = hashes_of(*labelled.texts)
-    with pytest.raises(InputError, match=r"nli.jsonl leaves 0 rows for entailment: 126 hold an"):
+    everything = hashes_of(*labelled.content.texts)
+    with pytest.raises(InputError, match=r"nli.jsonl leaves 0 rows for entailment: 126 contain an"):
         read(folder, "entailment", "nli", everything)
 
 
 def test_a_smaller_share_is_part_of_a_larger_one(folder):
-    rows = [read(folder, "entailment", "nli", share=share).rows for share in (0.1, 0.5, 1.0)]
+    rows = [read(folder, "entailment", "nli", share=share).examples for share in (0.1, 0.5, 1.0)]
     assert [len(part) for part in rows] == [13, 63, 126]
     small, middle, whole = (
         {*zip(part.premises.tolist(), part.hypotheses.tolist(), strict=True)} for part in rows
@@ -195,10 +203,10 @@ def test_the_batch_size_is_that_of_the_step(folder):
 @pytest.mark.shared_data
 def test_snli_s_dev_and_test_are_never_trained_on(shared_data):
     names = [f"nli/snli_1.0_{part}.jsonl.zst" for part in ("dev", "test", "train_subset18k")]
-    task = task_of("entailment", names)
-    for file in task.data[:2]:
+    for name in names[:2]:
         with pytest.raises(InputError, match="leaves 0 rows for entailment"):
-            read_labelled(task, file, shared_data, None)
-    train = read_labelled(task, task.data[2], shared_data, None)
-    assert len(train.rows) + train.leaks + train.dropped == 17_997
-    assert train.leaks < 10
+            LabelledFiles(shared_data, None).of(task_of("entailment", [name]))
+    [train] = LabelledFiles(shared_data, None).of(task_of("entailment", names[2:]))
+    content = train.content
+    assert len(train.examples) + content.leaks + content.unlabelled == 17_997
+    assert content.leaks < 10

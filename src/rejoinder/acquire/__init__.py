@@ -1,1 +1,1 @@
-"""Getting data sets: local archives and downloads, recognised, cleaned, laid out as files."""
+"""Gets data sets: recognises, cleans and lays out local files, archives and downloads."""

@@ -1,4 +1,4 @@
-"""Unpacking archives that strangers packed: nothing leaves its folder or grows without end."""
+"""Unpacks untrusted archives: no file leaves the folder, and sizes are limited."""
 
 import io
 import re
@@ -15,40 +15,40 @@ from rejoinder.files.storage import storage_errors
 from rejoinder.formats.bounded import LIMITS, OPENERS, Limits, Meter, Metered, Reader, damages
 from rejoinder.formats.compression import compression_of
 
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 _SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)
 _TAR_MAGIC = (257, b"ustar")
-_LONGEST_HEADER = 1 << 20
-"""Bytes of a tar's header that holds a long name or other facts; tarfile reads it at once."""
-_HEADERS = (
+_MAX_HEADER_BYTES = 1 << 20
+"""Largest header of a tar entry with a long name or attributes. tarfile reads it into memory."""
+_LONG_HEADERS = (
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )  # fmt: skip
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file holds other files, or is itself compressed."""
+    """Returns whether the name of a file is that of an archive or a compressed file."""
     return bool(_SUFFIXES.search(path.name)) or path.suffix in OPENERS
 
 
 def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
-    """Unpack a zip, a tar in any compression, or a single compressed file; other files are kept.
+    """Unpacks a zip, a tar in any compression, or a single compressed file.
 
-    Archives within an archive are not opened.
+    Archives inside the archive are not opened. Sizes that a zip or a tar states are checked
+    before the files are unpacked.
 
     Args:
-        archive: what it is is seen by its content.
+        archive: the file. Its content decides what it is, not its name.
         into: an empty folder.
-        limits: of size and number.
+        limits: the largest size and number of files.
 
     Returns:
-        The files: below `into`, or `archive` itself where it is a plain file.
+        The paths of the files below `into`, or `archive` itself if it is a plain file.
 
     Raises:
-        InputError: it is damaged, would write outside of `into`, holds links or devices, is
-            encrypted, or grows beyond the limits: sizes that a zip or a tar states are added up
-            before they are unpacked.
-        MissingExtraError: it is zstandard and the library is not installed.
+        InputError: the archive is damaged or encrypted, would write outside of `into`, holds
+            links or devices, or exceeds the limits.
+        MissingExtraError: the archive is zstd and `zstandard` is not installed.
         StorageError: the disk is full.
     """
     try:
@@ -61,7 +61,7 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
         with storage_errors(into):
             return _unpack(archive, head, into, meter)
     except _failures() as error:
-        if isinstance(error, OSError) and error.strerror:  # of this machine, not of the archive
+        if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the archive's
             raise InputError(f"{archive} can't be unpacked to {into}: {error.strerror}.") from None
         raise InputError(
             f"{archive} is damaged or cut: {str(error) or 'it ends too early'}. Fetch or copy it "
@@ -70,7 +70,7 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """How zipfile, tarfile and decompression fail on bytes that are no archive."""
+    """Returns the errors of zipfile, tarfile and decompression for damaged archives."""
     return (
         *damages(), tarfile.TarError, zipfile.BadZipFile, NotImplementedError, struct.error,
         RuntimeError, IndexError, KeyError, TypeError, OverflowError,
@@ -94,27 +94,24 @@ def _is_tar(head: bytes, name: str) -> bool:
 
 
 def _unzip(archive: Path, into: Path, meter: Meter) -> list[Path]:
-    found = []
     with zipfile.ZipFile(archive) as file:
-        entries = file.infolist()
-        places = _zip_places(archive, entries, into, meter)
-        meter.announce(sum(entry.file_size for entry, _ in places))
-        for entry, place in places:
+        entries = _zip_entries(archive, file.infolist(), into, meter)
+        meter.announce(sum(entry.file_size for entry in entries.values()))
+        for path, entry in entries.items():
             # a stream ends at the size that the directory states, and its CRC is checked there
             with file.open(entry) as stream:
-                _write(Metered(cast("Reader", stream), meter), place, archive, entry.filename)
-            found.append(place)
-    return found
+                _write(Metered(cast("Reader", stream), meter), path, archive, entry.filename)
+    return list(entries)
 
 
-def _zip_places(
+def _zip_entries(
     archive: Path, entries: list[zipfile.ZipInfo], into: Path, meter: Meter
-) -> list[tuple[zipfile.ZipInfo, Path]]:
-    """Files with where they go; all are checked before one is written."""
-    places: dict[Path, zipfile.ZipInfo] = {}
+) -> dict[Path, zipfile.ZipInfo]:
+    """Returns the files by the paths to write. All are checked before one is written."""
+    checked: dict[Path, zipfile.ZipInfo] = {}
     for entry in entries:
         meter.add_entry()
-        place = _inside(archive, entry.filename, into)
+        path = _path_inside(archive, entry.filename, into)
         if entry.filename.endswith("/"):
             continue
         mode = entry.external_attr >> 16
@@ -122,14 +119,14 @@ def _zip_places(
             _refuse_entry(archive, entry.filename, "is a link or a device")
         if entry.flag_bits & 1:
             _refuse_entry(archive, entry.filename, "is encrypted")
-        if place in places:
+        if path in checked:
             _refuse_entry(archive, entry.filename, "is in it twice")
-        places[place] = entry
-    return [(entry, place) for place, entry in places.items()]
+        checked[path] = entry
+    return checked
 
 
 def _unstream(archive: Path, stream: Reader, into: Path, meter: Meter) -> list[Path]:
-    """A tar, or else the one file that was compressed."""
+    """Unpacks a tar, or else the single file that was compressed."""
     head = b""
     while len(head) < 512 and (piece := stream.read(512 - len(head))):
         head += piece
@@ -138,38 +135,38 @@ def _unstream(archive: Path, stream: Reader, into: Path, meter: Meter) -> list[P
         name = archive.stem if archive.suffix in OPENERS else archive.name
         _write(whole, into / name, archive, name)
         return [into / name]
-    found = []
-    for name, content in _entries(archive, whole, meter):
-        place = _inside(archive, name, into)
-        _write(content, place, archive, name)
-        found.append(place)
-    return found
+    paths = []
+    for name, content in _tar_entries(archive, whole, meter):
+        path = _path_inside(archive, name, into)
+        _write(content, path, archive, name)
+        paths.append(path)
+    return paths
 
 
 class _Entry(tarfile.TarInfo):
-    """A header of a tar; long ones are refused before they are read into memory."""
+    """A header of a tar. Long ones are refused before they are read into memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """The header in a block of 512 bytes."""
+        """Returns the header in a block of 512 bytes."""
         entry = super().frombuf(buf, encoding, errors)
-        if entry.type in _HEADERS and entry.size > _LONGEST_HEADER:
+        if entry.type in _LONG_HEADERS and entry.size > _MAX_HEADER_BYTES:
             raise ValueError(f"a header of {entry.size:,} bytes")
         return entry
 
 
-def _entries(archive: Path, stream: "_Joined", meter: Meter) -> Iterator[tuple[str, Reader]]:
+def _tar_entries(archive: Path, stream: "_Joined", meter: Meter) -> Iterator[tuple[str, Reader]]:
     whole = cast("IO[bytes]", stream)
     with tarfile.open(fileobj=whole, mode="r|", tarinfo=_Entry) as file:
         for entry in file:
             meter.add_entry()
             name = _readable(entry.name)
             if entry.isdir():
-                _inside(archive, name, Path())
+                _path_inside(archive, name, Path())
                 continue
             if not entry.isfile():
                 _refuse_entry(archive, name, "is a link or a device")
-            if entry.issparse():  # its holes are in no stream, and so are not counted
+            if entry.issparse():  # its holes are not in the stream, so they would not be counted
                 _refuse_entry(archive, name, "is a sparse file")
             meter.announce(entry.size)
             content: Any = file.extractfile(entry)
@@ -177,7 +174,7 @@ def _entries(archive: Path, stream: "_Joined", meter: Meter) -> Iterator[tuple[s
 
 
 def _readable(name: str) -> str:
-    """A name that a tar holds in another encoding, as Latin-1: any bytes are that."""
+    """Returns a name of a tar that is not UTF-8 as Latin-1, which any bytes are."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -186,7 +183,7 @@ def _readable(name: str) -> str:
 
 
 class _Joined:
-    """A stream whose first bytes were read already."""
+    """A stream whose first bytes have been read already."""
 
     def __init__(self, head: bytes, rest: Reader) -> None:
         self.head, self.rest = io.BytesIO(head), rest
@@ -195,11 +192,11 @@ class _Joined:
         return self.head.read(size) or self.rest.read(size)
 
 
-def _inside(archive: Path, name: str, into: Path) -> Path:
-    """Where an entry goes.
+def _path_inside(archive: Path, name: str, into: Path) -> Path:
+    """Returns the path of an entry below `into`.
 
     Raises:
-        InputError: it has no name, or its path is absolute or leaves the folder.
+        InputError: the entry has no name, or its path is absolute or leaves the folder.
     """
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ":" in path.parts[:1] or re.match(r"[A-Za-z]:", name) or "\0" in name:
@@ -211,20 +208,20 @@ def _inside(archive: Path, name: str, into: Path) -> Path:
     return into / path
 
 
-def _refuse_entry(archive: Path, name: str, why: str) -> NoReturn:
+def _refuse_entry(archive: Path, name: str, reason: str) -> NoReturn:
     shown = name if len(name) <= 100 else f"{name[:100]}…"
     raise InputError(
-        f"{archive} holds {shown!r}, which {why}; such an archive is refused. Get it from the "
+        f"{archive} holds {shown!r}, which {reason}; such an archive is refused. Get it from the "
         "official place, or unpack it yourself and name the folder."
     )
 
 
-def _write(stream: Reader, place: Path, archive: Path, name: str) -> None:
+def _write(stream: Reader, path: Path, archive: Path, name: str) -> None:
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file = place.open("xb")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("xb")
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         _refuse_entry(archive, name, "is in it twice, or is a file and a folder")
     with file:
-        while piece := stream.read(_PIECE):
+        while piece := stream.read(_PIECE_BYTES):
             file.write(piece)

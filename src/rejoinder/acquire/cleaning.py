@@ -1,4 +1,4 @@
-"""Files of data sets cleaned: byte order marks, ends of lines, encodings, escapes."""
+"""Cleans files of data sets: byte order marks, ends of lines, encodings, escapes."""
 
 import json
 import re
@@ -8,13 +8,17 @@ from rejoinder.formats.tables import table_columns
 
 _BOM = b"\xef\xbb\xbf"
 _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILINE)
-"""What `cat -v` makes of a byte above 127; tokenisers split it before punctuation: `M- { `."""
+"""Matches the escape of `cat -v` for a byte above 127. Tokenisers split it before punctuation:
+`M- { `."""
 
 
 def restore_escapes(text: str) -> tuple[str, int]:
-    """Bytes that `cat -v` wrote as `M-i` or `M-^E`, as the Windows-1252 characters they were.
+    """Restores the Windows-1252 characters that `cat -v` wrote as `M-i` or `M-^E`.
 
-    Only in text without other capitals: there `M-` can be nothing else.
+    Text with other capital letters is not changed, because `M-` may be text there.
+
+    Returns:
+        The text, and the number of restored characters.
 
     >>> restore_escapes("the clichM-is M-^V and more")
     ('the clichés – and more', 2)
@@ -35,7 +39,7 @@ def restore_escapes(text: str) -> tuple[str, int]:
 
 
 def windows_1252(content: bytes) -> str:
-    r"""Text of Windows-1252; the five bytes that it leaves open are those of Latin-1.
+    r"""Decodes Windows-1252. The five bytes that it does not define are read as Latin-1.
 
     >>> windows_1252(b"so \x85 clich\xe9 \x81")
     'so … cliché \x81'
@@ -50,7 +54,7 @@ def windows_1252(content: bytes) -> str:
 
 
 def plain(content: bytes) -> tuple[bytes, list[str]]:
-    """Without a byte order mark and carriage returns at the ends of lines."""
+    """Cuts a byte order mark and carriage returns at the ends of lines."""
     notes = []
     if content.startswith(_BOM):
         content = content.removeprefix(_BOM)
@@ -62,7 +66,7 @@ def plain(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def sentences(content: bytes) -> tuple[bytes, list[str]]:
-    """As UTF-8, with what `cat -v` escaped; byte 0x85 is an ellipsis and ends no line."""
+    """Converts sentences to UTF-8 and restores escapes of `cat -v`. Byte 0x85 is an ellipsis."""
     content, notes = plain(content)
     try:
         text = content.decode("utf-8")
@@ -77,7 +81,7 @@ def sentences(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def latin(content: bytes) -> tuple[bytes, list[str]]:
-    """As Latin-1, as published: that is what readers of TREC expect."""
+    """Converts a file of TREC to Latin-1, as published. Its readers expect that."""
     content, notes = plain(content)
     if not content.isascii():
         try:
@@ -89,10 +93,10 @@ def latin(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
-    """JSON lines, also from the table that is published beside them.
+    """Converts the table of SNLI or MultiNLI to JSON lines. JSON lines are returned as they are.
 
     Raises:
-        InputError: the table is not of its form.
+        InputError: the table lacks a column, or a row is too short.
     """
     if not content.startswith(b"gold_label\t"):
         return content, []
@@ -104,5 +108,5 @@ def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
 
 
 def unchanged(content: bytes) -> tuple[bytes, list[str]]:
-    """The file as it is."""
+    """Returns the file as it is."""
     return content, []

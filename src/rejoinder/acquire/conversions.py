@@ -1,4 +1,4 @@
-"""What is published in another form than SentEval's layout, turned into that once."""
+"""Converts files that are published in another form than SentEval's layout."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,46 +18,53 @@ _SICK_SETS["TEST"] = "SICK_test_annotated.txt"
 _COCO = ("train.pkl", "valid.pkl", "test.pkl")
 COCO_NAMES = frozenset(_COCO)
 
+Converted = dict[DataFile, tuple[Path, Examined]]
+"""Files of the layout, each with the path of the file that it was made of."""
+
 
 def converted(
-    dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
-) -> dict[DataFile, tuple[Path, Examined]]:
-    """Files of the layout that are made of what was found, and of which file each is made.
+    dataset: DataSet, paths: Sequence[Path], present: Mapping[DataFile, Examined]
+) -> Converted:
+    """Makes the files of the layout that are missing from JSON lines, SICK.txt and pickles.
 
-    They are made of JSON lines, SICK.txt and pickles.
+    Args:
+        dataset: the data set.
+        paths: all files that the user gave.
+        present: the files of the layout that were recognised among them.
+
+    Returns:
+        The files made, each with the path of its source.
 
     Raises:
-        InputError: a pickle is refused, or SICK.txt is not of its form.
+        InputError: a pickle is refused, or SICK.txt has other columns or splits.
     """
     if dataset.id == "snli":
-        return _snli(dataset, found)
+        return _snli(dataset, present)
     if dataset.id == "sick":
-        return _sick(dataset, [path for path in files if path.name == _SICK], found)
+        return _sick(dataset, [path for path in paths if path.name == _SICK], present)
     if dataset.id == "coco":
-        return _coco(dataset, [path for path in files if path.name in COCO_NAMES], found)
+        return _coco(dataset, [path for path in paths if path.name in COCO_NAMES], present)
     return {}
 
 
-def _snli(
-    dataset: DataSet, found: Mapping[DataFile, Examined]
-) -> dict[DataFile, tuple[Path, Examined]]:
+def _snli(dataset: DataSet, present: Mapping[DataFile, Examined]) -> Converted:
     made = {}
-    for source, examined in found.items():
+    for source, examined in present.items():
         if source.kind != "nli":
             continue
         split = source.name.removesuffix(".jsonl").rpartition("_")[2]
         columns = judged_columns(examined.content)
         for file in dataset.files:
-            kind, _, of = file.name.partition(".")
-            if of == split and kind in columns and file not in found:
-                content = "".join(f"{text}\n" for text in columns[kind]).encode("utf-8")
+            name, _, file_split = file.name.partition(".")
+            if file_split == split and name in columns and file not in present:
+                content = "".join(f"{text}\n" for text in columns[name]).encode("utf-8")
                 note = f"it was made of {source.name}, without rows that have no gold label"
-                made[file] = Path(source.name), Examined(content, len(columns[kind]), "", (note,))
+                made[file] = Path(source.name), Examined(content, len(columns[name]), "", (note,))
     return made
 
 
 def judged_columns(content: bytes) -> dict[str, list[str]]:
-    """Premises, hypotheses and gold labels of the rows that have one; a line each."""
+    """Returns premises, hypotheses and gold labels, in lines, of the rows with a gold label."""
     columns: dict[str, list[str]] = {"s1": [], "s2": [], "labels": []}
     for line in content.decode("utf-8").rstrip("\n").split("\n"):
         row = json.loads(line)
@@ -69,13 +76,13 @@ def judged_columns(content: bytes) -> dict[str, list[str]]:
 
 
 def _sick(
-    dataset: DataSet, files: Sequence[Path], found: Mapping[DataFile, Examined]
-) -> dict[DataFile, tuple[Path, Examined]]:
+    dataset: DataSet, paths: Sequence[Path], present: Mapping[DataFile, Examined]
+) -> Converted:
     made = {}
-    for path in files:
+    for path in paths:
         splits = sick_splits(content_of(path), path)
         for file in dataset.files:
-            if file.name in splits and file not in found:
+            if file.name in splits and file not in present:
                 rows = splits[file.name]
                 content = "".join("\t".join(row) + "\n" for row in (_SICK_COLUMNS, *rows))
                 note = f"it was made of {path.name}, which holds all splits"
@@ -84,10 +91,17 @@ def _sick(
 
 
 def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
-    """Rows of SemEval's three files, by file, from the edition of SICK that is one file.
+    """Splits the edition of SICK that is a single file into the rows of SemEval's three files.
+
+    Args:
+        content: the bytes of the file, UTF-8.
+        path: the file, for error messages.
+
+    Returns:
+        The rows by the name of SemEval's file.
 
     Raises:
-        InputError: a column is missing, a row names no split, or an id is repeated.
+        InputError: a column is missing, a row has an unknown split, or an id is repeated.
     """
     lines = text_lines(content, path)
     header = lines[0].split("\t") if lines else []
@@ -104,26 +118,27 @@ def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
         if row["SemEval_set"] not in _SICK_SETS:
             known = ", ".join(_SICK_SETS)
             raise InputError(
-                f"{path} line {number}: the split {row['SemEval_set'][:20]!r}; one of {known}."
+                f"{path} line {number}: the split {row['SemEval_set'][:20]!r}; one of {known} is "
+                "needed."
             )
         ids.append(row["pair_ID"])
         numbers.append(number)
         first, second, score = (row[name] for name in _SICK_COLUMNS[1:4])
-        judged = [row["pair_ID"], first, second, score, row["entailment_label"]]
-        splits[_SICK_SETS[row["SemEval_set"]]].append(judged)
+        values = [row["pair_ID"], first, second, score, row["entailment_label"]]
+        splits[_SICK_SETS[row["SemEval_set"]]].append(values)
     refuse_repeats(ids, numbers, path)
     return splits
 
 
 def _coco(
-    dataset: DataSet, pickles: Sequence[Path], found: Mapping[DataFile, Examined]
-) -> dict[DataFile, tuple[Path, Examined]]:
+    dataset: DataSet, pickles: Sequence[Path], present: Mapping[DataFile, Examined]
+) -> Converted:
     made = {}
     for path in pickles:
         features, captions = read_coco_pickle(path)
         contents = as_files(features, captions)
         for file, content in zip(_pair(dataset, path.stem), contents, strict=True):
-            if file not in found:
+            if file not in present:
                 note = f"it was made of {path.name}, which is not needed any more"
                 made[file] = path, Examined(content, len(captions), "", (note,))
     return made

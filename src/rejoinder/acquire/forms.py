@@ -1,4 +1,4 @@
-"""The forms of files of data sets: cleaned, checked and counted, one function a form."""
+"""The kinds of data files: how each is cleaned, checked and counted."""
 
 import json
 import re
@@ -19,28 +19,34 @@ from rejoinder.formats.tables import text_lines
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _TREC = re.compile(r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ ")
 _FEW_LETTERS = 200
-"""Below them a text is in another alphabet, and a fingerprint says little."""
+"""A text with fewer is in another alphabet, and its fingerprint says little."""
 _PROBING = ("tr", "va", "te")
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A file that is of its form."""
+    """A file that has been cleaned and checked."""
 
     content: bytes
-    """Cleaned."""
+    """The cleaned content."""
     rows: int
+    """Number of rows."""
     letters: str
-    """A fingerprint of the letters a-z and digits; empty where the form has none."""
+    """A fingerprint of the letters a-z and digits. Empty if the kind has none."""
     notes: tuple[str, ...]
-    """What was changed, each a clause."""
+    """The changes, a clause each."""
 
 
 def examine(content: bytes, path: Path, kind: str) -> Examined:
-    """Clean a file, check that it is of the form `kind`, and count its rows.
+    """Cleans a file, checks that it is of a kind, and counts its rows.
+
+    Args:
+        content: the bytes of the file.
+        path: the file, for error messages.
+        kind: a key of `_FORMS`, as in `DataFile.kind`.
 
     Raises:
-        InputError: it is of another form; the message names the line.
+        InputError: the file is not of this kind. The message names the line.
     """
     form = _FORMS[kind]
     cleaned, notes = form.clean(content)
@@ -53,9 +59,11 @@ def examine(content: bytes, path: Path, kind: str) -> Examined:
 
 
 def _letters(content: bytes) -> str:
-    """The same for any tokenisation, case and quotes."""
+    """Returns a fingerprint that does not depend on tokenisation, case and quotes."""
     try:
-        content = content.decode("utf-8").lower().encode("utf-8")  # a dotted I is an i as well
+        content = (
+            content.decode("utf-8").lower().encode("utf-8")
+        )  # İ becomes i and a dot, so it counts as i
     except UnicodeDecodeError:
         content = content.lower()
     letters = _OTHERS.sub(b"", content)
@@ -64,19 +72,19 @@ def _letters(content: bytes) -> str:
 
 def _lines(content: bytes, path: Path) -> int:
     if b"\0" in content[:4096]:
-        raise InputError(f"{path} is no text: it has a zero byte.")
+        raise InputError(f"{path} is not a text file: it has a zero byte.")
     return len(text_lines(content, path))
 
 
-def _matching(pattern: str, meant: str, encoding: str = "utf-8") -> Callable[[bytes, Path], int]:
-    """A count of lines that are not blank and begin with `pattern`."""
+def _matching(pattern: str, needed: str, encoding: str = "utf-8") -> Callable[[bytes, Path], int]:
+    """Returns a function that checks that lines match `pattern`, and counts those not blank."""
     compiled = re.compile(pattern)
 
     def count(content: bytes, path: Path) -> int:
         rows = 0
         for number, line in enumerate(text_lines(content, path, encoding), 1):
             if line.strip() and not compiled.match(line):
-                raise InputError(f"{path} line {number}: {line[:30]!r}; {meant} is needed.")
+                raise InputError(f"{path} line {number}: {line[:30]!r}; {needed} is needed.")
             rows += bool(line.strip())
         return rows
 
@@ -84,7 +92,7 @@ def _matching(pattern: str, meant: str, encoding: str = "utf-8") -> Callable[[by
 
 
 def _table(parse: Callable[[bytes, Path], Sized], header: str = "") -> Callable[[bytes, Path], int]:
-    """A count of rows as a reader parses them, below a header."""
+    """Returns a function that counts rows as a reader parses them, below a header."""
 
     def count(content: bytes, path: Path) -> int:
         if not content.startswith(header.encode()):
@@ -95,7 +103,7 @@ def _table(parse: Callable[[bytes, Path], Sized], header: str = "") -> Callable[
 
 
 def _gold(content: bytes, path: Path) -> int:
-    """Scores of STS: blank where nobody judged."""
+    """Counts the scores of STS. A line is blank where nobody judged the pair."""
     lines = text_lines(content, path)
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -104,7 +112,7 @@ def _gold(content: bytes, path: Path) -> int:
 
 
 def _judged(content: bytes, path: Path) -> int:
-    """Rows with a gold label, of JSON lines."""
+    """Counts the rows of JSON lines that have a gold label."""
     rows = 0
     for number, line in enumerate(text_lines(content, path), 1):
         try:
@@ -112,7 +120,7 @@ def _judged(content: bytes, path: Path) -> int:
             label, sentences = row["gold_label"], (row["sentence1"], row["sentence2"])
         except (ValueError, KeyError, TypeError, RecursionError):
             label, sentences = None, ("", "")
-        if label not in (*NLI_CLASSES, "-") or not all(isinstance(one, str) for one in sentences):
+        if label not in (*NLI_CLASSES, "-") or not all(isinstance(text, str) for text in sentences):
             raise InputError(
                 f"{path} line {number}: JSON with gold_label, sentence1 and sentence2 is needed."
             )
@@ -121,34 +129,34 @@ def _judged(content: bytes, path: Path) -> int:
 
 
 def _questions(content: bytes, path: Path) -> int:
-    """Related questions; those whose label is `?` count too."""
+    """Counts related questions, those with the label `?` too."""
     ids = re.findall(rb'RELQ_ID="([^"]+)"', content)
-    known = dict.fromkeys((one.decode("utf-8", "replace") for one in ids), True)
+    known = dict.fromkeys((name.decode("utf-8", "replace") for name in ids), True)
     return sum(len(query.related) for query in parse_cqa(content, path, known))
 
 
 def _features(content: bytes, path: Path) -> int:
-    """Rows of the matrix in a safetensors file, by its header: its beginning is enough."""
+    """Returns the rows of the matrix in a safetensors file. Its header is enough."""
     try:
         length = int.from_bytes(content[:8], "little")
         rows, _columns = json.loads(content[8 : 8 + length])["features"]["shape"]
         return int(rows)
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
-        raise InputError(f"{path} is no safetensors file with a matrix `features`.") from None
+        raise InputError(f"{path} is not a safetensors file with a matrix `features`.") from None
 
 
 @dataclass(frozen=True)
 class _Form:
     clean: Callable[[bytes], tuple[bytes, list[str]]]
     count: Callable[[bytes, Path], int]
-    """Checks it as well."""
+    """Checks the content and counts its rows."""
     fingerprint: bool = True
     convert: Callable[[bytes, Path], tuple[bytes, list[str]]] | None = None
     text: Callable[[bytes], bytes] = lambda content: content
 
 
 def _seven_columns(content: bytes) -> bytes:
-    """Rows of the STS Benchmark without the sources that some have."""
+    """Cuts the sources, which only some editions of the STS Benchmark have."""
     return b"\n".join(b"\t".join(line.split(b"\t")[:7]) for line in content.split(b"\n"))
 
 

@@ -1,39 +1,41 @@
-"""Which data sets are there, and whether they are whole."""
+"""Finds out which data sets are present and complete."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from rejoinder.acquire.forms import examine
-from rejoinder.datasets.catalogue import DataFile, DataSet, found_at
+from rejoinder.datasets.catalogue import DataFile, DataSet, existing_path
 from rejoinder.datasets.files import read_bytes
 from rejoinder.errors import InputError, MissingExtraError
 
-_HEADER = 1 << 20
-"""Bytes of a matrix that hold its size."""
+_HEADER_BYTES = 1 << 20
+"""Bytes at the start of a safetensors file, which hold the size of its matrix."""
 
 
 @dataclass(frozen=True)
 class Presence:
-    """What there is of a data set."""
+    """Which files of a data set are present."""
 
     state: str
-    """`complete`, `incomplete` (files are not there), `damaged` or `absent`."""
+    """`complete`, `incomplete` (files are missing), `damaged` or `absent`."""
     found: tuple[str, ...]
+    """Paths of the files that are present."""
     missing: tuple[str, ...]
+    """Needed files that are missing, by their paths in the layout."""
     problems: tuple[str, ...]
-    """A sentence each: wrong numbers of rows, other forms."""
+    """Wrong numbers of rows and damaged files, a sentence each."""
     notes: tuple[str, ...] = ()
-    """A sentence each: other numbers of rows than published, where these are not known exactly."""
+    """Numbers of rows that differ from published ones that are not exact, a sentence each."""
 
 
 def presence(root: Path, dataset: DataSet) -> Presence:
-    """Look for the files of a data set below `root`, and count their rows."""
+    """Looks for the files of a data set below `root` and counts their rows."""
     found, missing = [], []
     problems: list[str] = []
     notes: list[str] = []
     rows = 0
     for file in dataset.files:
-        path = found_at(root, dataset, file)
+        path = existing_path(root, dataset, file)
         if path is None:
             missing += [file.path] if file.needed else []
             continue
@@ -45,8 +47,8 @@ def presence(root: Path, dataset: DataSet) -> Presence:
             continue
         rows += count
         if file.rows and count != file.rows:
-            said = f"{path} has {count:,} rows; {file.rows:,} were published."
-            (problems if dataset.exact else notes).append(said)
+            sentences = problems if dataset.exact else notes
+            sentences.append(f"{path} has {count:,} rows; {file.rows:,} were published.")
     if (
         dataset.total
         and len(found) == len(dataset.files)
@@ -66,6 +68,6 @@ def _content(path: Path, file: DataFile) -> bytes:
         return read_bytes(path)
     try:
         with path.open("rb") as stream:
-            return stream.read(_HEADER)
+            return stream.read(_HEADER_BYTES)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None

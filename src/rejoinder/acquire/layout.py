@@ -1,4 +1,4 @@
-"""Laying out a data set: local files, folders or archives into SentEval's folders."""
+"""Lays out data sets: copies local files and files of archives into SentEval's folders."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,59 +8,63 @@ from rejoinder.acquire.archives import is_archive
 from rejoinder.acquire.conversions import converted
 from rejoinder.acquire.forms import Examined
 from rejoinder.acquire.recognition import Match, Recogniser, check_rows
-from rejoinder.acquire.sources import check_sources, gathered, walk
+from rejoinder.acquire.sources import check_sources, gather, walk
 from rejoinder.acquire.staging import scratch, write_together
-from rejoinder.datasets.catalogue import DataFile, DataSet, found_at, place_of
+from rejoinder.datasets.catalogue import DataFile, DataSet, existing_path, layout_path
 from rejoinder.datasets.files import content_of, sha256_of_file
 from rejoinder.errors import InputError
 
 
 @dataclass(frozen=True)
 class Added:
-    """What became of one data set."""
+    """A data set that was laid out."""
 
     id: str
     files: tuple[str, ...]
-    """Laid out now, or there already."""
+    """Files that were written or were present with the same content."""
     missing: tuple[str, ...]
-    """Needed, and still not there."""
+    """Needed files that are still missing."""
     notes: tuple[str, ...]
-    """What was changed and what is worth knowing, a sentence each."""
+    """Changes to files, differences from published editions and so on, a sentence each."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be written of one data set."""
+    """The files to write for one data set."""
 
     dataset: DataSet
-    found: Mapping[DataFile, Match]
+    matches: Mapping[DataFile, Match]
     contents: Mapping[DataFile, Examined]
-    """Those of `found`, and what is made of them."""
+    """The files of `matches`, and those that are converted from others."""
     writes: Mapping[Path, bytes]
+    """The content of every file of the layout."""
     same: frozenset[Path]
-    """Of `writes`, what is there already."""
+    """The paths of `writes` that have this content already."""
 
 
 def add(
     datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool = False
 ) -> list[Added]:
-    """Lay out below `root` what `sources` hold of the data sets: all of it, or nothing.
+    """Lays out the files of data sets that `sources` hold below `root`: all of them, or none.
 
     Args:
-        datasets: which; of several those that are found.
+        datasets: the data sets to look for. At least one must be in `sources`.
         sources: files, archives or folders.
         root: the folder of data sets.
-        overwrite: replace files that are there and differ.
+        overwrite: replace files that differ.
+
+    Returns:
+        The data sets that were in `sources`.
 
     Raises:
-        InputError: nothing is found, a file is cut or of another form, an archive is refused, or a
-            file that is there would be lost.
+        InputError: `sources` have no file of the data sets, a file is cut or of another form, an
+            archive is refused, or an existing file would be lost.
         BusyError: another command is writing `root`.
         StorageError: `root` can't be written: a full disk, missing rights.
     """
     check_sources(sources)
     with scratch(root) as folder:
-        files = gathered(sources, datasets, folder)
+        files = gather(sources, datasets, folder)
         recogniser = Recogniser(files)
         plans = []
         for dataset in datasets:
@@ -68,7 +72,7 @@ def add(
             if plan.contents:
                 plans.append(plan)
         if not plans:
-            raise InputError(_nothing_found(datasets, sources))
+            raise InputError(_no_file_message(datasets, sources))
         changes = {
             path: content
             for plan in plans
@@ -81,11 +85,11 @@ def add(
         return [_added(plan, sources, root) for plan in plans]
 
 
-def _nothing_found(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
-    looked = ", ".join(map(str, sources))
+def _no_file_message(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
+    searched = ", ".join(map(str, sources))
     wanted = "; ".join(_description(dataset) for dataset in datasets[:3])
     more = f"; and {len(datasets) - 3} more sets" if len(datasets) > 3 else ""
-    return f"{looked} has no file of {wanted}{more}."
+    return f"{searched} has no file of {wanted}{more}."
 
 
 def _description(dataset: DataSet) -> str:
@@ -97,26 +101,27 @@ def _description(dataset: DataSet) -> str:
 
 
 def _plan(dataset: DataSet, recogniser: Recogniser, files: Sequence[Path], root: Path) -> _Plan:
-    found = recogniser.find(dataset)
-    made = converted(dataset, files, {file: match.examined for file, match in found.items()})
-    for file, (source, examined) in made.items():
+    matches = recogniser.find(dataset)
+    contents = {file: match.examined for file, match in matches.items()}
+    for file, (source, examined) in converted(dataset, files, contents).items():
         check_rows(source, examined, file, dataset)
-    contents = {file: match.examined for file, match in found.items()}
-    contents |= {file: examined for file, (_, examined) in made.items()}
-    places = {file: place_of(root, file) for file in contents}
-    writes = {places[file]: examined.content for file, examined in contents.items()}
-    writes |= _extras(dataset, found, places)
-    same = frozenset(path for path, content in writes.items() if _holds(path, content))
-    return _Plan(dataset, found, contents, writes, same)
+        contents[file] = examined
+    paths = {file: layout_path(root, file) for file in contents}
+    writes = {paths[file]: examined.content for file, examined in contents.items()}
+    writes |= _extras(dataset, matches, paths)
+    same = frozenset(path for path, content in writes.items() if _has_content(path, content))
+    return _Plan(dataset, matches, contents, writes, same)
 
 
 def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
     dataset = plan.dataset
     notes = [*_about_archives(dataset, sources), *_about_files(plan)]
-    if kept := len(plan.same):
-        notes.append(f"{kept} of {len(plan.writes)} files were there already.")
+    if plan.same:
+        notes.append(f"{len(plan.same)} of {len(plan.writes)} files were there already.")
     missing = tuple(
-        file.path for file in dataset.files if file.needed and not found_at(root, dataset, file)
+        file.path
+        for file in dataset.files
+        if file.needed and not existing_path(root, dataset, file)
     )
     if missing:
         notes.append(
@@ -126,19 +131,19 @@ def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
 
 
 def _extras(
-    dataset: DataSet, found: Mapping[DataFile, Match], places: Mapping[DataFile, Path]
+    dataset: DataSet, matches: Mapping[DataFile, Match], paths: Mapping[DataFile, Path]
 ) -> dict[Path, bytes]:
-    """Licences and readmes beside the files that were found."""
+    """Returns the licences and readmes beside the source files, with the paths to write."""
     extras = {}
-    for file, match in found.items():
+    for file, match in matches.items():
         for name in dataset.extras:
             beside = match.path.with_name(name)
             if beside.is_file():
-                extras[places[file].with_name(name)] = content_of(beside)
+                extras[paths[file].with_name(name)] = content_of(beside)
     return extras
 
 
-def _holds(path: Path, content: bytes) -> bool:
+def _has_content(path: Path, content: bytes) -> bool:
     return path.is_file() and content_of(path) == content
 
 
@@ -171,7 +176,7 @@ def _about_files(plan: _Plan) -> Iterator[str]:
     dataset = plan.dataset
     for file, examined in plan.contents.items():
         changes = list(examined.notes)
-        match = plan.found.get(file)
+        match = plan.matches.get(file)
         if match and match.path.name != file.name:
             changes.append(f"it was {match.path.name}")
         if file.rows and examined.rows != file.rows:
@@ -181,7 +186,7 @@ def _about_files(plan: _Plan) -> Iterator[str]:
         if changes:
             yield f"{file.path}: {'; '.join(changes)}."
         if match:
-            yield from match.aside
+            yield from match.skipped
     unchanged = sum(not examined.notes for examined in plan.contents.values())
     if unchanged:
         yield f"{unchanged} files of {dataset.name} have the bytes of their source."

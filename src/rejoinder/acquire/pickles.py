@@ -1,6 +1,6 @@
-"""COCO's published features: a pickle of strings and arrays, read without running any of it.
+"""Reads COCO's published features: pickles of strings and arrays, without running their code.
 
-SentEval publishes `{train,valid,test}.pkl`, written by Python 2: a dict of `features` (a row an
+SentEval publishes `{train,valid,test}.pkl`, written by Python 2: a dict of `features` (a row per
 image), `image_to_caption_ids` (ids by row) and `captions` (by id, with a `cleaned_caption`).
 """
 
@@ -18,11 +18,11 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError
 
 _KEYS = ("features", "image_to_caption_ids", "captions")
-_NUMBERS = ("f2", "f4", "f8")
+_FLOAT_TYPES = ("f2", "f4", "f8")
 
 
 class _Dtype:
-    """Stands for numpy.dtype: nothing of NumPy runs while a pickle is read."""
+    """Stands for numpy.dtype, so that no code of NumPy runs while a pickle is read."""
 
     def __init__(self, name: str, *_flags: Any) -> None:
         self.name, self.order = name, "<"
@@ -31,8 +31,10 @@ class _Dtype:
         self.order = "<" if state[1] == "|" else state[1]
 
     def resolved(self) -> np.dtype[Any]:
-        if self.name not in _NUMBERS or self.order not in ("<", ">", "="):
-            raise ValueError(f"an array of {self.name!r}; one of {', '.join(_NUMBERS)} is needed")
+        if self.name not in _FLOAT_TYPES or self.order not in ("<", ">", "="):
+            raise ValueError(
+                f"an array of {self.name!r}; one of {', '.join(_FLOAT_TYPES)} is needed"
+            )
         return np.dtype(f"{self.order}{self.name}")
 
 
@@ -55,37 +57,37 @@ def _reconstruct(_kind: Any, _shape: Any, _code: Any) -> _Array:
 
 def _encode(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
-        raise ValueError(f"bytes in {encoding!r}; only latin1 is admitted")
+        raise ValueError(f"bytes in {encoding!r}; only latin1 is allowed")
     return text.encode("latin-1")
 
 
-_ADMITTED: Mapping[tuple[str, str], Any] = {
+_ALLOWED: Mapping[tuple[str, str], Any] = {
     **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,
 }
-"""All names that a pickle may call; dict, list, str, int and bytes need none."""
+"""All functions that a pickle may call. dict, list, str, int and bytes need none."""
 
 
-_InPython: Any = pickle._Unpickler
-"""The one in C allocates whatever a damaged index asks for."""
+_PythonUnpickler: Any = pickle._Unpickler
+"""The unpickler in Python. The one in C allocates as much as a damaged index asks for."""
 
 
-class _Unpickler(_InPython):  # type: ignore[misc]
-    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_InPython.dispatch)
+class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_PythonUnpickler.dispatch)
 
     def find_class(self, module: str, name: str) -> Any:
-        """One of the admitted names."""
-        if (module, name) not in _ADMITTED:
+        """Returns an allowed function or class."""
+        if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(
                 f"it calls {module}.{name}; dict, list, str, int, bytes and NumPy arrays alone "
-                "are admitted"
+                "are allowed"
             )
-        return _ADMITTED[module, name]
+        return _ALLOWED[module, name]
 
     def load_build(self) -> None:
-        """Give an object its state: arrays and their types alone, no function or class."""
+        """Sets the state of an array or its type, and of nothing else."""
         if not isinstance(self.stack[-2], _Array | _Dtype):
             raise pickle.UnpicklingError(f"it changes a {type(self.stack[-2]).__name__}")
         super().load_build()
@@ -97,17 +99,18 @@ _REFUSED = (
     pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError, AssertionError,
     struct.error,
 )  # fmt: skip
-"""How reading a pickle fails, besides the errors of what it holds."""
+"""The errors of reading a damaged or refused pickle."""
 
 
 def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
-    """Features and captions of images.
+    """Reads the features and captions of images.
 
     Returns:
-        (N, D) float32, and the captions of each row.
+        (N, D) float32 features, and the captions of each row.
 
     Raises:
-        InputError: the pickle calls anything but what arrays need, is cut, or has another content.
+        InputError: the pickle calls a function that arrays do not need, is cut, or has other
+            content.
     """
     try:
         with path.open("rb") as file:
@@ -115,10 +118,9 @@ def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
         features = _matrix(tree["features"])
         return features, _captions(tree, len(features))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-        what = f"{type(error).__name__}: {error}"
         raise InputError(
-            f"{path} is not one of SentEval's COCO files ({what}); a dict of "
-            f"{', '.join(_KEYS)} is needed."
+            f"{path} is not one of SentEval's COCO files ({type(error).__name__}: {error}); a dict "
+            f"of {', '.join(_KEYS)} is needed."
         ) from None
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from None
@@ -130,7 +132,7 @@ def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
 
 
 def as_files(features: NDArray[np.float32], captions: list[list[str]]) -> tuple[bytes, bytes]:
-    """The same as safetensors, and as JSON."""
+    """Returns features as a safetensors file, and captions as a JSON file."""
     tree = {"format_version": 1, "captions": captions}
     return save({"features": features}), json.dumps(tree, ensure_ascii=False).encode("utf-8")
 
@@ -138,8 +140,8 @@ def as_files(features: NDArray[np.float32], captions: list[list[str]]) -> tuple[
 def _load(file: IO[bytes]) -> Any:
     tree = _Unpickler(file, encoding="latin-1").load()
     if not isinstance(tree, dict) or any(key not in tree for key in _KEYS):
-        found = sorted(map(str, tree))[:5] if isinstance(tree, dict) else type(tree).__name__
-        raise ValueError(f"found {found}")
+        content = sorted(map(str, tree))[:5] if isinstance(tree, dict) else type(tree).__name__
+        raise ValueError(f"it holds {content}")
     return tree
 
 
@@ -150,7 +152,7 @@ def _matrix(features: Any) -> NDArray[np.float32]:
     else:
         matrix = features.value
     if matrix.ndim != 2:
-        raise ValueError(f"features of shape {matrix.shape}; a row an image is needed")
+        raise ValueError(f"features of shape {matrix.shape}; a row per image is needed")
     result = np.ascontiguousarray(matrix, np.float32)
     if not np.isfinite(result).all():
         raise ValueError("features that are not finite")
@@ -158,15 +160,15 @@ def _matrix(features: Any) -> NDArray[np.float32]:
 
 
 def _captions(tree: Mapping[str, Any], images: int) -> list[list[str]]:
-    found = []
+    captions = []
     for row in range(images):
-        texts = [tree["captions"][one]["cleaned_caption"] for one in
-                 tree["image_to_caption_ids"][row]]  # fmt: skip
+        ids = tree["image_to_caption_ids"][row]
+        texts = [tree["captions"][caption_id]["cleaned_caption"] for caption_id in ids]
         if not texts or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"image {row} has no captions, or some that are no text")
+            raise ValueError(f"image {row} has no captions, or some that are not text")
         # Python 2 wrote UTF-8 as bytes, which were read as Latin-1
-        found.append([_as_utf8(text) for text in texts])
-    return found
+        captions.append([_as_utf8(text) for text in texts])
+    return captions
 
 
 def _as_utf8(text: str) -> str:

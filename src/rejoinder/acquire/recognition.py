@@ -1,4 +1,4 @@
-"""Which file is which of a data set: by content where that is known, else by name and form."""
+"""Recognises the files of data sets: by content where it is known, else by name and form."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from rejoinder.acquire.forms import Examined, examine
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue
 from rejoinder.errors import InputError
 
-_TELLING = ("sst2", "sst5", "trec", "mrpc", "sick", "stsb", "nli", "cqa_xml", "cqa_gold")
-"""Forms that, with a number of rows, say what a file is whatever its name."""
-_COMMON_NAMES = ("coco_features", "coco_captions")
-"""Forms of files that are named `train.json` and the like: others may have such names too."""
-_LARGE = 64 << 20
-"""Bytes beyond which a file is not opened if its name says nothing."""
+_DISTINCTIVE_KINDS = ("sst2", "sst5", "trec", "mrpc", "sick", "stsb", "nli", "cqa_xml", "cqa_gold")
+"""Kinds of files that are recognised by their number of rows, whatever their name."""
+_COMMONLY_NAMED_KINDS = ("coco_features", "coco_captions")
+"""Kinds of files with names such as `train.json`, which other files may have too."""
+_LARGE_BYTES = 64 << 20
+"""A larger file is not opened if its name is unknown."""
 
 
 @dataclass(frozen=True)
@@ -23,45 +23,45 @@ class Match:
 
     path: Path
     examined: Examined
-    aside: tuple[str, ...] = ()
-    """Why other files of the same name were not taken, a sentence each."""
+    skipped: tuple[str, ...] = ()
+    """Why other files of the same name were not used, a sentence each."""
 
 
 class Recogniser:
-    """Looks at files for one data set after another; each file is read once a form."""
+    """Recognises the files of one data set after another. Reads a file once for each kind."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = [path for path in files if not _is_junk(path)]
-        self._known: dict[tuple[Path, str], Examined | InputError] = {}
+        self._cache: dict[tuple[Path, str], Examined | InputError] = {}
 
     def find(self, dataset: DataSet) -> dict[DataFile, Match]:
-        """The files of `dataset`, with where each was.
+        """Returns the files of a data set that were recognised.
 
         Raises:
-            InputError: a file of the right name is cut or of another form, or two that differ
-                could be the same.
+            InputError: a file of the right name is cut or of another form, or two files that
+                differ could be the same file of the data set.
         """
-        found = {}
-        for file in dataset.files:
-            match = self._find(dataset, file)
-            if match is not None:
-                found[file] = match
-        return found
+        matches = {file: self._match(dataset, file) for file in dataset.files}
+        return {file: match for file, match in matches.items() if match is not None}
 
-    def _find(self, dataset: DataSet, file: DataFile) -> Match | None:
+    def _match(self, dataset: DataSet, file: DataFile) -> Match | None:
         named = [path for path in self.files if path.name in (file.name, *file.names)]
         others = [path for path in self.files if path not in named]
         if file.letters:
             same = [path for path in (*named, *others) if self._letters(path, file) == file.letters]
             if same:
-                return self._one(same, file)
+                return self._choose(same, file)
         named = [path for path in named if not self._is_another(path, file)]
         if named:
             return self._by_name(dataset, file, named)
         return self._by_form(dataset, file, [p for p in others if not self._is_another(p, file)])
 
     def _by_name(self, dataset: DataSet, file: DataFile, named: Sequence[Path]) -> Match | None:
-        """Of several files of the name those that are whole; else the likeliest one's error."""
+        """Recognises a file among those of its name.
+
+        Raises:
+            InputError: none of them is whole. The message is about the likeliest.
+        """
         named = [path for path in named if path.name == file.name] or named
         faults: dict[Path, InputError] = {}
         for path in named:
@@ -71,50 +71,54 @@ class Recogniser:
                 faults[path] = error
         whole = [path for path in named if path not in faults]
         if not whole:
-            if file.kind in _COMMON_NAMES:
+            if file.kind in _COMMONLY_NAMED_KINDS:
                 return None
-            # the one that is of the form and cut, or lies where the file belongs
-            raise faults[max(named, key=lambda path: self._promise(path, file))]
-        match = self._one(whole, file)
-        aside = tuple(f"{path} was left aside: {fault}" for path, fault in faults.items())
-        return Match(match.path, match.examined, aside)
+            # the likeliest is of the form and cut, or is in the folder where the file belongs
+            raise faults[max(named, key=lambda path: self._likelihood(path, file))]
+        match = self._choose(whole, file)
+        skipped = tuple(f"{path} was skipped: {fault}" for path, fault in faults.items())
+        return Match(match.path, match.examined, skipped)
 
-    def _promise(self, path: Path, file: DataFile) -> tuple[bool, int]:
-        return isinstance(self._examined(path, file.kind), Examined), _likeness(path, file)
+    def _likelihood(self, path: Path, file: DataFile) -> tuple[bool, int]:
+        return isinstance(self._examined(path, file.kind), Examined), _common_folders(path, file)
 
     def _by_form(self, dataset: DataSet, file: DataFile, paths: Iterable[Path]) -> Match | None:
-        """The only file of a telling form with the published number of rows."""
-        if file.kind not in _TELLING or not dataset.exact:
+        """Recognises a file by its form and number of rows, whatever its name."""
+        if file.kind not in _DISTINCTIVE_KINDS or not dataset.exact:
             return None
         matching = []
         for path in paths:
             examined = self._examined(path, file.kind)
             if isinstance(examined, Examined) and examined.rows == file.rows:
                 matching.append(path)
-        return self._one(matching, file) if matching else None
+        return self._choose(matching, file) if matching else None
 
-    def _one(self, paths: Sequence[Path], file: DataFile) -> Match:
-        """The file, where all of `paths` are the same, or one lies in a folder that tells."""
-        alike = [_likeness(path, file) for path in paths]
-        paths = [path for path, like in zip(paths, alike, strict=True) if like == max(alike)]
+    def _choose(self, paths: Sequence[Path], file: DataFile) -> Match:
+        """Returns the path whose folders are most like those of the layout.
+
+        Raises:
+            InputError: several paths are equally likely, and their contents differ.
+        """
+        folders = [_common_folders(path, file) for path in paths]
+        paths = [path for path, n in zip(paths, folders, strict=True) if n == max(folders)]
         first = self._required(paths[0], file.kind)
         for path in paths[1:]:
             if self._required(path, file.kind).content != first.content:
                 raise InputError(
-                    f"{paths[0]} and {path} could both be {file.path} and differ; name the one "
-                    "that you mean."
+                    f"{paths[0]} and {path} could both be {file.path} and differ; name the "
+                    "right one only."
                 )
         return Match(paths[0], first)
 
     def _is_another(self, path: Path, file: DataFile) -> bool:
-        """Whether `path` is known to be another file of the catalogue.
+        """Returns whether `path` is known to be another file of the catalogue.
 
-        By its text; or by its name, form and rows where these do not fit `file` just as well.
+        It is known by its text, or by its name, form and rows if they do not fit `file` as well.
         """
         own = self._examined(path, file.kind)
         letters = own.letters if isinstance(own, Examined) else ""
-        if letters and (edition := _editions().get(letters)):
-            return edition != file.path
+        if letters and (known := _paths_by_letters().get(letters)):
+            return known != file.path
         if isinstance(own, Examined) and own.rows == file.rows:
             return False
         for other, exact in _namesakes(path.name):
@@ -135,14 +139,14 @@ class Recogniser:
         return examined.letters if isinstance(examined, Examined) else ""
 
     def _examined(self, path: Path, kind: str) -> Examined | InputError:
-        if (path, kind) not in self._known:
-            self._known[path, kind] = _try(path, kind)
-        return self._known[path, kind]
+        if (path, kind) not in self._cache:
+            self._cache[path, kind] = _try(path, kind)
+        return self._cache[path, kind]
 
 
 def _try(path: Path, kind: str) -> Examined | InputError:
     try:
-        if not _namesakes(path.name) and path.stat().st_size > _LARGE:
+        if not _namesakes(path.name) and path.stat().st_size > _LARGE_BYTES:
             return InputError(f"{path} is large and of an unknown name.")
         return examine(path.read_bytes(), path, kind)
     except InputError as error:
@@ -152,8 +156,8 @@ def _try(path: Path, kind: str) -> Examined | InputError:
 
 
 @cache
-def _editions() -> dict[str, str]:
-    """Paths in the layout by the fingerprints of known texts."""
+def _paths_by_letters() -> dict[str, str]:
+    """Returns paths in the layout by the fingerprints of known texts."""
     return {
         file.letters: file.path
         for dataset in catalogue().sets.values()
@@ -164,7 +168,7 @@ def _editions() -> dict[str, str]:
 
 @cache
 def _namesakes(name: str) -> tuple[tuple[DataFile, bool], ...]:
-    """The files of all sets that are published under a name, and whether their rows are known."""
+    """Returns the files of all sets with a published name, and whether their rows are known."""
     return tuple(
         (file, dataset.exact and file.rows > 0)
         for dataset in catalogue().sets.values()
@@ -173,22 +177,22 @@ def _namesakes(name: str) -> tuple[tuple[DataFile, bool], ...]:
     )
 
 
-def _likeness(path: Path, file: DataFile) -> int:
-    """How many folders above `path` are those of the layout, from the innermost on."""
+def _common_folders(path: Path, file: DataFile) -> int:
+    """Counts the folders above `path` that are those of the layout, from the innermost on."""
     count = 0
     pairs = zip(path.parts[-2::-1], PurePath(file.path).parts[-2::-1], strict=False)
-    for found, laid_out in pairs:
-        if found.lower() != laid_out.lower():
+    for given, laid_out in pairs:
+        if given.lower() != laid_out.lower():
             break
         count += 1
     return count
 
 
 def check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
-    """Refuse a file with other than the published number of rows.
+    """Refuses a file with another number of rows than was published.
 
     Raises:
-        InputError: it has another, and that is known exactly.
+        InputError: the number differs, and the published one is exact.
     """
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
@@ -198,5 +202,5 @@ def check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet)
 
 
 def _is_junk(path: Path) -> bool:
-    """What desktops leave in archives."""
+    """Returns whether a file is one that desktops leave in archives."""
     return path.name.startswith(".") or "__MACOSX" in path.parts

@@ -1,4 +1,4 @@
-"""What a user hands over, as files: archives unpacked, folders walked through."""
+"""Turns the sources that a user names into files: unpacks archives and walks through folders."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,14 +10,14 @@ from rejoinder.acquire.conversions import COCO_NAMES
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.errors import InputError
 
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def check_sources(sources: Sequence[Path]) -> None:
-    """Refuse what is neither a file nor a folder.
+    """Refuses sources that are neither files nor folders.
 
     Raises:
-        InputError: it is not there, or is a device or a pipe.
+        InputError: a source does not exist, or is a device or a pipe.
     """
     for source in sources:
         if not os.path.lexists(source):
@@ -28,8 +28,13 @@ def check_sources(sources: Sequence[Path]) -> None:
             )
 
 
-def gathered(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> list[Path]:
-    """All files of the sources; archives are unpacked below `into`.
+def gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> list[Path]:
+    """Returns all files of the sources. Archives are unpacked below `into`.
+
+    Args:
+        sources: files, archives and folders.
+        datasets: the data sets. A compressed file in a folder is opened if its name is theirs.
+        into: an empty folder, or one that does not exist yet.
 
     Raises:
         InputError: an archive is refused or damaged, or a folder can't be read.
@@ -40,7 +45,7 @@ def gathered(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -
     archives = 0
     for source in sources:
         for path in walk(source):
-            if path != source and not _of_interest(path, names):
+            if path != source and not _is_wanted(path, names):
                 continue
             if path == source or is_archive(path):
                 archives += 1
@@ -51,7 +56,7 @@ def gathered(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -
 
 
 def walk(source: Path) -> Iterator[Path]:
-    """A file, or all plain files of a folder; hidden folders and those of desktops are left out.
+    """Yields a file, or all files of a folder without hidden folders and those of desktops.
 
     Raises:
         InputError: a folder can't be read.
@@ -69,9 +74,9 @@ def _unreadable(error: OSError) -> NoReturn:
     raise InputError(f"{error.filename} can't be read: {error.strerror}.") from None
 
 
-def _of_interest(path: Path, names: frozenset[str]) -> bool:
-    """Whether a file of a folder is opened: a compressed one only if its name says so."""
-    if path.suffix not in _PACKED or ".tar" in path.name:
+def _is_wanted(path: Path, names: frozenset[str]) -> bool:
+    """Returns whether to use a file of a folder: a compressed one only if its name is known."""
+    if path.suffix not in _COMPRESSED or ".tar" in path.name:
         return True
     return path.stem in names
 

@@ -1,8 +1,8 @@
-"""Several files of a folder replaced together: all of them, or none.
+"""Replaces several files of a folder together: all of them, or none.
 
-Each file is written beside its path, as `.NAME.part`; a journal in the folder says which. Once all
-are there the journal is marked, and the files are renamed. What a killed process left is undone
-where the journal is not marked, and finished where it is.
+Each file is written beside its path, as `.NAME.part`, and a journal in the folder lists them. Once
+all are written, the journal is marked as complete and the files are renamed. After a kill, a
+change whose journal is not complete is undone, and any other is finished.
 """
 
 import json
@@ -18,24 +18,26 @@ from rejoinder.files.claims import absolute, beside, claim, part_of
 from rejoinder.files.storage import refused
 
 _NAME = "adding"
-"""Of the lock and the scratch folder inside a folder of data sets: `.adding.lock`, …"""
+"""Name of the lock and of the scratch folder in a folder of data sets: `.adding.lock`, …"""
 _JOURNAL = ".adding.json"
 
 
 @contextmanager
 def held(root: Path) -> Iterator[None]:
-    """Hold a folder of data sets against other commands that write it; nests within a process.
+    """Locks a folder of data sets against other commands that write it.
+
+    Locks nest within a process. An interrupted change is undone or finished first.
 
     Raises:
-        InputError: it is a file.
-        BusyError: another command holds it; the message says which.
-        StorageError: it can't be written.
+        InputError: `root` is a file, or its journal is damaged.
+        BusyError: another command holds the lock. The message says which.
+        StorageError: `root` can't be written.
     """
-    # unlike Path's, these are false where a name is too long or a folder can't be looked into
+    # unlike Path's, these are false where a name is too long or a folder can't be read
     if os.path.exists(root) and not os.path.isdir(root):  # noqa: PTH110, PTH112
         raise InputError(f"{root} is a file; a folder of data sets is needed. Name another one.")
     with ExitStack() as stack:
-        with _about(root):
+        with _errors_about(root):
             stack.enter_context(claim(root / _NAME))
             _recover(root)
         yield
@@ -43,7 +45,7 @@ def held(root: Path) -> Iterator[None]:
 
 @contextmanager
 def scratch(root: Path) -> Iterator[Path]:
-    """A folder inside `root`, which is held, for what is unpacked; removed when the block ends."""
+    """Locks `root` and makes a folder in it for unpacked files, removed when the block ends."""
     with held(root), part_of(root / _NAME) as folder:
         try:
             folder.mkdir()
@@ -53,106 +55,110 @@ def scratch(root: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _about(root: Path) -> Iterator[None]:
-    """Let the errors of the claim name the folder, not the file inside that is locked."""
-    inner = str(absolute(root / _NAME))
+def _errors_about(root: Path) -> Iterator[None]:
+    """Lets errors name the folder of data sets, not the file in it that is locked."""
+    locked = str(absolute(root / _NAME))
     try:
         yield
     except (BusyError, StorageError) as error:
-        raise type(error)(str(error).replace(inner, str(root))) from None
+        raise type(error)(str(error).replace(locked, str(root))) from None
     except OSError as error:
         raise refused(root, error) from None
 
 
 @dataclass(frozen=True)
 class _Change:
-    """What becomes of files: their paths, and the folders that are made for them."""
+    """Files that are replaced together."""
 
+    root: Path
     paths: Sequence[Path]
-    made: Sequence[Path]
-    """The outermost first."""
+    folders: Sequence[Path]
+    """Folders to be made for the files, outermost first."""
 
-    def write_journal(self, root: Path, *, complete: bool) -> None:
+    def write_journal(self, *, complete: bool) -> None:
+        """Records the change. `complete` means that all files are written beside their paths."""
         tree = {
             "complete": complete,
-            "files": [path.relative_to(root).as_posix() for path in self.paths],
-            "folders": [path.relative_to(root).as_posix() for path in self.made],
+            "files": [path.relative_to(self.root).as_posix() for path in self.paths],
+            "folders": [path.relative_to(self.root).as_posix() for path in self.folders],
         }
-        write_text(root / _JOURNAL, json.dumps(tree, indent=1))
+        write_text(self.root / _JOURNAL, json.dumps(tree, indent=1))
 
-    def undo(self) -> None:
+    def undo(self, renamed: Sequence[Path] = ()) -> None:
+        """Restores the old files. `renamed` are new files that may have their path already."""
         for path in self.paths:
             if beside(path, "old").exists():
                 beside(path, "old").replace(path)
+            elif path in renamed:
+                path.unlink(missing_ok=True)
             beside(path, "part").unlink(missing_ok=True)
-        for folder in reversed(self.made):
+        for folder in reversed(self.folders):
             with suppress(OSError):
                 folder.rmdir()
+        (self.root / _JOURNAL).unlink(missing_ok=True)
 
     def finish(self) -> None:
+        """Renames the files that are not renamed yet, and removes the old ones."""
         for path in self.paths:
             if beside(path, "part").exists():
                 beside(path, "part").replace(path)
             beside(path, "old").unlink(missing_ok=True)
+        (self.root / _JOURNAL).unlink(missing_ok=True)
 
 
 def write_together(root: Path, contents: Mapping[Path, bytes]) -> None:
-    """Write files below `root`, which the caller holds; a failure leaves all as they were.
+    """Writes files below `root`, whose lock is held. A failure leaves all files as they were.
+
+    Args:
+        root: the folder of data sets.
+        contents: the content of each file.
 
     Raises:
-        InputError: a folder is where a file goes, or a file where a folder goes.
-        StorageError: one can't be written: a full disk, missing rights.
+        InputError: a folder has the path of a file, or a file that of a folder.
+        StorageError: a file can't be written: a full disk, missing rights.
     """
     if not contents:
         return
     _refuse_obstacles(root, contents)
-    made = {
-        folder: None
+    folders = dict.fromkeys(
+        root / folder
         for path in contents
         for folder in reversed(path.relative_to(root).parents)
         if not (root / folder).exists()
-    }
-    change = _Change(list(contents), [root / folder for folder in made])
-    change.write_journal(root, complete=False)
-    writing, renamed = root, []
+    )
+    change = _Change(root, list(contents), list(folders))
+    change.write_journal(complete=False)
+    path, renamed = root, []
     try:
         for path, content in contents.items():
-            writing = path
             path.parent.mkdir(parents=True, exist_ok=True)
             with beside(path, "part").open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        change.write_journal(root, complete=True)
+        change.write_journal(complete=True)
         for path in contents:
-            writing = path
             if path.exists():
                 path.replace(beside(path, "old"))
-            beside(path, "part").replace(path)
             renamed.append(path)
+            beside(path, "part").replace(path)
     except BaseException as error:
-        for path in renamed:
-            if not beside(path, "old").exists():
-                path.unlink(missing_ok=True)
-        change.undo()
-        (root / _JOURNAL).unlink(missing_ok=True)
+        change.undo(renamed)
         if isinstance(error, OSError):
-            raise refused(writing, error) from None
+            raise refused(path, error) from None
         raise
     change.finish()
-    (root / _JOURNAL).unlink(missing_ok=True)
 
 
 def _recover(root: Path) -> None:
-    """Undo or finish what a killed process began in `root`, which the caller holds."""
+    """Undoes or finishes the change of a killed process in `root`, whose lock is held."""
     journal = root / _JOURNAL
-    with claim(journal):  # removes what is left of writing it
+    with claim(journal):  # removes a half-written journal
         pass
     try:
         tree = json.loads(journal.read_bytes())
-        complete, names, folders = bool(tree["complete"]), tree["files"], tree["folders"]
-        paths = [[root / _checked(name) for name in names], [root / _checked(n) for n in folders]]
-        change = _Change(*paths)
+        complete, files, folders = bool(tree["complete"]), tree["files"], tree["folders"]
+        change = _Change(root, _below(root, files), _below(root, folders))
     except FileNotFoundError:
         return
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -165,16 +171,20 @@ def _recover(root: Path) -> None:
             change.finish()
         else:
             change.undo()
-        journal.unlink()
     except OSError as error:
         raise refused(root, error) from None
 
 
-def _checked(name: str) -> PurePosixPath:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise ValueError(name)
-    return path
+def _below(root: Path, names: Sequence[str]) -> list[Path]:
+    """Returns paths below `root`.
+
+    Raises:
+        ValueError: a path leaves `root`.
+    """
+    paths = [PurePosixPath(name) for name in names]
+    if any(path.is_absolute() or ".." in path.parts for path in paths):
+        raise ValueError(names)
+    return [root / path for path in paths]
 
 
 def _refuse_obstacles(root: Path, paths: Mapping[Path, bytes]) -> None:

@@ -1,1 +1,1 @@
-"""A linear map fitted on graded pairs: u* = W u, for anything that encodes."""
+"""Fits a linear map u* = W u on graded pairs and applies it to any encoder."""

@@ -1,4 +1,4 @@
-"""`Adapted`: anything that encodes, with an adaptation behind it."""
+"""`Adapted`: any encoder with an adaptation applied to its embeddings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,20 +20,23 @@ from rejoinder.protocols import (
 
 
 class Adapted:
-    """An encoder whose embeddings are W u.
+    """An encoder whose embeddings are W u, where u is the embedding of the encoder it wraps.
 
-    It has `prepare`, `encode_response` and `entail` where the encoder has them, and no others:
-    whoever asks an encoder for a method (`protocols.py`) is told the truth. `entail` is the
+    It has the methods `prepare`, `encode_response` and `entail` only if the wrapped encoder has
+    them, because callers ask an encoder for its methods (`protocols.py`). `entail` is the wrapped
     encoder's own, without the map.
+
+    Attributes:
+        adaptation: the map W, what it was fitted on, and how.
     """
 
     def __init__(self, encoder: Encodes, adaptation: Adaptation) -> None:
-        """The encoder with `adaptation` behind it.
+        """Wraps an encoder.
 
         Raises:
-            InputError: something is no encoder, or no adaptation.
-            ModelError: the encoder can't be adapted; or it says a width that is not that of the
-                adaptation. One that says none is found out when it encodes.
+            InputError: `encoder` is not an encoder, or `adaptation` not an adaptation.
+            ModelError: the encoder can't be adapted, or it describes itself with another
+                dimension than the adaptation has. If it describes none, `encode` raises this.
         """
         if not isinstance(adaptation, Adaptation):
             raise InputError(
@@ -43,9 +46,9 @@ class Adapted:
         refuse_unadaptable(encoder)
         dim = described(encoder).get("dim")
         if isinstance(dim, int) and dim != adaptation.dim:
-            adaptation.project(np.empty((0, dim), np.float32))  # says what misfits
+            adaptation.project(np.empty((0, dim), np.float32))  # raises the error
         self._encoder = encoder
-        self._adaptation = adaptation
+        self.adaptation = adaptation
         if isinstance(encoder, Prepares):
             self.prepare = encoder.prepare
         if isinstance(encoder, EncodesResponses):
@@ -55,33 +58,33 @@ class Adapted:
             self.entails, self.entail = encoder.entails, encoder.entail
 
     def describe(self) -> dict[str, Any]:
-        """What the encoder says of itself, its class's name at least, and `adaptation`."""
-        return {**described(self._encoder), "adaptation": self._adaptation.describe()}
+        """Returns the description of the wrapped encoder with the key `adaptation` added."""
+        return {**described(self._encoder), "adaptation": self.adaptation.describe()}
 
     def fitted_pairs(self) -> NDArray[np.uint64]:
-        """(M,) uint64 keys of the pairs that the adaptation was fitted on."""
-        return self._adaptation.fitted_pairs
+        """Returns (M,) uint64 keys of the pairs that the adaptation was fitted on."""
+        return self.adaptation.fitted_pairs
 
     def encode(self, sentences: Sequence[str], /) -> Embeddings:
-        """(N, D) float32, W u as rows of length 1; zero rows stay zero.
+        """Returns (N, D) float32 rows W u of length 1. Zero rows stay zero.
 
         Raises:
-            ModelError: the encoder's embeddings are of another width.
+            ModelError: the encoder's embeddings have another dimension.
         """
-        return self._adaptation.apply(np.asarray(self._encoder.encode(sentences), np.float32))
+        return self.adaptation.apply(np.asarray(self._encoder.encode(sentences), np.float32))
 
     def _responses(self, sentences: Sequence[str], /) -> Embeddings:
-        """(N, D) float32, W⁻ᵀ v': they rank as without the adaptation; not of length 1."""
+        """Returns (N, D) float32 rows W⁻ᵀ v', not of length 1. They rank as without W."""
         rows = np.asarray(self._encode_response(sentences), np.float32)
-        return self._adaptation.apply_responses(rows)
+        return self.adaptation.apply_responses(rows)
 
 
 def refuse_unadaptable(encoder: Encodes) -> None:
-    """Refuse an encoder that a map of its vectors would do nothing or too much for.
+    """Refuses an encoder whose similarities a map of its vectors would not change, or change twice.
 
     Raises:
         InputError: it has no method `encode`.
-        ModelError: it compares pairs by itself, or is adapted already.
+        ModelError: it has a similarity of its own, or is adapted already.
     """
     if isinstance(encoder, type | str) or not isinstance(encoder, Encodes):
         raise InputError(
@@ -91,14 +94,14 @@ def refuse_unadaptable(encoder: Encodes) -> None:
     about = described(encoder)
     if isinstance(encoder, ScoresPairs):
         raise ModelError(
-            f"{about['name']} compares sentences by a similarity of its own, not by the cosine of "
-            "vectors: it can't be adapted."
+            f"{about['name']} can't be adapted: it compares sentences by a similarity of its own, "
+            "not by the cosine of vectors."
         )
     if about.get("adaptation"):
-        raise ModelError(f"{about['name']} is adapted already; take the model that it was made of.")
+        raise ModelError(f"{about['name']} is adapted already; adapt the original model.")
 
 
 def described(encoder: Encodes) -> dict[str, Any]:
-    """What an encoder says of itself; at least the name of its class."""
+    """Returns what an encoder says of itself, at least the name of its class."""
     about = encoder.describe() if isinstance(encoder, Describes) else {}
     return {"name": type(encoder).__name__, **about}

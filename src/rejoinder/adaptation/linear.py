@@ -21,7 +21,7 @@ FILE = "adaptation.safetensors"
 FORMAT = 1
 _FACTS = "adaptation"
 _FLATTEST = 1e-6
-"""Least singular value of W over its largest: beyond it, float32 can't take the map back."""
+"""Smallest ratio of the least to the largest singular value of a W that float32 can invert."""
 
 
 def _no_pairs() -> NDArray[np.uint64]:
@@ -30,14 +30,14 @@ def _no_pairs() -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
-    """u* = W u (Yang et al. 2018, §4.4.1)."""
+    """A linear map u* = W u (Yang et al. 2018, §4.4.1)."""
 
     matrix: NDArray[np.float32]
     """W, (D, D) float32, finite and invertible."""
     facts: Mapping[str, Any]
-    """Plain JSON values: what it was fitted on, how, and the correlations before and after."""
+    """JSON values: what it was fitted on, how, and the correlations on dev before and after."""
     fitted_pairs: NDArray[np.uint64] = field(default_factory=_no_pairs)
-    """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that it was fitted on."""
+    """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that W was fitted on."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.matrix, np.ndarray) or self.matrix.dtype != np.float32:
@@ -52,49 +52,49 @@ class Adaptation:
 
     @property
     def dim(self) -> int:
-        """Width of the embeddings that it was fitted for."""
+        """Dimension D of the embeddings that W was fitted for."""
         return len(self.matrix)
 
     @cached_property
     def sha256(self) -> str:
-        """Of the matrix."""
+        """SHA-256 of the matrix, in hexadecimal."""
         return sha256_of_array(self.matrix)
 
     def describe(self) -> dict[str, Any]:
-        """Plain JSON values: the facts, `dim`, and the SHA-256 of the matrix."""
+        """Returns JSON values: the facts, `dim`, and the SHA-256 of the matrix."""
         return {**self.facts, "dim": self.dim, "sha256": self.sha256}
 
     @property
     def source(self) -> str:
-        """What it was fitted on, for people: `stsb train`."""
+        """Name and split of the data that W was fitted on, such as `stsb train`."""
         data = self.facts.get("data") or {}
-        said = " ".join(str(data[key]) for key in ("name", "split") if key in data)
-        return said or "unnamed data"
+        name = " ".join(str(data[key]) for key in ("name", "split") if key in data)
+        return name or "unnamed data"
 
     def summary(self) -> str:
-        """What a person wants to know, in one line."""
-        said = f"on {self.source}, {self.facts.get('pairs') or 0:,} pairs"
+        """Describes the adaptation in one line."""
+        text = f"on {self.source}, {self.facts.get('pairs') or 0:,} pairs"
         before, after = (self.facts.get(f"dev_pearson_{when}") for when in ("before", "after"))
         if before is None or after is None:
-            return said
-        return f"{said}; Pearson on dev {before:.4f} before, {after:.4f} after"
+            return text
+        return f"{text}; Pearson on dev {before:.4f} before, {after:.4f} after"
 
     def project(self, rows: Embeddings) -> Embeddings:
-        """W u of (N, D) float32 rows of any length, not normalised; zero rows stay zero.
+        """Returns W u of (N, D) float32 rows of any length, not normalised.
 
         Raises:
-            ModelError: the rows are of another width.
+            ModelError: the rows have another dimension than W.
         """
-        self._check_width(rows)
+        self._check_dimension(rows)
         return np.asarray(rows @ self.matrix.T)
 
     def apply(self, embeddings: Embeddings) -> Embeddings:
-        """(N, D) float32 rows of length 1: W u of embeddings of any length; zero rows stay zero.
+        """Returns (N, D) float32 rows of length 1: W u of embeddings of any length.
 
-        A row that is not finite stays so, for whoever checks what the encoder returned.
+        Zero rows stay zero. A row that is not finite stays so, so that callers can detect it.
 
         Raises:
-            ModelError: the embeddings are of another width.
+            ModelError: the embeddings have another dimension than W.
         """
         rows = np.asarray(embeddings, np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -103,23 +103,25 @@ class Adaptation:
             return (wide / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
 
     def apply_responses(self, embeddings: Embeddings) -> Embeddings:
-        """(N, D) float32 rows W⁻ᵀ v' of the response side, not of length 1.
+        """Returns (N, D) float32 rows W⁻ᵀ v' of response embeddings v', not of length 1.
 
-        An input becomes W u / |W u|, so its dot product with W⁻ᵀ v' is u·v' / |W u|: responses
-        rank as they did before the adaptation, which knows nothing of responses.
+        An input becomes W u / |W u|, so its dot product with W⁻ᵀ v' is u·v' / |W u|. Responses
+        therefore rank as they did before the adaptation, which was not fitted on responses.
 
         Raises:
-            ModelError: the embeddings are of another width, or W can't be inverted.
+            ModelError: the embeddings have another dimension than W, or W can't be inverted.
         """
-        self._check_width(embeddings)
+        self._check_dimension(embeddings)
         with np.errstate(over="ignore", invalid="ignore"):
-            # in float64, so that equal rows stay equal wherever in a batch they are
-            back: Embeddings = (embeddings.astype(np.float64) @ self._inverse).astype(np.float32)
-        return back
+            # in float64, so that equal rows stay equal wherever they are in a batch
+            responses: Embeddings = (embeddings.astype(np.float64) @ self._inverse).astype(
+                np.float32
+            )
+        return responses
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
-        """W⁻¹: rows v' times it are W⁻ᵀ v'."""
+        """W⁻¹. Rows v' times W⁻¹ are W⁻ᵀ v'."""
         matrix = self.matrix.astype(np.float64)
         values = np.linalg.svd(matrix, compute_uv=False)
         if values[-1] <= _FLATTEST * values[0]:
@@ -129,7 +131,7 @@ class Adaptation:
             )
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
-    def _check_width(self, rows: Embeddings) -> None:
+    def _check_dimension(self, rows: Embeddings) -> None:
         if rows.ndim != 2 or rows.shape[1] != self.dim:
             raise ModelError(
                 f"the adaptation was fitted for {self.dim} dimensions; the encoder's embeddings "
@@ -138,42 +140,47 @@ class Adaptation:
             )
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all; the same adaptation gives the same bytes."""
-        said = {"format_version": FORMAT, "sha256": self.sha256, "facts": dict(self.facts)}
+        """Writes the file, whole or not at all. The same adaptation gives the same bytes."""
+        tree = {"format_version": FORMAT, "sha256": self.sha256, "facts": dict(self.facts)}
         tensors: dict[str, NDArray[Any]] = {
             "matrix": np.ascontiguousarray(self.matrix, np.float32),
             "fitted_pairs": np.ascontiguousarray(self.fitted_pairs, np.uint64),
         }
-        metadata = {_FACTS: json.dumps(said, ensure_ascii=False, sort_keys=True)}
+        metadata = {_FACTS: json.dumps(tree, ensure_ascii=False, sort_keys=True)}
         write_bytes(path, save(tensors, metadata))
 
 
-def read_adaptation(place: str | Path) -> Adaptation:
-    """The adaptation in a file, or in a folder that holds `adaptation.safetensors`.
+def read_adaptation(path: str | Path) -> Adaptation:
+    """Reads an adaptation.
+
+    Args:
+        path: the file, or a folder that holds `adaptation.safetensors`.
 
     Raises:
-        InputError: `place` is no path.
-        ModelError: there is none, or it is damaged or of another format version.
+        InputError: `path` is not a path.
+        ModelError: the file is missing, damaged or of another format version.
     """
-    if not isinstance(place, str | Path):
-        raise InputError(f"a path is needed, of a file or a folder; got {place!r}.")
-    place = Path(place)
-    path = place / FILE if place.is_dir() else place
+    if not isinstance(path, str | Path):
+        raise InputError(f"a path is needed, of a file or a folder; got {path!r}.")
+    path = Path(path)
+    path = path / FILE if path.is_dir() else path
     if not path.is_file():
         raise ModelError(
-            f"{path} is not there: no adaptation. `rejoinder adapt` writes a folder that holds one."
+            f"{path} is missing. `rejoinder adapt` writes a folder that holds an adaptation."
         )
     try:
         with safe_open(path, "numpy") as file:
-            said = json.loads((file.metadata() or {})[_FACTS], parse_constant=refuse_constant)
-            json.dumps(said, ensure_ascii=False).encode("utf-8")  # refuses half a surrogate pair
+            tree = json.loads((file.metadata() or {})[_FACTS], parse_constant=refuse_constant)
+            json.dumps(tree, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates
             matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
-            version, sha256, facts = said["format_version"], said["sha256"], said["facts"]
+            version, sha256, facts = tree["format_version"], tree["sha256"], tree["facts"]
     except (OSError, KeyError, ValueError, TypeError, RecursionError, SafetensorError) as error:
-        raise ModelError(f"{path} is no adaptation, or damaged: {error}; copy it again.") from None
+        raise ModelError(
+            f"{path} is not an adaptation, or damaged: {error}; copy it again."
+        ) from None
     if version != FORMAT or isinstance(version, bool):
         raise ModelError(
-            f"{path} is of format version {version!r}; this version reads {FORMAT}. Fit it anew."
+            f"{path} has format version {version!r}; this version reads {FORMAT}. Fit it again."
         )
     types = (matrix.dtype, pairs.dtype, pairs.ndim, isinstance(facts, dict))
     if types != (np.float32, np.uint64, 1, True):
@@ -186,20 +193,22 @@ def read_adaptation(place: str | Path) -> Adaptation:
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if adaptation.sha256 != sha256:
-        raise ModelError(f"{path} is not what was written (SHA-256 of the matrix); copy it again.")
+        raise ModelError(f"{path} was changed (SHA-256 of the matrix); copy it again.")
     return adaptation
 
 
 def _check_facts(facts: object) -> None:
-    """Check what is read of the facts; the others are for people."""
+    """Checks the facts that are read by code. The others are for people."""
     if not isinstance(facts, Mapping):
-        raise ModelError(f"the facts of an adaptation are a {type(facts).__name__}, no table.")
+        raise ModelError(
+            f"the facts of an adaptation are a {type(facts).__name__}; a table is needed."
+        )
     if not isinstance(facts.get("data"), Mapping | None):
         raise ModelError(
             f"the fact data of the adaptation is {facts['data']!r}; a table is needed."
         )
     for key in ("pairs", "dev_pearson_before", "dev_pearson_after"):
         value = facts.get(key)
-        kinds = int if key == "pairs" else int | float
-        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+        types = int if key == "pairs" else int | float
+        if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
             raise ModelError(f"the fact {key} of the adaptation is {value!r}; a number is needed.")

@@ -1,4 +1,4 @@
-"""An adaptation of any encoder to graded pairs: embed, fit, remember what it was fitted on."""
+"""Fits an adaptation of any encoder on graded pairs, and records what it was fitted on."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import Embeddings, Encodes, Prepares
 
 
-def adapt(
+def fit_adaptation(
     encoder: Encodes,
     train: GradedPairs,
     dev: GradedPairs,
@@ -21,19 +21,19 @@ def adapt(
     *,
     name: str = "stsb",
 ) -> Adaptation:
-    """The adaptation of an encoder to `train`, ended early by `dev`.
+    """Fits W on graded pairs.
 
     Args:
         encoder: anything that encodes.
         train: the pairs that W is fitted on.
-        dev: the pairs that say which W is kept; none of them is fitted on.
-        settings: see `FitSettings`.
-        name: of the data, for what the adaptation says of itself.
+        dev: the pairs that select which W is kept. W is not fitted on them.
+        settings: how W is fitted. None means the defaults of `FitSettings`.
+        name: the name of the data, which the adaptation records.
 
     Raises:
-        ModelError: the encoder can't be adapted, or returns what is no (N, D) array.
-        InputError: something is no encoder or no graded pairs; an embedding is not finite, or
-            too wide.
+        ModelError: the encoder can't be adapted, or does not return an (N, D) array.
+        InputError: `encoder` is not an encoder, `train` or `dev` are not graded pairs, an
+            embedding is not finite, or D is too large.
     """
     refuse_unadaptable(encoder)
     for which, pairs in (("train", train), ("dev", dev)):
@@ -45,11 +45,11 @@ def adapt(
     texts = list(dict.fromkeys([*train.first, *train.second, *dev.first, *dev.second]))
     if isinstance(encoder, Prepares):
         encoder.prepare(name, texts)
-    known = _embedded(encoder, texts)
-    places = {text: row for row, text in enumerate(texts)}
+    embeddings = _embed(encoder, texts)
+    index = {text: row for row, text in enumerate(texts)}
 
     def rows(sentences: Sequence[str]) -> Embeddings:
-        return known[[places[text] for text in sentences]]
+        return embeddings[[index[text] for text in sentences]]
 
     fitted = fit(
         rows(train.first),
@@ -60,7 +60,7 @@ def adapt(
         dev.gold,
         settings,
     )
-    about = described(encoder)
+    description = described(encoder)
     facts = {
         **fitted.facts,
         "data": {
@@ -70,13 +70,13 @@ def adapt(
             "sha256": train.sha256,
             "dev_sha256": dev.sha256,
         },
-        "encoder": {key: about[key] for key in ("name", "sha256") if key in about},
+        "encoder": {key: description[key] for key in ("name", "sha256") if key in description},
     }
     keys = np.unique(pair_keys(train.first, train.second))
     return replace(fitted, facts=facts, fitted_pairs=keys)
 
 
-def _embedded(encoder: Encodes, texts: Sequence[str]) -> Embeddings:
+def _embed(encoder: Encodes, texts: Sequence[str]) -> Embeddings:
     returned = encoder.encode(texts)
     try:
         rows = np.asarray(returned, np.float32)

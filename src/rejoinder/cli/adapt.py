@@ -1,12 +1,21 @@
-"""`rejoinder adapt`: a linear map behind an encoder, fitted on the STS Benchmark."""
+"""`rejoinder adapt`: fits a linear map of an encoder's embeddings on the STS Benchmark."""
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from rejoinder.cli.options import (
+    JsonOption,
+    OverwriteOption,
+    QuietOption,
+    SeedOption,
+    TsvOption,
+    set_quiet,
+)
+from rejoinder.cli.output import form_of, print_rows, status_line
 
 _EPILOG = """Examples:
 
@@ -20,7 +29,7 @@ rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ \\
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Adds the command."""
     app.command("adapt", epilog=_EPILOG)(adapt)
 
 
@@ -35,11 +44,12 @@ def adapt(
     out: Annotated[
         Path,
         typer.Option(
-            help="Folder to write: the adapted model, or of other encoders the adaptation alone."
+            help="Folder to write: the adapted model, or for other encoders the adaptation alone."
         ),
     ],
     form: Annotated[
-        str | None, typer.Option(help="STS data as official or senteval; default: either.")
+        str | None,
+        typer.Option(help="Form of the STS data: official or senteval. Default: either."),
     ] = None,
     learning_rate: Annotated[
         float, typer.Option(help="Learning rate of Adam, for the map.")
@@ -47,46 +57,33 @@ def adapt(
     penalty: Annotated[
         float, typer.Option(help="Weight of the squared distance of the map from the identity.")
     ] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Seed of the order of pairs.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what OUT holds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")] = False,
+    seed: SeedOption = 0,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    as_tsv: TsvOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Fit u* = W u on the training pairs of the STS Benchmark; its dev pairs say when to stop."""
+    """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
     from rejoinder.adaptation.fitting import FitSettings
-    from rejoinder.adaptation.linear import FILE
-    from rejoinder.adaptation.sts import adapt as fit
-    from rejoinder.api.encoders import load_encoder
-    from rejoinder.cli.output import form_of, print_rows, stderr
-    from rejoinder.datasets.sts import read_stsb
-    from rejoinder.files.atomic import new_folder
-    from rejoinder.files.claims import claim_output
-    from rejoinder.models.folder import write_model
-    from rejoinder.runtime.encoder import SentenceEncoder
+    from rejoinder.api import adaptation
 
+    set_quiet(quiet)
     printed = form_of(as_json=as_json, as_tsv=as_tsv)
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
-    with claim_output(out, overwrite=overwrite):
-        train, dev = (read_stsb(sts, split, form) for split in ("train", "dev"))
-        opened = load_encoder(encoder)
-        begun = time.perf_counter()
-        adaptation = fit(opened, train, dev, settings)
-        seconds = round(time.perf_counter() - begun, 1)
-        if isinstance(opened, SentenceEncoder):
-            write_model(out, replace(opened.model, adaptation=adaptation), overwrite=overwrite)
-        else:
-            with new_folder(out, overwrite=overwrite) as folder:
-                adaptation.write(folder / FILE)
-    facts = adaptation.describe()
+    start = time.perf_counter()
+    adapted = adaptation.adapt(
+        encoder, sts, out=out, form=form, settings=settings, overwrite=overwrite
+    )
+    seconds = round(time.perf_counter() - start, 1)
+    facts = adapted.describe()["adaptation"]
     if printed == "json":
-        told = {"out": str(out), "seconds": seconds, "adaptation": facts}
-        typer.echo(json.dumps(told, ensure_ascii=False))
+        tree = {"out": str(out), "seconds": seconds, "adaptation": facts}
+        typer.echo(json.dumps(tree, ensure_ascii=False))
         return
-    row = ("dev", len(dev), facts["dev_pearson_before"], facts["dev_pearson_after"])
     print_rows(
         ("STS-B, eq. (2)", "pairs", "Pearson before", "after"),
-        [row],
+        [("dev", facts["dev_pairs"], facts["dev_pearson_before"], facts["dev_pearson_after"])],
         printed,
-        f"{facts['encoder']['name']}, adapted on {len(train):,} pairs",
+        f"{facts['encoder']['name']}, adapted on {facts['pairs']:,} pairs",
     )
-    stderr().print(f"wrote {out} ({facts['epochs']} epochs kept, {seconds} s)")
+    status_line(f"wrote {out} ({facts['epochs']} epochs kept, {seconds} s)")

@@ -1,9 +1,15 @@
-"""`rejoinder data`: the data sets of tasks and recipes: listed, laid out, downloaded."""
+"""`rejoinder data`: lists the data sets of tasks and recipes, lays out files, downloads."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rejoinder.cli.lists import one_list
+from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
+from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,24 +29,21 @@ rejoinder data add stsb Stsbenchmark.tar.gz
 
 rejoinder data add all downloads/ --data data
 
-rejoinder data fetch stsb snli
+rejoinder data fetch stsb,snli
 """
 _COLUMNS = ("id", "rows", "here", "what")
-"""On a terminal of 80 columns; a pipe gets the licence and citation too."""
+"""Columns of a table on a terminal, which fit into 80 characters."""
 _FACTS = ("licence", "citation")
+"""Further columns of TSV."""
 
-Root = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
-Names = Annotated[
-    list[str], typer.Argument(help="Data sets (stsb) or groups (sts, senteval, probing, all).")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, no text.")]
-Overwrite = Annotated[bool, typer.Option(help="Replace files that are there and differ.")]
+DataFolder = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
+Overwrite = Annotated[bool, typer.Option(help="Replace files that differ.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Adds the commands."""
     commands = typer.Typer(
-        help="Data sets: what there is, laying files out, downloads.",
+        help="List data sets, lay out their files, download them.",
         no_args_is_help=True,
         epilog=_EPILOG,
     )
@@ -52,120 +55,131 @@ def register(app: typer.Typer) -> None:
 
 def list_sets(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets or groups, in full; default: a table.")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME[,NAME]",
+            help="Data sets or groups to show in full. Default: a table of all.",
+        ),
     ] = None,
-    data: Root = Path("data"),
-    as_json: AsJson = False,
+    data: DataFolder = Path("data"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
-    import json
-
     from rejoinder.acquire.inventory import presence
-    from rejoinder.cli.output import form_of, print_rows, print_table
     from rejoinder.datasets.catalogue import catalogue, select
 
-    found = [(one, presence(data, one)) for one in select(names or ["all"])]
+    set_quiet(quiet)
+    chosen = one_list("data list", names or [])
+    shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
+    remark = catalogue().remark
     if as_json:
-        trees = [_tree(dataset, here) for dataset, here in found]
-        remark = catalogue().remark
-        typer.echo(json.dumps({"remark": remark, "sets": trees}, ensure_ascii=False))
+        tree = {"remark": remark, "sets": [_tree(*pair) for pair in shown]}
+        typer.echo(json.dumps(tree, ensure_ascii=False))
         return
-    if names:
-        for dataset, here in found:
+    if chosen:
+        for dataset, here in shown:
             _show(dataset, here)
-        typer.echo(f"  {catalogue().remark}")
+        typer.echo(f"  {remark}")
         return
     piped = form_of(as_json=False, as_tsv=False) == "tsv"
-    rows = [(one.id, one.rows, here.state, one.what) for one, here in found]
+    rows = [(dataset.id, dataset.rows, here.state, dataset.what) for dataset, here in shown]
     if piped:
-        facts = [(one.licence, one.citation) for one, _ in found]
-        whole = [(*row, *more) for row, more in zip(rows, facts, strict=True)]
-        print_rows((*_COLUMNS, *_FACTS), whole, "tsv")
+        facts = [(dataset.licence, dataset.citation) for dataset, _ in shown]
+        long_rows = [(*row, *more) for row, more in zip(rows, facts, strict=True)]
+        print_rows((*_COLUMNS, *_FACTS), long_rows, "tsv")
     else:
         print_table(f"Data sets below {data}", _COLUMNS, rows)
-    for _, here in found:
-        for sentence in (*here.problems, *here.notes):
-            typer.echo(f"  {sentence}", err=piped)
-    typer.echo(
-        "  `rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256.",
-        err=piped,
-    )
-    typer.echo(f"  {catalogue().remark}", err=piped)
+    for sentence in (
+        *(sentence for _, here in shown for sentence in (*here.problems, *here.notes)),
+        "`rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256.",
+        remark,
+    ):
+        status_line(f"  {sentence}")
 
 
 def add_sets(
-    name: Annotated[str, typer.Argument(help="Data set or group; all: whatever is recognised.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME[,NAME]...",
+            help="Data sets or groups. all: every data set that is recognised.",
+        ),
+    ],
     files: Annotated[list[Path], typer.Argument(help="Archives, files or folders.")],
-    data: Root = Path("data"),
+    data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Lay out local files in SentEval's folders: recognised by content, cleaned, rows counted."""
     from rejoinder.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
-    _tell(add(select([name]), files, data, overwrite=overwrite), data, as_json=as_json)
+    set_quiet(quiet)
+    added = add(select(one_list("data add", [name])), files, data, overwrite=overwrite)
+    _print_added(added, data, as_json=as_json)
 
 
 def fetch_sets(
-    names: Names,
-    data: Root = Path("data"),
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME[,NAME]", help="Data sets (stsb) or groups (sts, senteval, probing, all)."
+        ),
+    ],
+    data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds without a byte.")] = 30.0,
-    as_json: AsJson = False,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds without a byte until a new attempt.")
+    ] = 30.0,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Download data sets from their official addresses, and lay them out; resumes by itself."""
+    """Download data sets from their official addresses and lay them out. Downloads resume."""
     from rejoinder.acquire.fetch import Failed, fetch
     from rejoinder.cli.progress import download_bar
     from rejoinder.datasets.catalogue import select
 
-    added, failed = [], []
+    set_quiet(quiet)
+    datasets = select(one_list("data fetch", names))
     with download_bar() as progress:
-        for one in fetch(select(names), data, progress, overwrite=overwrite, timeout=timeout):
-            if isinstance(one, Failed):
-                failed.append(one)
-            else:
-                added.append(one)
-    _tell(added, data, as_json=as_json, failed=failed)
-    for one in failed:
-        typer.echo(f"rejoinder: {one.id}: {one.reason}", err=True)
+        results = list(fetch(datasets, data, progress, overwrite=overwrite, timeout=timeout))
+    failed = [result for result in results if isinstance(result, Failed)]
+    added = [result for result in results if not isinstance(result, Failed)]
+    _print_added(added, data, as_json=as_json, failed=failed)
+    for failure in failed:
+        typer.echo(f"rejoinder: {failure.id}: {failure.reason}", err=True)
     if failed:
         raise typer.Exit(2)
 
 
-def _tell(
-    results: "list[Added]", data: Path, *, as_json: bool, failed: "Sequence[Failed]" = ()
+def _print_added(
+    added: "Sequence[Added]", data: Path, *, as_json: bool, failed: "Sequence[Failed]" = ()
 ) -> None:
-    """Text for a terminal; for a pipe a row a file, missing file or note."""
-    import json
-    from dataclasses import asdict
-
-    from rejoinder.cli.output import form_of, print_rows
-
+    """Prints text on a terminal, and to a pipe a row for each file, missing file and note."""
     form = form_of(as_json=as_json, as_tsv=False)
     if form == "json":
-        listed: list[Added | Failed] = [*results, *failed]
-        trees = [asdict(one) for one in listed]
+        trees = [*map(asdict, added), *map(asdict, failed)]
         typer.echo(json.dumps(trees, ensure_ascii=False))
-        return
-    if form == "tsv":
+    elif form == "tsv":
         rows = [
-            (one.id, kind, text)
-            for one in results
-            for kind, texts in (("file", one.files), ("missing", one.missing), ("note", one.notes))
+            (result.id, kind, text)
+            for result in added
+            for kind, texts in (
+                ("file", result.files), ("missing", result.missing), ("note", result.notes)
+            )
             for text in texts
-        ]
+        ]  # fmt: skip
         print_rows(("set", "kind", "text"), rows, "tsv")
-        return
-    for one in results:
-        typer.echo(f"{one.id}: {len(one.files)} files below {data}")
-        for note in one.notes:
-            typer.echo(f"  {note}")
+    else:
+        for result in added:
+            typer.echo(f"{result.id}: {len(result.files)} files below {data}")
+            for note in result.notes:
+                typer.echo(f"  {note}")
 
 
 def _tree(dataset: "DataSet", here: "Presence") -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {**asdict(dataset), "rows": dataset.rows, "here": asdict(here)}
 
 
@@ -185,7 +199,7 @@ def _show(dataset: "DataSet", here: "Presence") -> None:
         typer.echo(f"  SHA-256 of {name}: {digest}")
     for file in dataset.files:
         rows = f"{file.rows:,} rows" if file.rows else "rows not known by file"
-        there = "not here" if file.path in here.missing else "here"
-        typer.echo(f"  {file.path}: {rows}, {there if file.needed else 'optional'}")
+        status = "not here" if file.path in here.missing else "here"
+        typer.echo(f"  {file.path}: {rows}, {status if file.needed else 'optional'}")
     for sentence in (*here.problems, *here.notes):
         typer.echo(f"  {sentence}")

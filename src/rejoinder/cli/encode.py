@@ -1,4 +1,4 @@
-"""`rejoinder encode`: sentences to vectors, to a file or to standard output, a piece at a time."""
+"""`rejoinder encode`: writes or prints the embeddings of sentences, a chunk at a time."""
 
 import json
 import sys
@@ -8,56 +8,87 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lines import read_lines
-from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows
+from rejoinder.cli.lines import as_text, read_lines
+from rejoinder.cli.model_command import ModelCommand, is_file
+from rejoinder.cli.options import JsonOption, ModelOption, QuietOption, TsvOption, set_quiet
+from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows, status_line
 from rejoinder.files.claims import claim
 
 if TYPE_CHECKING:
     from rejoinder.protocols import Embeddings
 
-_PIECE = 32_768
-"""Sentences whose embeddings are held at a time, unless the format wants all at once."""
+_CHUNK = 32_768
+"""Number of sentences whose embeddings are in memory at a time (all for a .parquet file)."""
 
 _EXAMPLES = """Examples:
 
-rejoinder encode model/ sentences.txt --out embeddings.npy
+rejoinder encode --model model/ 'How old are you?' --json
 
-echo 'How old are you?' | rejoinder encode model/ - --json
+rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy
+
+echo 'How old are you?' | rejoinder encode --model model/ --json
 """
 
-Pieces = Iterable[tuple[list[str], "Embeddings"]]
+Chunks = Iterable[tuple[list[str], "Embeddings"]]
 """Sentences with their embeddings, in order."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("encode", epilog=_EXAMPLES)(encode)
+    """Adds the command to `app`."""
+    app.command("encode", epilog=_EXAMPLES, cls=ModelCommand)(encode)
 
 
 def encode(
-    model: Annotated[Path, typer.Argument(help="Model folder, as RUN/model.")],
-    file: Annotated[str, typer.Argument(help="One sentence a line; - is standard input.")] = "-",
+    model: ModelOption,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Sentences. Without any, or with -, lines of standard input."),
+    ] = None,
+    sentences: Annotated[
+        str | None, typer.Option(help="File with one sentence per line; - is standard input.")
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write .npy (N x D float32), .parquet or .jsonl (text, embedding)."),
+        typer.Option(help="File to write: .npy (N x D float32), .parquet or .jsonl."),
     ] = None,
     response: Annotated[
-        bool, typer.Option("--response", help="Encode as responses, v' of the paper.")
+        bool, typer.Option("--response", help="Encode as responses (v' of the paper).")
     ] = False,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Sentences at a time: memory, not results.")
+        int, typer.Option(min=1, help="Sentences per batch: affects memory, not results.")
     ] = 4_096,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print the numbers, tabs between.")] = False,
+    as_json: JsonOption = False,
+    as_tsv: TsvOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Turn sentences into vectors; off a terminal, into lines of tab-separated numbers."""
+    """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
+    set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
+    file = _input_file(texts or [], sentences)
     if out is None:
-        _encode(model, file, None, form, response=response, batch_size=batch_size)
+        _encode(model, texts, file, None, form, response=response, batch_size=batch_size)
         return
     _check_out(out, prints=as_json or as_tsv)
     with claim(out):
-        _encode(model, file, out, form, response=response, batch_size=batch_size)
+        _encode(model, texts, file, out, form, response=response, batch_size=batch_size)
+
+
+def _input_file(texts: list[str], sentences: str | None) -> str | None:
+    """Returns the file to read (`-` is standard input), or None if `texts` are to be encoded.
+
+    Raises:
+        InputError: there are texts and a file, or a text is the name of a file.
+    """
+    from rejoinder.errors import InputError
+
+    if texts and sentences is not None:
+        raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
+    if not texts or texts == ["-"]:
+        return sentences or "-"
+    file = next((text for text in texts if is_file(Path(text))), None)
+    if file is not None:
+        raise InputError(f"{file} is a file; its lines are encoded by --sentences {file}.")
+    return None
 
 
 def _check_out(out: Path, *, prints: bool) -> None:
@@ -72,100 +103,107 @@ def _check_out(out: Path, *, prints: bool) -> None:
 
 
 def _encode(
-    model: Path, file: str, out: Path | None, form: str, *, response: bool, batch_size: int
+    model: str,
+    texts: list[str] | None,
+    file: str | None,
+    out: Path | None,
+    form: str,
+    *,
+    response: bool,
+    batch_size: int,
 ) -> None:
-    sentences = read_lines(file)
+    sentences = [as_text(text) for text in texts or []] if file is None else read_lines(file)
     from rejoinder.runtime.encoder import SentenceEncoder
 
     encoder = SentenceEncoder.load(model)
     run = encoder.encode_response if response else encoder.encode
     unknown = 0
 
-    def pieces() -> Iterator[tuple[list[str], "Embeddings"]]:
+    def chunks() -> Iterator[tuple[list[str], "Embeddings"]]:
         nonlocal unknown
-        for start in _shown(range(0, len(sentences), _PIECE)):
-            texts = sentences[start : start + _PIECE]
-            embeddings = run(texts, batch_size=batch_size)
+        for start in _with_bar(range(0, len(sentences), _CHUNK)):
+            chunk = sentences[start : start + _CHUNK]
+            embeddings = run(chunk, batch_size=batch_size)
             unknown += int((~embeddings.any(axis=1)).sum())
-            yield texts, embeddings
+            yield chunk, embeddings
 
     if out is not None:
-        _write(out, pieces(), (len(sentences), encoder.dim))
+        _write(out, chunks(), (len(sentences), encoder.dim))
     elif form == "table":
-        _print_table(pieces(), encoder.dim)
+        _print_table(chunks(), encoder.dim)
     else:
-        print_lines(_json_lines(pieces()) if form == "json" else _tsv_lines(pieces()))
+        print_lines(_json_lines(chunks()) if form == "json" else _tsv_lines(chunks()))
     note_unknown(unknown, len(sentences), "sentences", "their vectors are zero")
 
 
-def _write(out: Path, pieces: Pieces, shape: tuple[int, int]) -> None:
+def _write(out: Path, chunks: Chunks, shape: tuple[int, int]) -> None:
     from rejoinder.files.atomic import new_file
 
     with new_file(out) as file:
-        _WRITERS[out.suffix](file, pieces, shape)
-    typer.echo(f"wrote {out}: {shape[0]} x {shape[1]} float32", err=True)
+        _WRITERS[out.suffix](file, chunks, shape)
+    status_line(f"wrote {out}: {shape[0]} x {shape[1]} float32")
 
 
-def _write_npy(file: IO[bytes], pieces: Pieces, shape: tuple[int, int]) -> None:
+def _write_npy(file: IO[bytes], chunks: Chunks, shape: tuple[int, int]) -> None:
     import numpy as np
 
     header = {"descr": "<f4", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
-    for _, embeddings in pieces:
+    for _, embeddings in chunks:
         file.write(embeddings.astype("<f4", copy=False).tobytes())
 
 
-def _write_jsonl(file: IO[bytes], pieces: Pieces, _shape: tuple[int, int]) -> None:
-    for line in _json_lines(pieces):
+def _write_jsonl(file: IO[bytes], chunks: Chunks, _shape: tuple[int, int]) -> None:
+    for line in _json_lines(chunks):
         file.write(f"{line}\n".encode())
 
 
-def _write_parquet(file: IO[bytes], pieces: Pieces, shape: tuple[int, int]) -> None:
+def _write_parquet(file: IO[bytes], chunks: Chunks, shape: tuple[int, int]) -> None:
     import polars as pl
 
-    kind = pl.Array(pl.Float32, shape[1])
+    vector = pl.Array(pl.Float32, shape[1])
     frames = [
-        pl.DataFrame({"text": texts, "embedding": pl.Series(embeddings, dtype=kind)})
-        for texts, embeddings in pieces
+        pl.DataFrame({"text": texts, "embedding": pl.Series(embeddings, dtype=vector)})
+        for texts, embeddings in chunks
     ]
     pl.concat(frames).write_parquet(file)
 
 
-_WRITERS: dict[str, Callable[[IO[bytes], Pieces, tuple[int, int]], None]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], Chunks, tuple[int, int]], None]] = {
     ".npy": _write_npy,
     ".parquet": _write_parquet,
     ".jsonl": _write_jsonl,
 }
 
 
-def _json_lines(pieces: Pieces) -> Iterator[str]:
-    for texts, embeddings in pieces:
+def _json_lines(chunks: Chunks) -> Iterator[str]:
+    for texts, embeddings in chunks:
         for text, row in zip(texts, embeddings, strict=True):
             numbers = ", ".join(map(_exact, row.tolist()))
             yield f'{{"text": {json.dumps(text, ensure_ascii=False)}, "embedding": [{numbers}]}}'
 
 
-def _tsv_lines(pieces: Pieces) -> Iterator[str]:
-    for _, embeddings in pieces:
+def _tsv_lines(chunks: Chunks) -> Iterator[str]:
+    for _, embeddings in chunks:
         for row in embeddings:
             yield "\t".join(map(_exact, row.tolist()))
 
 
-# nine digits give the same float32 back
+# nine digits identify a float32
 _exact = "{:.9g}".format
 
 
-def _print_table(pieces: Pieces, dim: int) -> None:
+def _print_table(chunks: Chunks, dim: int) -> None:
     rows = [
         (text, " ".join(f"{value:+.3f}" for value in row[:6]) + (" …" if dim > 6 else ""))
-        for texts, embeddings in pieces
+        for texts, embeddings in chunks
         for text, row in zip(texts, embeddings, strict=True)
     ]
     print_rows(("sentence", f"first {min(6, dim)} of {dim}"), rows, "table")
 
 
-def _shown(starts: Sequence[int]) -> Iterable[int]:
-    """`starts`, with a bar on a terminal where there is more than one."""
+def _with_bar(starts: Sequence[int]) -> Iterable[int]:
+    """Returns `starts`, with a progress bar on a terminal if there are several."""
     if not sys.stderr.isatty() or len(starts) < 2:
         return starts
     from rich.progress import track

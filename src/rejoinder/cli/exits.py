@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and one sentence where something stopped it."""
+"""Turns errors and signals into an exit status and one sentence on standard error."""
 
 import io
 import os
@@ -11,29 +11,28 @@ from types import FrameType
 from typing import NoReturn
 
 from rejoinder.errors import RejoinderError
+from rejoinder.files.platform import TERMINATION_SIGNALS
 from rejoinder.files.storage import storage_cause
 
 _BAD = 2
 _INTERRUPTED = 128 + signal.SIGINT
-_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)  # Windows has no SIGHUP
 
 
 def status_of(command: Callable[[], object]) -> int:
-    """Run a command and return its exit status; what stopped it is said on standard error.
+    """Runs a command and reports on standard error what stopped it.
 
     Returns:
-        0 done, also where whoever read the output has gone; 1 failed; 2 misuse, bad input, or an
-        output that can't be written; 130 interrupted; 143 terminated.
+        The exit status: 0 for success, also if the reader of the output closed the pipe; 1 for a
+        failure; 2 for misuse, bad input, or an output that can't be written; 128 plus the number
+        of a signal (130 interrupted, 143 terminated).
     """
     _prepare_streams()
     try:
         with _signals_as_exits():
-            status = _called(command)
+            status = _run(command)
             sys.stdout.flush()
     except RejoinderError as error:
-        status = _said(str(error), _BAD)
+        status = _report(str(error), _BAD)
     except BrokenPipeError:
         status = 0
     except KeyboardInterrupt:
@@ -42,17 +41,18 @@ def status_of(command: Callable[[], object]) -> int:
         sentence = _explained(error)
         if sentence is None:
             raise
-        status = _said(sentence, _BAD)
+        status = _report(sentence, _BAD)
     if status == _INTERRUPTED:
-        _said("interrupted", status)
-    elif status in (128 + number for number in _SIGNALS):
-        _said("terminated", status)
+        _report("interrupted", status)
+    elif status in (128 + number for number in TERMINATION_SIGNALS):
+        _report("terminated", status)
     if not _can_flush():
         _drop_output()
     return status
 
 
-def _called(command: Callable[[], object]) -> int:
+def _run(command: Callable[[], object]) -> int:
+    """Runs a command and returns the status that it exits with."""
     try:
         command()
     except SystemExit as stop:
@@ -65,7 +65,7 @@ def _called(command: Callable[[], object]) -> int:
 
 
 def _is_closed_pipe(stop: SystemExit) -> bool:
-    """Whether Typer or Rich, which exit with 1 then, met a reader that has gone."""
+    """Returns whether a closed pipe caused the exit. Typer and Rich exit with 1 in this case."""
     cause: BaseException | None = stop
     while cause is not None:
         if isinstance(cause, BrokenPipeError):
@@ -76,15 +76,15 @@ def _is_closed_pipe(stop: SystemExit) -> bool:
 
 @contextmanager
 def _signals_as_exits() -> Iterator[None]:
-    """Let signals that end the process raise `SystemExit`: `finally` blocks run, files go.
+    """Makes signals that end the process raise `SystemExit`, so that `finally` blocks clean up.
 
-    A command may put handlers of its own in the place of these.
+    A command may replace these handlers with its own.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # `nohup` ignores one: so does what it runs
-    replaced = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    # `nohup` ignores SIGHUP, and commands that it runs must, too
+    replaced = [n for n in TERMINATION_SIGNALS if signal.getsignal(n) is signal.SIG_DFL]
     for number in replaced:
         signal.signal(number, _exit)
     try:
@@ -100,16 +100,17 @@ def _exit(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _explained(error: OSError) -> str | None:
-    """A sentence on an error of the operating system; none where it says too little."""
+    """Returns a sentence on an error of the operating system, or None if too little is known."""
     cause = storage_cause(error)
     if error.filename is not None and error.strerror:
         name = os.fsdecode(error.filename)
         return f"{name} can't be read or written: {cause or error.strerror.lower()}."
-    # files are written through rejoinder.files, which names them in errors of its own
+    # errors on files come from rejoinder.files, which names them: this one is on standard output
     return f"standard output can't be written: {cause}." if cause else None
 
 
 def _can_flush() -> bool:
+    """Returns whether standard output takes what is buffered."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -118,26 +119,27 @@ def _can_flush() -> bool:
 
 
 def _drop_output() -> None:
-    """Give up what standard output did not take, which Python would try once more at its end."""
-    with suppress(OSError, ValueError):  # nothing of the operating system is behind it
+    """Discards buffered output, which Python would otherwise try to write again on exit."""
+    with suppress(OSError, ValueError):  # a stream without a file descriptor
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
 
 
 def _prepare_streams() -> None:
-    """Streams that take any text: closed ones lead nowhere, and no character is refused."""
+    """Replaces closed standard streams, and makes the others accept any character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the shell, as in `rejoinder info model/ >&-`
+        if stream is None:  # closed by the shell, as in `rejoinder info -m model/ >&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             is_utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
-            # names of files are bytes, and come out as they went in
+            # file names are bytes, and are printed as they are
             stream.reconfigure(errors="surrogateescape" if is_utf8 else "replace")
 
 
-def _said(sentence: str, status: int) -> int:
+def _report(sentence: str, status: int) -> int:
+    """Prints a sentence on standard error and returns `status`."""
     with suppress(OSError):
         sys.stderr.write(f"rejoinder: {sentence}\n")
         sys.stderr.flush()

@@ -1,14 +1,22 @@
-"""`rejoinder extract`: dumps to pairs."""
+"""`rejoinder extract`: finds message/reply pairs in dumps of comments."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli.options import (
+    JsonOption,
+    OverwriteOption,
+    QuietOption,
+    ThreadsOption,
+    TsvOption,
+    set_quiet,
+)
 from rejoinder.corpus.engines import ENGINES
+from rejoinder.corpus.rules import PROFILES, profile
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.extract import ExtractOptions
     from rejoinder.corpus.manifest import Manifest
 
 _EPILOG = """Examples:
@@ -25,93 +33,92 @@ rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,r
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Adds the command."""
     app.command("extract", epilog=_EPILOG)(extract)
 
 
 def extract(
     dumps: Annotated[
         list[str],
-        typer.Argument(help="Dumps: JSON lines, CSV, TSV, Parquet; files, folders of them, globs."),
+        typer.Argument(help="JSON lines, CSV, TSV or Parquet files, folders of them, patterns."),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write: Parquet shards and manifest.json.")],
-    rules: Annotated[str, typer.Option(help="paper, polyai or none.")] = "paper",
+    rules: Annotated[
+        str, typer.Option(help=f"Rules that drop comments: {', '.join(PROFILES)}.")
+    ] = "paper",
     columns: Annotated[
         str | None,
         typer.Option(
             help="Your columns: id=…,parent=…,text=…[,author=…,thread=…,source=…,created=…], "
-            "or message=…,reply=…; numbers: places, no header."
+            "or message=…,reply=…. Numbers from 1 for a table without a header."
         ),
     ] = None,
     separator: Annotated[
         str | None,
         typer.Option(
-            help="Between the columns of CSV and TSV files. Default: as their first line."
+            help="Character between the columns of CSV and TSV files. Default: detected in the "
+            "first line."
         ),
     ] = None,
-    subreddits: Annotated[str | None, typer.Option(help="Only these, joined by commas.")] = None,
-    since: Annotated[str | None, typer.Option(help="Only comments from this date on.")] = None,
-    until: Annotated[str | None, typer.Option(help="Only comments before this date.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many pairs.")] = None,
+    subreddits: Annotated[
+        str | None, typer.Option(help="Read only these, separated by commas.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Read only comments from this date on, as 2021-02-28.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Read only comments before this date.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Largest number of pairs.")] = None,
     max_reply_count: Annotated[
-        int | None, typer.Option(min=1, help="At most so many pairs with one and the same reply.")
+        int | None, typer.Option(min=1, help="Largest number of pairs with the same reply.")
     ] = None,
     split: Annotated[str, typer.Option(help="Shares of train, dev and test.")] = "95,2.5,2.5",
     engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "duckdb",
     memory: Annotated[
         str,
         typer.Option(
-            help="Memory of the engine, 150MB or more; readers and writer take about 0.8 GB on top."
+            help="Memory of the engine, 150MB or more. Reading and writing take 0.8 GB on top."
         ),
     ] = "2GB",
-    threads: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    threads: ThreadsOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest.")] = False,
-    as_tsv: Annotated[
-        bool, typer.Option("--tsv", help="Print tab-separated counts, as to a pipe.")
-    ] = False,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    as_tsv: TsvOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
     from rejoinder.cli.output import form_of
     from rejoinder.cli.progress import StageProgress
-    from rejoinder.corpus.extract import ExtractOptions, parse_date
     from rejoinder.corpus.extract import extract as run
-    from rejoinder.corpus.query import Filters
-    from rejoinder.corpus.schema import Columns, parse_columns
 
+    set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    options = ExtractOptions(
-        rules=rules,
-        columns=parse_columns(columns) if columns else Columns(),
-        filters=Filters(
-            tuple(name.strip().lower() for name in subreddits.split(",")) if subreddits else (),
-            parse_date(since) if since else None,
-            parse_date(until) if until else None,
-        ),
-        limit=limit,
-        max_replies=max_reply_count,
-        split=_shares(split),
-        strict=strict,
-        engine=engine,
-        memory=memory,
-        threads=threads,
-        separator={"\\t": "\t", "tab": "\t"}.get(separator or "", separator),
-        overwrite=overwrite,
-    )
     with StageProgress("pairs") as progress:
         manifest = run(
             dumps,
             out,
-            options,
-            lambda stage, done, total: progress.stage_update(
+            rules=rules,
+            columns=columns,
+            separator={"\\t": "\t", "tab": "\t"}.get(separator or "", separator),
+            subreddits=subreddits.split(",") if subreddits else (),
+            since=since,
+            until=until,
+            limit=limit,
+            max_reply_count=max_reply_count,
+            split=_shares(split),
+            strict=strict,
+            engine=engine,
+            memory=memory,
+            threads=threads,
+            overwrite=overwrite,
+            progress=lambda stage, done, total: progress.stage_update(
                 stage, done, total, "bytes" if stage == "reading" else None
             ),
         )
     if form == "json":
         typer.echo((out / "manifest.json").read_text("utf-8"), nl=False)
     else:
-        show(manifest, options, out, form)
+        _show(manifest, out, form)
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -120,30 +127,28 @@ def _shares(text: str) -> tuple[float, float, float]:
     try:
         train, dev, test = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--split {text!r}: write three shares, as 95,2.5,2.5.") from None
+        raise InputError(f"--split {text!r}: write three shares, such as 95,2.5,2.5.") from None
     return train, dev, test
 
 
-def show(manifest: "Manifest", options: "ExtractOptions", out: Path, form: str) -> None:
-    """Print what became of the comments, as a `table` or as `tsv`."""
-    from rejoinder.cli.output import print_rows, print_table
+def _show(manifest: "Manifest", out: Path, form: str) -> None:
+    """Prints the counts of an extraction as a `table` or as `tsv`."""
+    from rejoinder.cli.output import print_rows, print_table, status_line
 
-    rows = _rows(manifest, options)
+    rows = _rows(manifest)
     if form == "table":
         print_table(f"rules: {manifest.rules}", ("", "count", ""), rows)
     else:
         print_rows(("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows], form)
     for line in manifest.malformed[:3]:
-        typer.echo(f"  {line.file} line {line.line}: {line.problem}", err=True)
-    typer.echo(f"wrote {out}", err=True)
+        status_line(f"  {line.file} line {line.line}: {line.problem}")
+    status_line(f"wrote {out}")
 
 
-def _rows(manifest: "Manifest", options: "ExtractOptions") -> list[tuple[str, int, str]]:
-    """What became of the comments: name, count, what the name means."""
-    from rejoinder.corpus.rules import profile
-
+def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
+    """Returns a row for each count: its name, the count, and an explanation."""
     counts = manifest.counts
-    drops = {rule.name: rule.drops for rule in profile(options.rules)}
+    drops = {rule.name: rule.drops for rule in profile(manifest.rules)}
     return [
         ("lines read", counts.lines, ""),
         ("malformed lines", counts.malformed, "skipped"),

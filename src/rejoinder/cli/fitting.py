@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: columns are left out before a number or a word is split."""
+"""Prints tables that fit the terminal, by leaving out columns rather than splitting words."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 import typer
 
 _GAP = 2
-"""Characters between two columns."""
-_LEAST = 12
-"""Characters of a shortened text."""
+"""Number of characters between two columns."""
+_MIN_WIDTH = 12
+"""Smallest width, in characters, of a column of shortened text."""
 _READABLE = 24
-"""Characters to which text that wraps may be narrowed before other columns are left out."""
+"""Width to which a wrapping column may be narrowed before other columns are left out."""
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class Column:
 
     name: str
     spare: int = 0
-    """Columns with a higher number are left out earlier; those with 0 never."""
+    """Columns with a higher number are left out earlier. Those with 0 are never left out."""
     wraps: bool = False
-    """Whether its text may go over several lines, cut between words."""
+    """Whether its text may continue on further lines, broken between words."""
 
 
 def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
-    """A table on standard output, no wider than the terminal.
+    """Prints a table on standard output that is no wider than the terminal.
 
-    Where it would be wider, columns are left out, and a line below says which.
+    If columns had to be left out, a line below the table names them.
     """
     from rich import box
     from rich.table import Table
@@ -48,28 +48,28 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
         padding=(0, 1),
         header_style="bold",
     )
-    for place, width in zip(shown, widths, strict=True):
-        column = columns[place]
-        numbers = all(_is_number(row[place]) for row in cells) and bool(cells)
+    for index, width in zip(shown, widths, strict=True):
+        column = columns[index]
+        numeric = all(_is_number(row[index]) for row in cells) and bool(cells)
         table.add_column(
             column.name,
-            justify="right" if numbers else "left",
+            justify="right" if numeric else "left",
             no_wrap=not column.wraps,
             overflow="fold" if column.wraps else "ellipsis",
             width=width,
         )
     for row in cells:
-        table.add_row(*(row[place] for place in shown))
+        table.add_row(*(row[index] for index in shown))
     console.print(table, markup=False)
-    left_out = [column.name for place, column in enumerate(columns) if place not in shown]
+    left_out = [column.name for index, column in enumerate(columns) if index not in shown]
     if left_out:
         print_wrapped(
-            f"No room for {', '.join(left_out)}: a wider terminal, a pipe and --json have all.", ""
+            f"No room for {', '.join(left_out)}: a wider terminal, a pipe or --json shows them.", ""
         )
 
 
 def print_wrapped(text: str, indent: str = "  ") -> None:
-    """A paragraph on standard output, broken between words."""
+    """Prints a paragraph on standard output, broken between words."""
     typer.echo(
         textwrap.fill(
             text, _console().width, initial_indent=indent, subsequent_indent=f"{indent}  ",
@@ -85,47 +85,52 @@ def _console() -> Any:
 
 
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Places of the columns that there is room for."""
+    """Returns the indices of the columns to show."""
     shown = list(range(len(columns)))
     while _width(columns, cells, shown) > width:
-        spare = [place for place in shown if columns[place].spare]
+        spare = [index for index in shown if columns[index].spare]
         if not spare:
             break
-        shown.remove(max(spare, key=lambda place: columns[place].spare))
+        shown.remove(max(spare, key=lambda index: columns[index].spare))
     return shown
 
 
 def _widths(
     columns: Sequence[Column], cells: Sequence[Sequence[str]], shown: list[int], width: int
 ) -> list[int]:
-    """Widths of the columns shown: where all are too wide, text that wraps or is long gets less."""
-    found = [_natural(columns, cells, place) for place in shown]
-    excess = sum(found) + _GAP * (len(shown) - 1) - width
+    """Returns the widths of the columns shown.
+
+    If they do not fit, the widest column is narrowed, preferably one that wraps.
+    """
+    widths = [_natural(columns, cells, index) for index in shown]
+    excess = sum(widths) + _GAP * (len(shown) - 1) - width
     if excess > 0:
-        wrapping = [row for row, place in enumerate(shown) if columns[place].wraps]
-        chosen = max(wrapping or range(len(shown)), key=found.__getitem__)
-        found[chosen] = max(_LEAST, found[chosen] - excess)
-    return found
+        wrapping = [position for position, index in enumerate(shown) if columns[index].wraps]
+        chosen = max(wrapping or range(len(shown)), key=widths.__getitem__)
+        widths[chosen] = max(_MIN_WIDTH, widths[chosen] - excess)
+    return widths
 
 
 def _width(columns: Sequence[Column], cells: Sequence[Sequence[str]], shown: list[int]) -> int:
-    """The width at which these columns can be read."""
-    widths = [_needed(columns, cells, place) for place in shown]
+    """Returns the smallest width at which these columns can be read."""
+    widths = [_needed(columns, cells, index) for index in shown]
     return sum(widths) + _GAP * (len(shown) - 1)
 
 
-def _needed(columns: Sequence[Column], cells: Sequence[Sequence[str]], place: int) -> int:
-    natural = _natural(columns, cells, place)
-    if not columns[place].wraps:
+def _needed(columns: Sequence[Column], cells: Sequence[Sequence[str]], index: int) -> int:
+    """Returns the smallest readable width of a column."""
+    natural = _natural(columns, cells, index)
+    if not columns[index].wraps:
         return natural
-    words = [len(word) for row in cells for word in row[place].split()]
+    words = [len(word) for row in cells for word in row[index].split()]
     return min(natural, max(_READABLE, *words, 0))
 
 
-def _natural(columns: Sequence[Column], cells: Sequence[Sequence[str]], place: int) -> int:
+def _natural(columns: Sequence[Column], cells: Sequence[Sequence[str]], index: int) -> int:
+    """Returns the width of a column without wrapping."""
     from rich.cells import cell_len
 
-    return max(cell_len(text) for text in (columns[place].name, *(row[place] for row in cells)))
+    return max(cell_len(text) for text in (columns[index].name, *(row[index] for row in cells)))
 
 
 def _cell(value: Any) -> str:

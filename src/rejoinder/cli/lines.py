@@ -1,4 +1,4 @@
-"""Sentences as commands are given them: arguments, lines of a file or of standard input."""
+"""Reads sentences from arguments, from lines of a file or from standard input."""
 
 import sys
 from pathlib import Path
@@ -22,90 +22,93 @@ _MAGIC = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
-"""How files begin that are no UTF-8 text; what is such text is never looked up here."""
+"""First bytes of common formats. Only files that are not UTF-8 text are looked up here."""
 
 
-def read_lines(place: str) -> list[str]:
-    """The lines of a file, or with `-` of standard input, without their ends.
+def read_lines(path: str) -> list[str]:
+    """Returns the lines of a file, or of standard input if `path` is `-`, without line ends.
 
-    Only line feeds end a line; a byte order mark is left out.
+    Lines end with LF or CRLF. A byte order mark is left out.
 
     Raises:
-        InputError: the file can't be read, is empty, or is no UTF-8 text.
+        InputError: the file can't be read, is empty, or is not UTF-8 text.
     """
     try:
-        content = _bytes_of(place)
+        content = _read(path)
     except OSError as error:
-        raise InputError(f"{place} can't be read: {error.strerror}.") from None
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
     if not content:
-        raise InputError(f"{named(place)} is empty; one sentence a line is expected.")
-    text = _text(content, named(place)).removeprefix("\ufeff").removesuffix("\n")
+        raise InputError(f"{_name(path)} is empty; one sentence per line is expected.")
+    text = _decode(content, _name(path)).removeprefix("\ufeff").removesuffix("\n")
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _bytes_of(place: str) -> bytes:
-    if place != "-":
-        return Path(place).read_bytes()
+def _read(path: str) -> bytes:
+    if path != "-":
+        return Path(path).read_bytes()
     if sys.stdin is None:
         raise InputError("standard input is closed; name a file.")
     return sys.stdin.buffer.read()
 
 
-def _text(content: bytes, name: str) -> str:
-    """`content` as text.
+def _decode(content: bytes, name: str) -> str:
+    """Decodes UTF-8.
 
     Raises:
-        InputError: it is none; the message says what the file seems to be.
+        InputError: `content` is not UTF-8 text. The message names the format it seems to have.
     """
     null = content.find(0)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        wrong, what = error.start, f"is not UTF-8 (byte 0x{content[error.start]:02x})"
+        offset, problem = error.start, f"is not UTF-8 (byte 0x{content[error.start]:02x})"
     else:
         if null < 0:
             return text
-        wrong, what = null, "holds a NUL byte"
-    kind = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), None)
-    if kind is None and null >= 0:
-        kind = "a binary file"
-    number = content.count(b"\n", 0, wrong) + 1
-    what = f"line {number} {what}"
-    if kind is None:
+        offset, problem = null, "holds a NUL byte"
+    format_name = next(
+        (known for magic, known in _MAGIC.items() if content.startswith(magic)), None
+    )
+    if format_name is None and null >= 0:
+        format_name = "a binary file"
+    number = content.count(b"\n", 0, offset) + 1
+    problem = f"line {number} {problem}"
+    if format_name is None:
         raise InputError(
-            f"{name}: {what}; lines of UTF-8 text are expected, one sentence each. Convert the "
-            "file, as with: iconv -f LATIN1 -t UTF-8."
+            f"{name}: {problem}; lines of UTF-8 text are expected, one sentence each. Convert the "
+            "file, for example by: iconv -f LATIN1 -t UTF-8."
         )
     raise InputError(
-        f"{name} seems to be {kind} ({what}); lines of UTF-8 text are expected, one sentence each."
+        f"{name} seems to be {format_name} ({problem}); lines of UTF-8 text are expected, one "
+        "sentence each."
     )
 
 
-def read_pairs(place: str) -> list[tuple[str, str]]:
-    """Lines of two sentences with a tab between.
+def read_pairs(path: str) -> list[tuple[str, str]]:
+    """Reads lines of two sentences separated by a tab, as `read_lines` does.
 
     Raises:
-        InputError: as `read_lines`, or a line has another number of columns.
+        InputError: as for `read_lines`, or a line does not have two columns.
     """
     rows = []
-    for number, line in enumerate(read_lines(place), 1):
+    for number, line in enumerate(read_lines(path), 1):
         parts = line.split("\t")
         if len(parts) != 2:
             raise InputError(
-                f"{named(place)} line {number}: {len(parts)} columns; two sentences with a tab "
-                "between are expected."
+                f"{_name(path)} line {number}: {len(parts)} columns; two sentences separated by a "
+                "tab are expected."
             )
         rows.append((parts[0], parts[1]))
     return rows
 
 
-def named(place: str) -> str:
-    """What messages call it."""
-    return "standard input" if place == "-" else place
+def _name(path: str) -> str:
+    """Returns the name that messages use."""
+    return "standard input" if path == "-" else path
 
 
 def as_text(argument: str) -> str:
-    r"""An argument as text: bytes that are not UTF-8, which Python keeps as surrogates, U+FFFD.
+    r"""Returns an argument with U+FFFD for bytes that are not UTF-8, which Python makes surrogates.
 
     >>> as_text('h\udcffi')
     'h�i'

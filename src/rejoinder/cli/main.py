@@ -1,4 +1,4 @@
-"""The command `rejoinder`: joins the modules of commands."""
+"""The command `rejoinder`, assembled from the modules of its commands."""
 
 import os
 import sys
@@ -68,10 +68,10 @@ def _root(
 
 
 def run() -> None:
-    """Entry point; `status_of` says which exit statuses there are."""
-    # idle threads of torch's OpenMP pool spin for microseconds, then sleep: where other work keeps
-    # the cores busy, spinning ones take the time that the working ones need
-    # (docs/reliability.md). Read when torch is loaded.
+    """Runs the command line and exits. `exits.status_of` lists the exit statuses."""
+    # Idle threads of torch's OpenMP pool then spin for microseconds and sleep. If other work keeps
+    # the cores busy, spinning threads take time from working ones (docs/reliability.md). The
+    # variable is read when torch is imported.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     sys.exit(status_of(app))

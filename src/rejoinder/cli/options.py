@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 ModelOption = Annotated[
-    str | None,
+    str,
     typer.Option("--model", "-m", metavar="NAME|FOLDER", help="Model folder, such as RUN/model."),
 ]
-"""A model by name or folder; `runtime.models.find_model` resolves it."""
+"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.model_command`."""
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of data sets.")]
 PairsOption = Annotated[

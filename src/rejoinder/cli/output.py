@@ -1,4 +1,4 @@
-"""What commands share in talking: tables for a terminal, TSV and JSON for machines."""
+"""Prints results as tables, TSV or JSON, and notes on standard error."""
 
 import json
 import sys
@@ -34,16 +34,16 @@ def stderr() -> "Console":
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table on standard output; numbers are aligned to the right."""
+    """Prints a table on standard output, with numbers aligned to the right."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
-    listed = [[_cell(value) for value in row] for row in rows]
-    for place, column in enumerate(columns):
-        numbers = all(_is_number(row[place]) for row in listed)
-        table.add_column(column, justify="right" if numbers and listed else "left", overflow="fold")
-    for row in listed:
+    cells = [[_cell(value) for value in row] for row in rows]
+    for index, column in enumerate(columns):
+        numeric = all(_is_number(row[index]) for row in cells)
+        table.add_column(column, justify="right" if numeric and cells else "left", overflow="fold")
+    for row in cells:
         table.add_row(*row)
     Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table, markup=False)
 
@@ -59,26 +59,26 @@ def status_line(text: str) -> None:
         typer.echo(text, err=True)
 
 
-def note_unknown(count: int, total: int, what: str, so: str) -> None:
-    """A line on standard error on texts without any known word, where there are any.
+def note_unknown(count: int, total: int, texts: str, consequence: str) -> None:
+    """Prints a note on texts without a known word, if there are any.
 
     Args:
-        count: how many of them.
-        total: how many texts there are.
-        what: what they are, as in `sentences`.
-        so: what follows for them.
+        count: Number of such texts.
+        total: Number of texts.
+        texts: Plural noun for the texts, such as `sentences`.
+        consequence: What it means for them, such as `their vectors are zero`.
     """
     if count:
-        note(f"no known word in {count:,} of {total:,} {what}: {so}")
+        note(f"no known word in {count:,} of {total:,} {texts}: {consequence}")
 
 
 def print_rows(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str, title: str = ""
 ) -> None:
-    """Rows as a `table` with a title, as `tsv` with a header, or as `json`: a list of objects."""
+    """Prints rows as a `table` with a title, `tsv` with a header, or `json`, a list of objects."""
     if form == "json":
-        listed = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps(listed, ensure_ascii=False))
+        objects = [dict(zip(columns, row, strict=True)) for row in rows]
+        typer.echo(json.dumps(objects, ensure_ascii=False))
     elif form == "tsv":
         print_lines(
             "\t".join(str(value).translate(_ONE_CELL) for value in row) for row in (columns, *rows)
@@ -88,14 +88,18 @@ def print_rows(
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines on standard output, without the flush after each that `typer.echo` makes."""
+    """Prints lines on standard output. `typer.echo`, in contrast, flushes after each line."""
     for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def form_of(*, as_json: bool, as_tsv: bool) -> str:
-    """`json` or `tsv` as asked for; else a table on a terminal and TSV elsewhere."""
+    """Returns the requested form, by default `table` on a terminal and `tsv` elsewhere.
+
+    Raises:
+        typer.BadParameter: both `--json` and `--tsv` are given.
+    """
     if as_json and as_tsv:
         raise typer.BadParameter("--json and --tsv exclude each other")
     if as_json:

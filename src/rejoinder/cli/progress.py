@@ -1,4 +1,4 @@
-"""Progress for people: bars on a terminal, a line now and then elsewhere; always on stderr."""
+"""Progress on standard error: bars on a terminal, elsewhere a line every ten seconds."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,14 +25,14 @@ _LINE_SECONDS = 10.0
 
 
 class _TimeRemaining(TimeRemainingColumn):
-    """The time that a task still takes; nothing where nobody knows."""
+    """The remaining time of a stage; nothing if its total is unknown or it is done."""
 
     def render(self, task: Task) -> Text:
         return super().render(task) if task.total is not None and not task.finished else Text("")
 
 
 def _amount(done: int, total: int | None, unit: str) -> str:
-    """How much is done, of how much if that is known.
+    """Returns the amount done, and the total if it is known, as text.
 
     >>> _amount(12_345, None, "pairs"), _amount(5, 20, "steps"), _amount(0, None, "")
     ('12,345 pairs', '5/20 steps', '')
@@ -41,13 +41,13 @@ def _amount(done: int, total: int | None, unit: str) -> str:
     """
     if total is None and not done:
         return ""
-    write = decimal if unit == "bytes" else "{:,}".format
-    amounts = write(done) if total is None else f"{write(done)}/{write(total)}"
+    to_text = decimal if unit == "bytes" else "{:,}".format
+    amounts = to_text(done) if total is None else f"{to_text(done)}/{to_text(total)}"
     return amounts if unit == "bytes" else f"{amounts} {unit}".rstrip()
 
 
 class _Bar:
-    """A bar that is drawn on a terminal only."""
+    """A bar per stage on a terminal; elsewhere lines."""
 
     def __init__(self, total: int | None, unit: str) -> None:
         self.console = stderr()
@@ -63,7 +63,7 @@ class _Bar:
         )
         self.total, self.unit = total, unit
         self.task: TaskID | None = None
-        self.spoken = time.monotonic()
+        self.last_line = time.monotonic()
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -86,14 +86,14 @@ class _Bar:
         total: int | None = None,
         unit: str | None = None,
     ) -> None:
-        """Move the bar `name`; off a terminal, say so every ten seconds.
+        """Moves the bar of a stage; without a terminal, prints a line every ten seconds.
 
         Args:
-            name: what is being done; a new name ends the bar before.
-            done: how much of it.
-            facts: what else there is to say.
-            total: how much in all, if that is known.
-            unit: of `done` and `total`, where it is not that of the other bars.
+            name: the name of the stage; a new name ends the bar of the stage before.
+            done: the amount done.
+            facts: further text, such as a rate.
+            total: the whole amount; None if it is unknown, or that of all stages.
+            unit: the unit of `done` and `total`; None for that of all stages.
         """
         total = total or self.total
         amount = _amount(done, total, self.unit if unit is None else unit)
@@ -101,20 +101,19 @@ class _Bar:
             self._end()
             self.task = self.progress.add_task(name, total=total, facts="", amount="")
         self.progress.update(self.task, completed=done, facts=facts, amount=amount, total=total)
-        if not self.console.is_terminal and time.monotonic() - self.spoken > _LINE_SECONDS:
-            self.spoken = time.monotonic()
-            said = "  ".join(filter(None, (name, amount, facts)))
-            self.console.print(said, markup=False)
+        if not self.console.is_terminal and time.monotonic() - self.last_line > _LINE_SECONDS:
+            self.last_line = time.monotonic()
+            self.console.print("  ".join(filter(None, (name, amount, facts))), markup=False)
 
     def _end(self) -> None:
-        """Full, and its clock stopped, is the bar of what is done."""
+        """Fills the bar of the present stage, which stops its clock."""
         if self.task is not None:
             done = self.progress.tasks[self.task].completed or 1
             self.progress.update(self.task, completed=done, total=done)
 
 
 class StageProgress(_Bar):
-    """Stages one after the other, each with its rate: bytes read, pairs written."""
+    """Progress of stages one after the other, each with its rate, such as bytes per second."""
 
     def __init__(self, unit: str) -> None:
         super().__init__(None, unit)
@@ -123,29 +122,32 @@ class StageProgress(_Bar):
     def stage_update(
         self, stage: str, done: int, total: int | None = None, unit: str | None = None
     ) -> None:
-        """`done` of `stage`, and of how many if that is known."""
+        """Shows the amount done of a stage, and of the total if it is known."""
         if stage != self.stage:
             self.stage, self.begun, self.first = stage, time.monotonic(), done
         unit = self.unit if unit is None else unit
-        # what came with the first update took a time that nobody measured
+        # the time that the first amount took is unknown
         rate = (done - self.first) / max(time.monotonic() - self.begun, 1e-3)
-        shown = decimal(int(rate)) if unit == "bytes" else f"{rate:,.0f}"
-        self.show(stage, done, f"{shown}/s" if done > self.first else "", total=total, unit=unit)
-
-    def part_update(self, done: int, total: int) -> None:
-        """`done` of `total`, of the vocabulary."""
-        self.show("vocabulary", done, total=total)
+        rate_text = decimal(int(rate)) if unit == "bytes" else f"{rate:,.0f}"
+        self.show(
+            stage, done, f"{rate_text}/s" if done > self.first else "", total=total, unit=unit
+        )
 
 
 class TrainingProgress(_Bar):
-    """Steps of a run, with pairs/s, loss and the scores on dev."""
+    """A reporter that shows the steps of a run, with pairs/s, loss and the scores on dev."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int | None) -> None:
+        """Prepares the bar for runs of `steps` steps; None if that is unknown."""
         super().__init__(steps, "steps")
         self.scores = ""
 
+    def preparation(self, done: int, total: int) -> None:
+        """Shows the number of pairs that the vocabulary was learned from, of all."""
+        self.show("vocabulary", done, total=total, unit="pairs")
+
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
-        """After each logged stretch of steps."""
+        """Shows the means of a stretch of steps."""
         facts = (
             f"{metrics['pairs_per_second']:,.0f} pairs/s  loss {metrics['loss']:.3f}  "
             f"in batch {metrics['accuracy']:.3f}"
@@ -153,25 +155,25 @@ class TrainingProgress(_Bar):
         self.show("training", step, f"{facts}{self.scores}")
 
     def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
-        """After each evaluation."""
-        said = "  ".join(f"{name} {value:.4f}" for name, value in scores.items())
+        """Prints the scores of an evaluation."""
+        line = "  ".join(f"{name} {value:.4f}" for name, value in scores.items())
         name, value = next(iter(scores.items()))
         self.scores = f"  dev {name} {value:.3f}"
-        self.console.print(f"step {step:,} on dev: {said}", markup=False)
+        self.console.print(f"step {step:,} on dev: {line}", markup=False)
 
-    def saved(self, step: int, place: Path) -> None:
-        """After each checkpoint: said where it is kept at the end, not each time."""
+    def saved(self, step: int, path: Path) -> None:
+        """Shows nothing: the end of a run says where its folder is."""
 
 
 @contextmanager
 def task_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A bar over the tasks of an evaluation: a function of tasks done, all of them, the next."""
+    """Yields a function that shows the tasks of an evaluation: tasks done, all, next task."""
     with _Bar(None, "tasks") as bar:
-        yield lambda done, total, following: bar.show("evaluating", done, following, total=total)
+        yield lambda done, total, task: bar.show("evaluating", done, task, total=total)
 
 
 @contextmanager
 def download_bar() -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar for each address: a function of the address, the bytes there, all of them."""
+    """Yields a function that shows downloads: address, bytes received, all bytes or None."""
     with _Bar(None, "bytes") as bar:
         yield lambda name, done, total: bar.show(name, done, total=total)

@@ -1,23 +1,26 @@
-"""`rejoinder train`: a config and pairs to a run and its model."""
+"""`rejoinder train`: trains an encoder from a config and pairs."""
 
 import json
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.files.claims import refuse_occupied
+from rejoinder.cli.options import (
+    JsonOption,
+    OverwriteOption,
+    PairsOption,
+    QuietOption,
+    ThreadsOption,
+    set_quiet,
+)
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from rejoinder.protocols import Encodes
-    from rejoinder.training.loop import Evaluate
-    from rejoinder.training.preparation import Data
-    from rejoinder.training.run import RunOptions, RunResult
-    from rejoinder.training.settings import RunConfig
+    from rejoinder.api.training import Run, SessionOptions
 
 _EPILOG = """Examples:
 
@@ -26,12 +29,12 @@ rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
 rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
 
 rejoinder train --config dan-modern --pairs pairs/ --out runs/three
---seed 1 --seed 2 --seed 3 phases.0.steps=2000
+--seed 1,2,3 phases.0.steps=2000
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Adds the command."""
     app.command("train", epilog=_EPILOG)(train)
 
 
@@ -44,197 +47,147 @@ def train(
             "--resume, the config of the run by default."
         ),
     ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(help="Folder that `rejoinder extract` wrote, for the task responses."),
-    ] = None,
+    pairs: PairsOption = None,
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
     ] = None,
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Continue from the last checkpoint; begin the seeds not begun yet."
+            "--resume", help="Continue from the last checkpoint. Begin seeds not begun yet."
         ),
     ] = False,
     stop_at: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many steps, to be resumed.")
+        int | None, typer.Option(min=1, help="Step to stop at; resume the run later.")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Stop after so many minutes and export.")
+        float | None, typer.Option(min=0.01, help="Minutes to stop after; the model is exported.")
     ] = None,
     seed: Annotated[
-        list[int] | None,
-        typer.Option(help="Seed; given several times, one run each and the spread over them."),
+        list[str] | None,
+        typer.Option(
+            metavar="N,...",
+            help="Seed. Several make a run each, and show the spread of the scores.",
+        ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of data sets: the files of \\[\\[tasks]] are below it, and with the STS "
-            "Benchmark in it evaluations have its dev figures."
+            help="Folder of data sets: the files of \\[\\[tasks]] are below it. If it holds the "
+            "STS Benchmark, evaluations include its dev split."
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads; default: all cores.")
-    ] = None,
+    threads: ThreadsOption = None,
     exclude_leaks: Annotated[
-        bool | None,
-        typer.Option(help="Drop pairs with evaluation sentences; default: as the config says."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+        bool,
+        typer.Option(
+            "--exclude-leaks", help="Leave out pairs with evaluation sentences, whatever CONFIG is."
+        ),
+    ] = False,
+    no_exclude_leaks: Annotated[
+        bool, typer.Option("--no-exclude-leaks", help="Train on such pairs too.")
+    ] = False,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Train an encoder on message/reply pairs."""
-    from rejoinder.errors import InputError
-    from rejoinder.files.claims import claim
-    from rejoinder.training.loop import Limits
-    from rejoinder.training.run import RunOptions, open_data
+    """Train an encoder on inputs and their responses."""
+    from rejoinder.api.training import train as train_run
+    from rejoinder.api.training import train_seeds
+    from rejoinder.cli.progress import TrainingProgress
 
-    options = RunOptions(Limits(stop_at, minutes * 60 if minutes else None), device, threads)
-    seeds = list(dict.fromkeys(seed or []))
+    set_quiet(quiet)
+    seeds = _numbers(seed or ())
     settings = list(overrides or ())
-    if exclude_leaks is not None:
+    if exclude_leaks and no_exclude_leaks:
+        raise InputError("--exclude-leaks and --no-exclude-leaks contradict; leave one out.")
+    if exclude_leaks or no_exclude_leaks:
         settings.append(f"training.exclude_leaks={str(exclude_leaks).lower()}")
-    if resume and overwrite:
-        raise InputError("--resume continues a run and --overwrite replaces it; leave one out.")
-    if config is None and not resume:
+    if len(seeds) == 1:
+        settings.append(f"training.seed={seeds[0]}")
+    with TrainingProgress(_steps(config, out, settings, seeds)) as shown:
+        options: SessionOptions = {
+            "pairs": pairs,
+            "data": data,
+            "overrides": settings,
+            "device": device,
+            "threads": threads,
+            "stop_at": stop_at,
+            "minutes": minutes,
+            "resume": resume,
+            "overwrite": overwrite,
+            "reporter": shown,
+            "progress": shown.preparation,
+        }
+        if len(seeds) > 1:
+            runs = train_seeds(config, seeds, out=out, **options)
+        else:
+            runs = {0: train_run(config, out=out, **options)}
+    _print_summaries(runs.values())
+    last = list(runs.values())[-1]
+    if last.interrupted is not None:
+        raise typer.Exit(128 + last.interrupted)
+    if as_json:
+        trees = {number: asdict(run) for number, run in runs.items()}
+        typer.echo(json.dumps(trees if len(seeds) > 1 else asdict(last), default=str))
+    elif len(seeds) > 1:
+        _print_spread(runs)
+
+
+def _numbers(seed: "Sequence[str]") -> list[int]:
+    """Returns the seeds that `--seed` gives, each once.
+
+    Raises:
+        InputError: the option is repeated, or a seed is not a whole number.
+    """
+    if len(seed) > 1:
+        raise InputError(f"--seed is given several times; write --seed {','.join(seed)} instead.")
+    try:
+        return list(dict.fromkeys(int(number) for text in seed for number in text.split(",")))
+    except ValueError:
         raise InputError(
-            "--config is missing: a TOML file, or a name that `rejoinder config list` shows."
-        )
-    if len(seeds) > 1 and not resume:
-        refuse_occupied(out, overwrite=overwrite)
-    with claim(out):
-        source = open_data(pairs, data)
-        runs: list[tuple[Path, bool, RunConfig]] = []
-        for value in seeds or (None,):
-            run = out / f"seed-{value}" if len(seeds) > 1 else out
-            chosen = settings if value is None else [*settings, f"training.seed={value}"]
-            begun = resume and (run / "config.toml").is_file()
-            if resume and not begun and (len(seeds) < 2 or config is None):
-                raise InputError(_nothing_to_resume(run))
-            runs.append((run, begun, _load(config, run, chosen)))
-        results: dict[int, RunResult] = {}
-        for run, begun, loaded in runs:
-            if begun:
-                result = _go_on(run, source, options, loaded)
-            else:
-                result = _from_start(loaded, source, run, options, overwrite=overwrite)
-            _say(result)
-            results[loaded.training.seed] = result
-            if result.interrupted is not None:
-                raise typer.Exit(128 + result.interrupted)
-    if len(seeds) > 1:
-        _say_spread(results, json_output=json_output)
-    elif json_output:
-        typer.echo(json.dumps(asdict(result), default=str))
+            f"--seed is {seed[0]!r}; a whole number is expected, or several joined by commas, "
+            "such as 1,2,3."
+        ) from None
 
 
-def _load(config: str | None, run: Path, settings: "Sequence[str]") -> "RunConfig":
+def _steps(
+    config: str | None, out: Path, settings: "Sequence[str]", seeds: "Sequence[int]"
+) -> int | None:
+    """Returns the number of steps of a run, for the bar; None if there is no config to read."""
     from rejoinder.training.config import load_config
 
-    return load_config(run / "config.toml" if config is None else config, tuple(settings))
+    begun = (run / "config.toml" for run in (out, *(out / f"seed-{seed}" for seed in seeds)))
+    source = config or next((path for path in begun if path.is_file()), None)
+    return None if source is None else load_config(source, settings).steps
 
 
-def _nothing_to_resume(run: Path) -> str:
-    seeds = sorted(path.name.removeprefix("seed-") for path in run.glob("seed-*"))
-    if seeds:
-        given = " ".join(f"--seed {value}" for value in seeds)
-        return (
-            f"{run} holds runs of several seeds; resume them with the same --seed options: {given}."
-        )
-    return f"{run} holds no run to resume; leave --resume out to begin one."
+def _print_summaries(runs: "Iterable[Run]") -> None:
+    from rejoinder.cli.output import status_line
+
+    for run in runs:
+        if run.model is None:
+            status_line(
+                f"stopped at step {run.steps:,}; continue with the same command and --resume"
+            )
+        else:
+            status_line(
+                f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes, from {run.pairs:,} pairs "
+                f"({run.leaks:,} left out); the model is {run.model}"
+            )
+        if run.warning:
+            status_line(f"warning: {run.warning}")
 
 
-def _from_start(
-    config: "RunConfig", data: "Data", out: Path, options: "RunOptions", *, overwrite: bool
-) -> "RunResult":
-    from rejoinder.training.run import removed_if_refused
-
-    _begin(config, data, out, overwrite=overwrite)
-    with removed_if_refused(out):
-        return _go_on(out, data, options, config)
-
-
-def _begin(config: "RunConfig", data: "Data", out: Path, *, overwrite: bool) -> None:
-    from rejoinder.cli.progress import StageProgress
-    from rejoinder.training.run import begin
-
-    with StageProgress("pairs") as preparing:
-        begin(config, data, out, overwrite=overwrite, progress=preparing.part_update)
-
-
-def _go_on(out: Path, data: "Data", options: "RunOptions", config: "RunConfig") -> "RunResult":
-    from rejoinder.cli.progress import TrainingProgress
-    from rejoinder.training.run import go_on
-
-    with TrainingProgress(config.steps) as reporter:
-        return go_on(
-            out,
-            data,
-            options,
-            config=config,
-            evaluate=_evaluation(config, data),
-            reporter=reporter,
-        )
-
-
-def _evaluation(config: "RunConfig", data: "Data") -> "Evaluate":
-    """P@N on dev and, where the benchmark is at hand, the STS Benchmark's dev split."""
-    from rejoinder.api.pairs import response_pairs
-    from rejoinder.datasets.sts import read_stsb
-    from rejoinder.errors import DataMissingError
-    from rejoinder.evaluation.encoding import Embedder
-    from rejoinder.evaluation.tasks.response import rank_responses
-    from rejoinder.evaluation.tasks.similarity import score_stsb
-
-    dev = None if data.pairs is None else response_pairs(data.pairs.folder, "dev")
-    benchmark = None
-    if data.folder is not None:
-        with suppress(DataMissingError):  # its figures are an extra
-            benchmark = read_stsb(data.folder, "dev")
-
-    def evaluate(encoder: "Encodes") -> "Mapping[str, float]":
-        most = config.training.evaluate_pairs
-        scores: dict[str, float] = {}
-        if dev is not None and len(dev) > 1:
-            scores |= rank_responses(Embedder(encoder), dev, max_inputs=most).scores
-        if benchmark is not None:
-            angular, _ = score_stsb(encoder, benchmark)
-            scores["STS-B Pearson"] = angular.scores["pearson"]
-        return scores
-
-    return evaluate
-
-
-def _say(result: "RunResult") -> None:
-    from rejoinder.cli.output import stderr
-
-    if result.model is None:
-        said = f"stopped at step {result.steps:,}; continue with the same command and --resume"
-    else:
-        said = (
-            f"{result.steps:,} steps in {result.seconds / 60:.1f} minutes, from {result.pairs:,} "
-            f"pairs ({result.leaks:,} left out); the model is {result.model}"
-        )
-    stderr().print(said, markup=False, soft_wrap=True)
-    if result.warning:
-        stderr().print(f"warning: {result.warning}", markup=False, soft_wrap=True)
-
-
-def _say_spread(results: "Mapping[int, RunResult]", *, json_output: bool) -> None:
-    """Each score on dev, by seed, with mean and standard deviation over the seeds."""
+def _print_spread(runs: "Mapping[int, Run]") -> None:
+    """Prints each dev score by seed, with mean and standard deviation over the seeds."""
     from statistics import mean, stdev
 
     from rejoinder.cli.output import print_table
 
-    if json_output:
-        tree = {seed: asdict(result) for seed, result in results.items()}
-        typer.echo(json.dumps(tree, default=str))
-        return
-    names = list(next(iter(results.values())).scores)
     rows = []
-    for name in names:
-        values = [result.scores[name] for result in results.values() if name in result.scores]
+    for name in next(iter(runs.values())).scores:
+        values = [run.scores[name] for run in runs.values() if name in run.scores]
         rows.append((name, *values, mean(values), stdev(values)))
-    print_table("on dev", ("", *(f"seed {seed}" for seed in results), "mean", "sd"), rows)
+    print_table("on dev", ("", *(f"seed {seed}" for seed in runs), "mean", "sd"), rows)

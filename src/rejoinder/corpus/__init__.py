@@ -1,1 +1,1 @@
-"""Comment dumps to message/reply pairs."""
+"""Extraction of message/reply pairs from dumps of comments, and reading of such pairs."""

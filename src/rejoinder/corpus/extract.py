@@ -1,111 +1,132 @@
-"""Dumps to pairs: the steps in order, and what became of every line."""
+"""`extract`: from dumps to pairs, step by step, with the fate of every line counted."""
 
 import datetime
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from rejoinder.corpus import query  # first: it says how to get what extraction needs
+from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
-from rejoinder.corpus.query import Filters
+from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, filters_of
 from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.rules import Rule, profile
-from rejoinder.corpus.schema import Columns
+from rejoinder.corpus.schema import Columns, as_columns
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.claims import claim_output
 from rejoinder.version import VERSION
 
-Progress = Callable[[str, int, int | None], None]
-"""Called with the name of a stage, what it has done, and how much that is in all, if it is known:
-`reading` bytes of the files, `joining`, `sorting`, `writing` pairs."""
-
 _FRAME_ROWS = 65_536
 
 
-@dataclass(frozen=True)
-class ExtractOptions:
-    """What decides which pairs come out, and what the work may take."""
-
-    rules: str = "paper"
-    columns: Columns = field(default_factory=Columns)
-    filters: Filters = field(default_factory=Filters)
-    limit: int | None = None
-    """At most so many pairs: the first of the output's order."""
-    max_replies: int | None = None
-    """At most so many pairs of one response."""
-    split: tuple[float, float, float] = (95.0, 2.5, 2.5)
-    """Shares of train, dev and test."""
-    strict: bool = False
-    engine: str = "duckdb"
-    memory: str = "2GB"
-    """Bound of the engine; 0.8 GB for reading and writing come on top, and a decoder window of
-    up to 2 GiB where a dump needs it."""
-    threads: int | None = None
-    separator: str | None = None
-    """Between the columns of CSV and TSV files; none: found in the first line."""
-    overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        profile(self.rules)
-        if min(self.split) < 0 or sum(self.split) <= 0:
-            raise InputError(f"--split {self.split} must be three shares that are not negative.")
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise InputError(
-                f"--separator {self.separator!r}: one character, as ';', and no quote or line end."
-            )
-
-
 def extract(
-    dumps: Sequence[str | Path],
-    out: Path,
-    options: ExtractOptions | None = None,
-    progress: Progress | None = None,
+    sources: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    rules: str = "paper",
+    columns: Columns | Mapping[str, str] | str | None = None,
+    separator: str | None = None,
+    subreddits: Sequence[str] = (),
+    since: str | datetime.date | None = None,
+    until: str | datetime.date | None = None,
+    limit: int | None = None,
+    max_reply_count: int | None = None,
+    split: tuple[float, float, float] = (95.0, 2.5, 2.5),
+    strict: bool = False,
+    engine: str = "duckdb",
+    memory: str = "2GB",
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: ExtractProgress | None = None,
 ) -> Manifest:
-    """Write the pairs of `dumps` to the folder `out`; returns its manifest.
+    """Extracts the pairs of dumps of comments, and writes them to a folder.
+
+    If it fails, `out` is as it was before.
 
     Args:
-        dumps: files, patterns and folders; JSON lines, CSV, TSV or Parquet, compressed or not.
-        out: a new or empty folder, or one that `options` allow to be replaced.
-        options: none: the rules of the paper on the public Reddit dumps.
-        progress: called now and then, from the thread that reads or writes.
+        sources: files, glob patterns and folders. The files are JSON lines, CSV, TSV or Parquet,
+            compressed or not.
+        out: folder to write: Parquet shards and `manifest.json`. It must be new or empty, unless
+            `overwrite` is true.
+        rules: name of the rules that drop comments: `paper` (Yang et al. 2018, the default),
+            `polyai`, `none`, or one added with `register_profile`.
+        columns: your columns by field, such as `{"id": "msg_id", "parent": "reply_to", "text":
+            "message"}`, with `author`, `thread`, `source` and `created` where you have them; or
+            `{"message": "question", "reply": "answer"}`; or the same as on the command line, a
+            string. None, the default, means the fields of the public Reddit dumps.
+        separator: character between the columns of CSV and TSV files. None, the default, means
+            that it is detected in the first line of each file.
+        subreddits: sources to read, in any case. Empty, the default, means all.
+        since: first date to read, such as `2021-02-28`, in UTC. Default: no bound.
+        until: first date not to read any more. Default: no bound.
+        limit: largest number of pairs. The first ones in the order of the output are kept.
+            Default: no limit.
+        max_reply_count: largest number of pairs with the same response, case folded. Default: no
+            limit.
+        split: shares of train, dev and test, in any unit. Default: 95, 2.5 and 2.5.
+        strict: whether a malformed line is an error. By default it is counted and skipped.
+        engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`. Default: `duckdb`.
+        memory: memory of the engine, such as `800MB` or `2GB` (default). What does not fit is
+            spilled to disk. Reading and writing take about 0.8 GB on top, and a decoder window of
+            up to 2 GiB where a dump needs it.
+        threads: number of threads of the engine. None, the default, means all cores.
+        overwrite: whether a folder that is not empty is replaced. Default: false.
+        progress: callback for progress bars, called from the thread that reads or writes.
+
+    Returns:
+        The manifest: what became of every line, and the shards.
 
     Raises:
         InputError: a file can't be read, no pair comes out, or `out` is occupied.
         BusyError: another process is writing `out`.
         StorageError: `out` can't be written: a full disk, missing rights.
-        MissingExtraError: the engine, or what a compression needs, is not installed.
-
-    Whatever is raised, `out` is as it was.
+        MissingExtraError: the engine or a decompression library is not installed.
     """
-    options = options or ExtractOptions()
-    with claim_output(out, overwrite=options.overwrite):
-        files = find_files(dumps)
+    options = ExtractOptions(
+        rules=rules,
+        columns=as_columns(columns),
+        filters=filters_of(subreddits, since, until),
+        limit=limit,
+        max_reply_count=max_reply_count,
+        split=split,
+        strict=strict,
+        engine=engine,
+        memory=memory,
+        threads=threads,
+        separator=separator,
+    )
+    out = Path(out)
+    with claim_output(out, overwrite=overwrite):
+        files = find_files([sources] if isinstance(sources, str | Path) else sources)
         refuse_inside(files, out)
-        with new_folder(out, overwrite=options.overwrite) as folder:
+        with new_folder(out, overwrite=overwrite) as folder:
             spill = folder / "spill"
             spill.mkdir()
-            engine = open_engine(options.engine, options.memory, options.threads, spill)
+            opened = open_engine(engine, memory, threads, spill)
             try:
-                manifest = _extract(engine, files, folder, options, progress or _silent)
+                manifest = _extract(opened, files, folder, options, progress or _no_progress)
             finally:
-                engine.close()
+                opened.close()
                 shutil.rmtree(spill, ignore_errors=True)
             manifest.write(folder)
     return manifest
 
 
 def _extract(
-    engine: Engine, files: Sequence[Path], folder: Path, options: ExtractOptions, progress: Progress
+    engine: Engine,
+    files: Sequence[Path],
+    folder: Path,
+    options: ExtractOptions,
+    progress: ExtractProgress,
 ) -> Manifest:
     rules = profile(options.rules)
     report = Report()
@@ -133,8 +154,8 @@ def _extract(
     table = _threaded(engine, table)
     fates = _fates(engine, table)
     pairs = query.pairs(table)
-    if options.max_replies is not None:
-        pairs = query.capped(pairs, options.max_replies)
+    if options.max_reply_count is not None:
+        pairs = query.capped(pairs, options.max_reply_count)
     parts = engine.keep("parts", query.splits(table, options.split))
     ordered = query.output(pairs, parts)
     if options.limit is not None:
@@ -165,8 +186,8 @@ def _extract(
     return _manifest(options, report, counts, written)
 
 
-def _silent(stage: str, done: int, total: int | None) -> None:
-    """No progress."""
+def _no_progress(stage: str, done: int, total: int | None) -> None:
+    """Shows nothing."""
 
 
 def _uses_dates(options: ExtractOptions) -> bool:
@@ -174,11 +195,11 @@ def _uses_dates(options: ExtractOptions) -> bool:
 
 
 def _threaded(engine: Engine, table: Any) -> Any:
-    """The table with a thread for every comment; chains are followed where one lacks it."""
+    """Returns the table with a thread for every comment: that of its chain's root if missing."""
     if not engine.rows(table.filter(table.thread.isnull()).limit(1).select("id")).height:
         return table
     roots = engine.keep("roots_0", query.first_roots(table))
-    # a chain is no longer than the table, and each round looks twice as far up
+    # a chain is at most as long as the table, and each round looks twice as far up
     rounds = int(engine.rows(table.count().as_table()).item()).bit_length() + 1
     for doubling in range(1, rounds + 1):
         roots = engine.keep(f"roots_{doubling % 2}", query.next_roots(roots))
@@ -188,12 +209,12 @@ def _threaded(engine: Engine, table: Any) -> Any:
             return engine.keep("threaded", query.with_threads(table, roots))
     raise InputError(
         f"the replies of these files form a circle: {moved!r} answers itself by way of others. "
-        "Mend it, or give a thread column, --columns thread=…."
+        "Repair them, or give a thread column, --columns thread=…."
     )
 
 
 def _fates(engine: Engine, table: Any) -> dict[str, int]:
-    """Comments by the rule that they break, and how many are kept and answer a comment."""
+    """Counts comments by broken rule, and the kept ones: all (`kept`) and `replies`."""
     rows = engine.rows(
         table.group_by("rule").aggregate(comments=table.count(), replies=table.parent.count())
     )
@@ -207,7 +228,7 @@ def _fates(engine: Engine, table: Any) -> dict[str, int]:
 
 
 def _lost_parents(engine: Engine, table: Any, missing: int) -> dict[str, int]:
-    """Kept replies without a pair: those whose parent is absent, those whose was dropped."""
+    """Counts kept replies without a pair by what became of the parent: `not_found`, `dropped`."""
     if not missing:
         return {"not_found": 0, "dropped": 0}
     lost = engine.rows(query.lost_parents(table)).row(0, named=True)
@@ -219,17 +240,17 @@ def _rule_names(rules: Sequence[Rule], options: ExtractOptions) -> list[str]:
     return filtered + [rule.name for rule in rules]
 
 
-def _watched(frames: Iterator[pl.DataFrame], seen: Callable[[], None]) -> Iterator[pl.DataFrame]:
+def _watched(frames: Iterator[pl.DataFrame], report: Callable[[], None]) -> Iterator[pl.DataFrame]:
     for frame in frames:
-        seen()
+        report()
         yield frame
 
 
-def _counted(frames: Iterator[pl.DataFrame], progress: Progress) -> Iterator[pl.DataFrame]:
+def _counted(frames: Iterator[pl.DataFrame], progress: ExtractProgress) -> Iterator[pl.DataFrame]:
     done = 0
     for frame in frames:
         done += len(frame)
-        if done:  # the first frame is empty, and until the second one the engine sorts
+        if done:  # the first frame is empty, and the engine sorts until the second one
             progress("writing", done, None)
         yield frame
 
@@ -237,11 +258,11 @@ def _counted(frames: Iterator[pl.DataFrame], progress: Progress) -> Iterator[pl.
 def _manifest(
     options: ExtractOptions, report: Report, counts: Counts, written: Written
 ) -> Manifest:
-    said: dict[str, Any] = {
+    recorded: dict[str, Any] = {
         "columns": dict(options.columns.names),
         **asdict(options.filters),
         "limit": options.limit,
-        "max_replies": options.max_replies,
+        "max_replies": options.max_reply_count,
         "split": list(options.split),
         **({"separator": options.separator} if options.separator else {}),
     }
@@ -257,7 +278,7 @@ def _manifest(
     return Manifest(
         rejoinder_version=VERSION,
         rules=options.rules,
-        options=said,
+        options=recorded,
         inputs=tuple(inputs),
         counts=counts,
         splits={split: written.splits.get(split, 0) for split in SPLITS},
@@ -265,16 +286,3 @@ def _manifest(
         shards=tuple(written.shards),
         malformed=tuple(report.malformed),
     )
-
-
-def parse_date(text: str) -> int:
-    """Seconds since 1970 of a date, as 2021-02-28, in UTC.
-
-    Raises:
-        InputError: it is no date.
-    """
-    try:
-        day = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{text!r} is no date; write it as 2021-02-28.") from None
-    return int(day.replace(tzinfo=day.tzinfo or datetime.UTC).timestamp())

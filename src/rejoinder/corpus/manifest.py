@@ -1,4 +1,4 @@
-"""What a folder of pairs says of itself: counts, rules, the shards and their hashes."""
+"""The manifest of a folder of pairs: counts, rules, the shards and their hashes."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Shard:
-    """One Parquet file of pairs; all of its rows are of one split."""
+    """A Parquet file of pairs of one split."""
 
     file: str
     split: str
@@ -28,11 +28,11 @@ class Shard:
 
 @dataclass(frozen=True)
 class Malformed:
-    """A line that is no comment."""
+    """A line that is not a comment."""
 
     file: str
     line: int
-    """From 1."""
+    """Line number, from 1."""
     problem: str
 
 
@@ -41,64 +41,66 @@ class Counts:
     """What became of every line of the dumps."""
 
     lines: int
-    """Lines (rows) read that are not blank, malformed ones included."""
+    """Number of lines or rows that are not blank, including malformed ones."""
     malformed: int
+    """Number of lines that are not comments."""
     comments: int
-    """Comments read, each row with one id; a row of message and reply holds two."""
+    """Number of comments read. A row of message and reply holds two."""
     duplicates: int
-    """Comments that repeat another one, field by field, and were collapsed."""
+    """Number of comments dropped because they repeat another one, field by field."""
     conflicts: int
-    """Comments with the id of another but other fields, and not kept."""
+    """Number of comments dropped because a different one with the same id was kept."""
     dropped: Mapping[str, int]
-    """Comments dropped, by the first rule that they break, in the order of the rules."""
+    """Number of comments dropped, by the first rule that they break, in the order of the rules."""
     kept: int
-    """Comments that survive the rules."""
+    """Number of comments that no rule drops."""
     without_parent: int
-    """Kept comments that reply to a post, or to nothing."""
+    """Number of kept comments that reply to a post, or to nothing."""
     parent_not_found: int
-    """Kept comments whose parent is a comment that the dumps do not hold."""
+    """Number of kept comments whose parent is a comment that the dumps do not hold."""
     parent_dropped: int
-    """Kept comments whose parent broke a rule."""
+    """Number of kept comments whose parent broke a rule."""
     capped: int
-    """Pairs left out by the cap on equal replies or by the limit."""
+    """Number of pairs left out by the limits on pairs."""
     pairs: int
+    """Number of pairs written."""
     unique_inputs: int
-    """Different texts of messages."""
+    """Number of different texts of inputs."""
     unique_responses: int
-    """Different texts of replies."""
+    """Number of different texts of responses."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """`manifest.json`, written last."""
+    """The content of `manifest.json`, which is written last."""
 
     rejoinder_version: str
     rules: str
     options: Mapping[str, Any]
-    """What decided the content: columns, filters, split shares, caps."""
+    """The options that decided the content: columns, filters, shares of splits, limits."""
     inputs: tuple[Mapping[str, Any], ...]
-    """Each input file: name, bytes, lines, malformed."""
+    """For each input file `file` (its name), `bytes`, `comments` and `malformed`."""
     counts: Counts
     splits: Mapping[str, int]
-    """Pairs of each split."""
+    """Number of pairs by split."""
     sources: Mapping[str, Mapping[str, int]]
-    """Pairs of each source, by split."""
+    """Number of pairs by source and split."""
     shards: tuple[Shard, ...]
     malformed: tuple[Malformed, ...] = ()
-    """The first malformed lines."""
+    """The first malformed lines, at most 20."""
     format_version: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
-        """Write `manifest.json` into `folder`, with its own hash as the last key."""
+        """Writes `manifest.json` into `folder`, with its own hash as the last key."""
         tree = sealed(asdict(self))
         write_text(folder / FILE, json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder of pairs.
+    """Reads the manifest of a folder of pairs.
 
     Raises:
-        InputError: the folder holds none, or one of another format version.
+        InputError: the folder holds none, or one that is damaged or of another format version.
     """
     path = folder / FILE
     try:

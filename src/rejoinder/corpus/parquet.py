@@ -1,4 +1,4 @@
-"""Parquet files of comments: typed columns to the text that JSON lines would give."""
+"""Comments from Parquet files: typed columns become the same text as in JSON lines."""
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -16,17 +16,19 @@ _BLOCK_ROWS = 65_536
 
 
 def parquet_pieces(
-    path: Path, columns: Columns, read: Callable[[int], None]
+    path: Path, columns: Columns, on_read: Callable[[int], None]
 ) -> Iterator[Callable[[], ParsedBlock]]:
-    """The rows of a file in pieces of about 65,536; one without a needed column is malformed.
+    """Yields functions that parse the rows of a file, about 65,536 rows at a time.
+
+    A row with null in a needed column is malformed.
 
     Args:
         path: the file.
-        columns: which of its columns holds what.
-        read: called with the bytes of the file that a piece takes, about.
+        columns: which of its columns holds which field.
+        on_read: called with the approximate number of bytes that a piece takes in the file.
 
     Raises:
-        InputError: the file is damaged, lacks a column, or has one that holds no text or numbers.
+        InputError: the file is damaged, lacks a column, or has a column of lists or structs.
     """
     try:
         scan = pl.scan_parquet(path)
@@ -37,7 +39,7 @@ def parquet_pieces(
             if schema[name].is_nested():
                 raise InputError(
                     f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
-                    "expected. Name another one with --columns."
+                    "expected. Name another column with --columns."
                 )
         rows = scan.select(pl.len()).collect().item()
         row = 1
@@ -47,9 +49,11 @@ def parquet_pieces(
             numbers = range(row, row + len(frame))
             yield partial(_parsed, frame, numbers, columns.needed, path)
             row += len(frame)
-            read(path.stat().st_size * len(frame) // max(rows, 1))
+            on_read(path.stat().st_size * len(frame) // max(rows, 1))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{path} is damaged or no Parquet file: {_first_line(error)}.") from None
+        raise InputError(
+            f"{path} is damaged or not a Parquet file: {_first_line(error)}."
+        ) from None
 
 
 def _parsed(
@@ -65,7 +69,7 @@ def _parsed(
 
 
 def _as_text(values: pl.Series) -> pl.Series:
-    """(N,) strings; floats as the reader of JSON lines has them, NaN and infinities as null."""
+    """Returns (N,) strings: floats as in JSON lines, NaN and infinities as null."""
     text = values.cast(pl.String)
     if not values.dtype.is_float():
         return text

@@ -1,12 +1,12 @@
-"""The extraction as Ibis expressions, for any engine: comments in, pairs out.
+"""The query of extraction as Ibis expressions, for any engine: comments in, pairs out.
 
-Three stages, each a table that an engine keeps: `classified` (one row a comment, the first rule
-that it breaks), `unique` (one row an id) and `pairs`. Only the first looks at whole texts.
+An engine keeps a table after each of three stages: `classified` (a row per comment with the first
+rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage reads whole texts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from rejoinder.corpus.options import Filters
 from rejoinder.corpus.rules import Rule
 from rejoinder.errors import MissingExtraError
 
@@ -20,23 +20,11 @@ _COMMENT = "t1_"
 _POST = "t3_"
 
 
-@dataclass(frozen=True)
-class Filters:
-    """Which comments are looked at; the others count as filtered."""
-
-    subreddits: tuple[str, ...] = ()
-    """Sources, case folded; none: all."""
-    since: int | None = None
-    """Seconds since 1970, the first that is in."""
-    until: int | None = None
-    """Seconds since 1970, the first that is out."""
-
-
 def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> ir.Table:
-    """Each comment with the first rule that it breaks (null: it is kept) and its clean text.
+    """Returns each comment with its clean text and the first rule that it breaks.
 
-    Columns: id, parent (a comment's id without prefix; null for a post, none, or the comment
-    itself), thread, source, rule, text.
+    Columns: id, parent (a comment's id without prefix; null if the parent is a post, missing, or
+    the comment itself), thread, source, rule (null for a comment that is kept), text.
     """
     broken = [(rule.broken_by(comments), rule.name) for rule in rules]
     if (outside := _outside(comments, filters)) is not None:
@@ -78,7 +66,7 @@ def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:
 
 
 def repeated_ids(table: ir.Table) -> ir.Table:
-    """The ids of several rows: columns id, rows, different."""
+    """Returns the ids of several rows: columns id, rows, different (number of distinct rows)."""
     several = table.group_by("id").aggregate(rows=table.count()).filter(lambda t: t.rows > 1)
     rows = table.semi_join(several, "id")
     different = rows.distinct().group_by("id").aggregate(different=lambda t: t.count())
@@ -86,24 +74,24 @@ def repeated_ids(table: ir.Table) -> ir.Table:
 
 
 def unique(table: ir.Table, repeated: ir.Table) -> ir.Table:
-    """One row an id: of several, the one with the smallest text."""
+    """Returns one row per id: of several rows, the one with the smallest text."""
     once = table.anti_join(repeated, "id")
     several = table.semi_join(repeated, "id")
     order = [several[name] for name in ("text", "parent", "thread", "source", "rule")]
-    place = ibis.row_number().over(group_by=several.id, order_by=order)
-    best = several.mutate(place=place).filter(lambda t: t.place == 0).drop("place")
+    index = ibis.row_number().over(group_by=several.id, order_by=order)
+    best = several.mutate(index=index).filter(lambda t: t.index == 0).drop("index")
     return once.union(best)
 
 
 def first_roots(table: ir.Table) -> ir.Table:
-    """For each comment what its parent's id says; itself where it has none, or its own thread."""
+    """Returns each comment's parent, or the comment itself if it has no parent or has a thread."""
     return table.select(
         "id", root=ibis.ifelse(table.thread.isnull(), table.parent.coalesce(table.id), table.id)
     )
 
 
 def next_roots(roots: ir.Table) -> ir.Table:
-    """Twice as far up the chain of replies: the root of each root, where that is known."""
+    """Looks twice as far up the chain of replies: returns the root of each root, if known."""
     above = roots.view()
     joined = roots.left_join(above, roots.root == above.id)
     return joined.select(
@@ -112,10 +100,10 @@ def next_roots(roots: ir.Table) -> ir.Table:
 
 
 def with_threads(table: ir.Table, roots: ir.Table) -> ir.Table:
-    """Comments whose thread is not given, put into that of the root of their chain."""
-    named = table.filter(table.thread.notnull()).select(above="id", given="thread")
-    found = roots.left_join(named, roots.root == named.above)
-    roots = found.select(found.id, root=found.given.coalesce(found.root))
+    """Returns the comments, with the thread of the root of their chain where none is given."""
+    given = table.filter(table.thread.notnull()).select(above="id", given="thread")
+    matched = roots.left_join(given, roots.root == given.above)
+    roots = matched.select(matched.id, root=matched.given.coalesce(matched.root))
     joined = table.left_join(roots, table.id == roots.id)
     return joined.select(
         table.id,
@@ -128,12 +116,12 @@ def with_threads(table: ir.Table, roots: ir.Table) -> ir.Table:
 
 
 def replies(table: ir.Table) -> ir.Table:
-    """Kept comments that answer a comment."""
+    """Returns the kept comments that answer a comment."""
     return table.filter(table.rule.isnull() & table.parent.notnull())
 
 
 def pairs(table: ir.Table) -> ir.Table:
-    """Kept comments joined with their kept parents."""
+    """Returns the pairs: kept comments joined with their kept parents."""
     below = replies(table)
     above = table.filter(table.rule.isnull()).view()
     joined = below.inner_join(above, below.parent == above.id)
@@ -148,9 +136,9 @@ def pairs(table: ir.Table) -> ir.Table:
 
 
 def splits(table: ir.Table, shares: tuple[float, float, float]) -> ir.Table:
-    """The split of each thread, as its place in train, dev, test: by the MD5 of its id.
+    """Returns the split of each thread, by the MD5 of its id: 0 train, 1 dev, 2 test.
 
-    The first 32 bits, in hexadecimal, are compared with the shares: any engine, on any machine,
+    The first 32 bits, in hexadecimal, are compared with the shares. So any engine on any machine
     puts a thread into the same split.
     """
     threads = replies(table).select(thread_id="thread").distinct()
@@ -162,7 +150,7 @@ def splits(table: ir.Table, shares: tuple[float, float, float]) -> ir.Table:
 
 
 def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:
-    """The first hashes, in hexadecimal, that are not train, and not dev.
+    """Returns the first hash, in hexadecimal, that is not train, and the first that is test.
 
     >>> split_borders((95.0, 2.5, 2.5))
     ('f3333333', 'f9999999')
@@ -175,21 +163,21 @@ def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:
 
 
 def capped(table: ir.Table, most: int) -> ir.Table:
-    """At most so many pairs of one response, case folded: the first by thread and reply."""
+    """Returns at most `most` pairs per response, case folded: the first by thread and reply."""
     key = table.response.lower()
     order = [table.thread_id, table.response_id]
-    place = ibis.row_number().over(group_by=key, order_by=order)
-    return table.mutate(place=place).filter(lambda t: t.place < most).drop("place")
+    index = ibis.row_number().over(group_by=key, order_by=order)
+    return table.mutate(index=index).filter(lambda t: t.index < most).drop("index")
 
 
 def output(table: ir.Table, parts: ir.Table) -> ir.Table:
-    """Pairs with their split, in the order in which they are written."""
+    """Returns the pairs with their split, in the order of the output."""
     joined = table.join(parts, "thread_id")
     return joined.order_by("part", "thread_id", "response_id")
 
 
 def lost_parents(table: ir.Table) -> ir.Table:
-    """How many kept replies have a parent that is not there, and one that was dropped."""
+    """Counts the kept replies whose parent is missing (`not_found`) or was dropped (`dropped`)."""
     below = replies(table)
     above = table.select(above_id="id", above_rule="rule")
     joined = below.left_join(above, below.parent == above.above_id)
@@ -199,14 +187,14 @@ def lost_parents(table: ir.Table) -> ir.Table:
 
 
 def without_parents(table: ir.Table) -> ir.Table:
-    """Kept replies whose parent is not there: columns id, parent."""
+    """Returns the kept replies whose parent is missing: columns id, parent."""
     return replies(table).anti_join(table.view(), [("parent", "id")]).select("id", "parent")
 
 
 def near_misses(table: ir.Table) -> ir.Table:
-    """Kept replies whose parent is not there, and an id that ends as that one does, but for case.
+    """Returns kept replies whose parent is missing, with ids that have the same ending.
 
-    Columns: id, parent, like.
+    Columns: id, parent, like. Case is ignored.
     """
     lost = without_parents(table).mutate(end=lambda t: _end(t.parent))
     ends = table.filter(_end(table.id) != "").select(like="id", end=_end(table.id))
@@ -215,5 +203,5 @@ def near_misses(table: ir.Table) -> ir.Table:
 
 
 def _end(ids: ir.StringValue) -> ir.StringValue:
-    """The letters and digits with which ids end: what is left without a prefix."""
+    """Returns the letters and digits at the end of ids, which is the id without a prefix."""
     return ids.strip().lower().re_extract("[a-z0-9]+$", 0)

@@ -1,4 +1,4 @@
-"""Dumps to comments: files of every kind to one table, a bounded piece at a time."""
+"""Reads comments from files of all formats into one table, a bounded piece at a time."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from rejoinder.corpus.json_lines import ParsedBlock, keys_of, parse_block
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
-from rejoinder.corpus.tables import found_separator, table_pieces
+from rejoinder.corpus.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
 from rejoinder.formats.compression import decompressed, line_blocks
 
@@ -24,33 +24,33 @@ _AHEAD = 2
 _SHOWN = 20
 
 _Piece = Callable[[], ParsedBlock]
-"""A piece of a file, to be parsed in another thread."""
+"""Parses a piece of a file, in another thread."""
 
 
 @dataclass
 class FileReport:
-    """What was read of one file."""
+    """Counts for one file."""
 
     path: Path
     comments: int = 0
     malformed: int = 0
     bytes_read: int = 0
-    """Of the file as it is, compressed or not."""
+    """Bytes read of the file as it is on disk."""
 
     def add_bytes(self, count: int) -> None:
-        """Count bytes that were read."""
+        """Adds to the number of bytes read."""
         self.bytes_read += count
 
 
 @dataclass
 class Report:
-    """What was read so far, of all files."""
+    """Counts for all files read so far."""
 
     files: list[FileReport] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
-    """The first few."""
+    """The first malformed lines."""
     keys: dict[str, None] = field(default_factory=dict)
-    """Fields of the JSON objects at the beginnings of files, in the order in which they came."""
+    """Keys of the JSON objects at the beginnings of files, in order of appearance."""
 
     @property
     def bytes_read(self) -> int:
@@ -58,15 +58,15 @@ class Report:
         return sum(file.bytes_read for file in self.files)
 
     def add_malformed(self, lines: Sequence[Malformed]) -> None:
-        """Remember the first few of them."""
+        """Adds malformed lines, as long as there are only a few."""
         self.malformed += lines[: max(0, _SHOWN - len(self.malformed))]
 
 
 def refuse_same_names(files: Sequence[Path]) -> None:
-    """Refuse files of messages and replies of one name: their ids are made of name and line.
+    """Refuses files of messages and replies with the same name: their ids are name and line.
 
     Raises:
-        InputError: names one.
+        InputError: two files have the same name.
     """
     name, count = Counter(path.name for path in files).most_common(1)[0]
     if count > 1:
@@ -84,19 +84,21 @@ def read_comments(
     strict: bool = False,
     separator: str | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The comments of `files` with the columns of `COMMENTS`, in pieces; `report` is filled in.
+    """Yields the comments of `files` in pieces, with the columns of `COMMENTS`.
 
-    Two pieces are read ahead, one file at a time: one decoder window of up to 2 GiB at most.
+    One file is read at a time, so that there is at most one decoder window of up to 2 GiB. Two
+    pieces are read ahead.
 
     Args:
         files: JSON lines, CSV, TSV or Parquet.
-        columns: which column holds what.
-        report: what was read so far.
-        strict: stop at a malformed line.
-        separator: what separates the columns of tables; none: found in each file's first line.
+        columns: which column holds which field.
+        report: filled in with what was read.
+        strict: whether a malformed line is an error.
+        separator: character between the columns of tables. None means that it is detected in the
+            first line of each file.
 
     Raises:
-        InputError: a file is damaged or lacks a column; with `strict`, a line is malformed;
+        InputError: a file is damaged or lacks a column; a line is malformed and `strict` is true;
             a separator is given and no file is a table.
     """
     if columns.are_pairs:
@@ -114,8 +116,8 @@ def read_comments(
                 if parsed.malformed and strict:
                     line = parsed.malformed[0]
                     raise InputError(
-                        f"{path} line {line.line}: {line.problem}; expected one comment a line. "
-                        "Without --strict such lines are counted and skipped."
+                        f"{path} line {line.line}: {line.problem}; a comment on each line is "
+                        "expected. Without --strict such lines are counted and skipped."
                     )
                 report.add_malformed(parsed.malformed)
                 entry.malformed += len(parsed.malformed)
@@ -123,7 +125,7 @@ def read_comments(
                 yield parsed.frame
             entry.bytes_read = path.stat().st_size
     if report.keys and columns.given:
-        # of all files together: in one export of several nobody may have replied
+        # for all files together: one file of several may hold no reply
         columns.check(list(report.keys), ", ".join(path.name for path in files[:3]))
 
 
@@ -134,7 +136,7 @@ def _comments(piece: _Piece, columns: Columns, file: str) -> ParsedBlock:
 
 
 def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[_Piece]) -> Iterator[ParsedBlock]:
-    """Run jobs in the pool, a few ahead of whoever consumes, in order."""
+    """Runs jobs in the pool, a few ahead of the consumer, and yields their results in order."""
     running: deque[Future[ParsedBlock]] = deque()
     for job in jobs:
         running.append(pool.submit(job))
@@ -147,13 +149,13 @@ def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[_Piece]) -> Iterator[ParsedB
 def _pieces(
     entry: FileReport, format_: Format, columns: Columns, report: Report, separator: str | None
 ) -> Iterator[_Piece]:
-    """The pieces of a file of any kind."""
+    """Yields the pieces of a file in any format."""
     path = entry.path
     if format_ == "parquet":
         return parquet_pieces(path, columns, entry.add_bytes)
     content = decompressed(path, entry.add_bytes)
     if format_ == "table":
-        separator = separator or found_separator(path, separator_of(path) or ",", columns)
+        separator = separator or detect_separator(path, separator_of(path) or ",", columns)
         return table_pieces(path, content, separator, columns)
     return _json_pieces(path, content, columns, report)
 

@@ -1,11 +1,13 @@
-"""The rules by which comments are dropped: each one Ibis column expression, in a fixed order.
+"""The rules that drop comments: each is one Ibis column expression, tested in a fixed order.
 
-An expression is true for a comment to be dropped. Lengths, letters and starts are those of the
-text as published: with entities and white space as they come. Engines differ in the regular
-expressions that they know, so rules use none where a plain function will do.
+An expression is true for a comment to be dropped. Lengths, letters and beginnings are those of the
+text as published, before entities and white space are cleaned. Engines differ in their regular
+expressions, so rules use none where a plain function will do.
+
+To add a rule, write a function and add a line to a profile (see `docs/extend/rule.md`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rule:
-    """A name, what it drops in words, and the expression over the table of comments."""
+    """A reason to drop a comment."""
 
     name: str
+    """Its key in the counts of the manifest, such as `too_long`."""
     drops: str
+    """What it drops, for the printed table: `350 characters or more`."""
     broken_by: "Callable[[ir.Table], ir.BooleanValue]"
+    """Takes the table of comments (columns as in `schema.COMMENTS`) and returns an expression that
+    is true for the comments to drop."""
 
 
 def _deleted(comments: "ir.Table") -> "ir.BooleanValue":
@@ -37,7 +43,7 @@ def _too_short(limit: int) -> "Callable[[ir.Table], ir.BooleanValue]":
 
 
 def _not_alphabetic(comments: "ir.Table") -> "ir.BooleanValue":
-    # in whole numbers: 70 % of 340 is exactly 238, which no float says
+    # in whole numbers: 70 % of 340 is exactly 238, which floats miss
     return comments.letters * 10 <= comments.text.length() * 7
 
 
@@ -50,10 +56,13 @@ def _bot(comments: "ir.Table") -> "ir.BooleanValue":
     return comments.author.lower().contains("bot")
 
 
+RESERVED = ("filtered", "kept", "replies")
+"""Names of other counts of comments, which no rule may have."""
+
 DELETED = Rule("deleted", "empty, [deleted] or [removed]", _deleted)
 
-PROFILES: Mapping[str, tuple[Rule, ...]] = {
-    # Yang et al. 2018, section 3; `deleted` is ours: without it the pairs are worthless
+PROFILES: dict[str, tuple[Rule, ...]] = {
+    # Yang et al. 2018, section 3; `deleted` is added here: without it the pairs are worthless
     "paper": (
         DELETED,
         Rule("too_long", "350 characters or more", _too_long(350)),
@@ -69,13 +78,31 @@ PROFILES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "none": (DELETED,),
 }
+"""The rules by name of their profile. A comment counts under the first rule that it breaks."""
+
+
+def register_profile(name: str, rules: Sequence[Rule]) -> None:
+    """Adds a profile from outside of this package, for `extract(…, rules=name)`.
+
+    Raises:
+        InputError: the name of the profile is taken, or that of a rule is repeated or reserved.
+    """
+    names = [rule.name for rule in rules]
+    if name in PROFILES:
+        raise InputError(f"there is a profile {name!r} already; choose another name.")
+    if len({*names, *RESERVED}) < len(names) + len(RESERVED):
+        raise InputError(
+            f"the profile {name!r} has the rules {', '.join(names)}; each needs a name of its own, "
+            f"other than {', '.join(RESERVED)}."
+        )
+    PROFILES[name] = tuple(rules)
 
 
 def profile(name: str) -> tuple[Rule, ...]:
-    """The rules of a profile, in the order in which they are tested.
+    """Returns the rules of a profile, in the order in which they are tested.
 
     Raises:
-        InputError: no such profile.
+        InputError: there is no such profile.
     """
     if name not in PROFILES:
         raise InputError(f"--rules {name!r}: {nearest(name, PROFILES)}.")

@@ -1,4 +1,4 @@
-"""The columns of a comment, and how those of a file map to them."""
+"""The fields of a comment, and the columns of a file that hold them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import polars as pl
 from rejoinder.errors import InputError, nearest
 
 FIELDS = ("id", "parent", "thread", "author", "source", "created", "text")
-"""What a comment has, as far as extraction cares; all text."""
+"""The fields of a comment that extraction reads, all text."""
 
 REDDIT: Mapping[str, str] = {
     "id": "id",
@@ -28,8 +28,8 @@ COMMENTS: Mapping[str, type[pl.DataType]] = {
     "clean": pl.String,
     "letters": pl.Int32,
 }
-"""The table that readers deliver: the fields, the text as it is written (null: as published), and
-the number of Unicode letters of the text as published."""
+"""The table that readers deliver: the fields, the cleaned text (null if cleaning changes nothing),
+and the number of Unicode letters in the text as published."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Columns:
     """Which column of the files holds which field."""
 
     names: Mapping[str, str] = field(default_factory=lambda: dict(REDDIT))
-    """Column by field: of comments, or of a two-column file `message` and `reply`."""
+    """Column by field, for comments or for pairs of `message` and `reply`."""
     given: bool = False
-    """Whether a person named them: then each one has to be there."""
+    """Whether the user named the columns. Then each one must exist."""
 
     @property
     def are_pairs(self) -> bool:
@@ -48,58 +48,77 @@ class Columns:
 
     @property
     def are_numbers(self) -> bool:
-        """Whether they are positions from 1 on, in tables without a line of names."""
+        """Whether the columns are numbers from 1, for tables without a header."""
         return all(name.isdigit() for name in self.names.values())
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns without which a row is no comment."""
+        """The columns without which a row is malformed."""
         fields = PAIR_FIELDS if self.are_pairs else ("id", "text")
         return tuple(self.names[name] for name in fields)
 
     def without_dates(self) -> "Columns":
-        """These but for the time of a comment, which only filters by date need."""
+        """Returns the columns without the time of a comment, which only filters by date need."""
         names = {name: column for name, column in self.names.items() if name != "created"}
         return self if self.given else Columns(names)
 
     def missing(self, present: Sequence[str]) -> list[str]:
-        """The columns that were asked for, or without which nothing works, and are not there."""
+        """Returns the named or needed columns that are not in `present`."""
         needed = set(self.names) if self.given else {"id", "parent", "text"} & set(self.names)
         return sorted(self.names[name] for name in needed if self.names[name] not in present)
 
-    def check(self, present: Sequence[str], place: str) -> None:
-        """Refuse files that lack a column which was asked for, or without which nothing works.
+    def check(self, present: Sequence[str], source: str) -> None:
+        """Refuses files that lack a named or needed column.
 
         Raises:
-            InputError: names the missing columns and those that are there.
+            InputError: names the missing columns of `source` and those that it has.
         """
         if missing := self.missing(present):
             raise InputError(
-                f"{place} has no column {', '.join(map(repr, missing))}; its columns are "
+                f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
                 f"{', '.join(map(repr, present))}. Name yours with --columns id=…,parent=…,text=…."
             )
 
 
 def parse_columns(text: str) -> Columns:
-    """The map in `id=msg_id,parent=reply_to,text=message`.
+    """Parses `id=msg_id,parent=reply_to,text=message`.
 
     >>> parse_columns("message=question,reply=answer").are_pairs
     True
 
     Raises:
-        InputError: an unknown field, one named twice, or one that is needed and not named.
+        InputError: a field is unknown, named twice, or needed and not named.
     """
     names: dict[str, str] = {}
     for item in text.split(","):
-        name, found, column = (part.strip() for part in item.partition("="))
-        known = (*FIELDS, *PAIR_FIELDS)
-        if not found or not column:
+        name, equals, column = (part.strip() for part in item.partition("="))
+        if not equals or not column:
             raise InputError(f"--columns: {item!r} is not FIELD=COLUMN.")
-        if name not in known:
-            raise InputError(f"--columns: unknown field {name!r}, {nearest(name, known)}.")
         if name in names:
             raise InputError(f"--columns names {name!r} twice.")
         names[name] = column
+    return as_columns(names)
+
+
+def as_columns(columns: "Columns | Mapping[str, str] | str | None") -> Columns:
+    """Returns columns from a mapping of fields to columns or from its text; None means Reddit's.
+
+    >>> as_columns({"message": "question", "reply": "answer"}).needed
+    ('question', 'answer')
+
+    Raises:
+        InputError: a field is unknown, or needed and not named.
+    """
+    if columns is None:
+        return Columns()
+    if isinstance(columns, Columns):
+        return columns
+    if isinstance(columns, str):
+        return parse_columns(columns)
+    names = dict(columns)
+    known = (*FIELDS, *PAIR_FIELDS)
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"--columns: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")
     needed = set(PAIR_FIELDS) if names.keys() & set(PAIR_FIELDS) else {"id", "parent", "text"}
     if missing := sorted(needed - names.keys()):
         raise InputError(f"--columns names no {', '.join(missing)}; {sorted(needed)} are needed.")

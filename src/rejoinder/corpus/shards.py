@@ -1,4 +1,4 @@
-"""Reading a folder of pairs: by block for training, by split for evaluation. Polars alone."""
+"""Reads a folder of pairs: by block for training, by split for evaluation. Needs only Polars."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +13,20 @@ from rejoinder.files.hashed import check_file, sha256_of
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
 BLOCK_ROWS = 4_096
-"""Rows of a Parquet row group, and of a block: what is read at a time."""
+"""Number of rows in a Parquet row group, and in a block: what is read at a time."""
 SHARD_ROWS = 64 * BLOCK_ROWS
 _REMEDY = "Extract the pairs again."
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some rows of one shard."""
+    """Consecutive rows of one shard."""
 
     shard: Path
     start: int
+    """Index of the first row, from 0."""
     rows: int
+    """Number of rows."""
 
 
 @dataclass(frozen=True)
@@ -34,31 +36,31 @@ class Pairs:
     folder: Path
     manifest: Manifest
     _checked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-    """Splits whose shards were compared with their hashes."""
+    """Splits whose shards have been compared with their hashes."""
 
     def count(self, split: str) -> int:
-        """Number of pairs of a split."""
+        """Returns the number of pairs in a split."""
         return self.manifest.splits.get(split, 0)
 
     @property
     def sources(self) -> dict[str, int]:
-        """Number of pairs of each source, over all splits."""
+        """Number of pairs by source, over all splits."""
         return {name: sum(splits.values()) for name, splits in self.manifest.sources.items()}
 
     @cached_property
     def sha256(self) -> str:
-        """One hash for all the pairs: of the hashes of the shards, in order."""
+        """A hash of all pairs: SHA-256 of the hashes of the shards, in order."""
         joined = "\n".join(shard.sha256 for shard in self.manifest.shards)
         return sha256_of(joined.encode())
 
     def blocks(self, split: str) -> list[Block]:
-        """The rows of a split in pieces of at most `BLOCK_ROWS`, in order.
+        """Returns the blocks of a split, of at most `BLOCK_ROWS` rows, in order.
 
         The first call for a split compares its shards with their hashes, so that no damaged row is
         ever used.
 
         Raises:
-            InputError: no such split, or a shard of it is damaged.
+            InputError: there is no such split, or one of its shards is damaged.
         """
         if split not in SPLITS:
             raise InputError(f"there is no split {split!r}; there are {', '.join(SPLITS)}.")
@@ -80,17 +82,17 @@ class Pairs:
         self._checked.add(split)
 
     def read(self, block: Block, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
-        """The rows of a block; only its row group is read."""
+        """Returns the rows of a block. Only its row group is read."""
         frame = pl.scan_parquet(block.shard).select(columns).slice(block.start, block.rows)
         return frame.collect()
 
     def iter_frames(self, split: str, columns: Sequence[str] = COLUMNS) -> Iterator[pl.DataFrame]:
-        """The pairs of a split, block by block, in order."""
+        """Yields the pairs of a split, block by block, in order."""
         for block in self.blocks(split):
             yield self.read(block, columns)
 
     def frame(self, split: str, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
-        """All pairs of a split: dev and test are small enough for that."""
+        """Returns all pairs of a split. Dev and test are small enough for this."""
         frames = list(self.iter_frames(split, columns))
         return (
             pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
@@ -98,10 +100,10 @@ class Pairs:
 
 
 def open_pairs(folder: Path) -> Pairs:
-    """The pairs in `folder`, once its shards are there and of the right size.
+    """Opens a folder of pairs, after checking that its shards exist and have the right size.
 
     Args:
-        folder: what `rejoinder extract` wrote.
+        folder: a folder that `rejoinder extract` wrote.
 
     Raises:
         InputError: the folder is not finished, or a shard is missing or cut.

@@ -1,4 +1,4 @@
-"""CSV and TSV files, quoted or not: rows with the line on which each begins, then columns."""
+"""Comments from CSV and TSV files, quoted or not."""
 
 import csv
 import io
@@ -21,7 +21,9 @@ _SEPARATORS = (",", ";", "\t", "|")
 def table_pieces(
     path: Path, content: Iterator[bytes], separator: str, columns: Columns
 ) -> Iterator[Callable[[], ParsedBlock]]:
-    """The rows of a table in pieces; one of another width than the first is malformed.
+    """Yields the rows of a table in pieces.
+
+    A row with another number of columns than the first row is malformed.
 
     Raises:
         InputError: the table lacks a column.
@@ -34,7 +36,7 @@ def table_pieces(
     header = _header(first[1], columns)
     _check(header, columns, path, separator)
     wanted = [name for name in dict.fromkeys(columns.names.values()) if name in header]
-    places = [header.index(name) for name in wanted]
+    indices = [header.index(name) for name in wanted]
     kept: list[list[str]] = []
     numbers: list[int] = []
     malformed: list[Malformed] = []
@@ -46,11 +48,11 @@ def table_pieces(
 
     if columns.are_numbers:
         numbers.append(first[0])
-        kept.append([first[1][place] for place in places])
+        kept.append([first[1][index] for index in indices])
     for number, row in rows:
         if len(row) == width:
             numbers.append(number)
-            kept.append([row[place] for place in places])
+            kept.append([row[index] for index in indices])
         else:
             problem = f"{len(row)} columns where the first line has {width}"
             malformed.append(Malformed(path.name, number, problem))
@@ -60,10 +62,10 @@ def table_pieces(
     yield piece()
 
 
-def found_separator(path: Path, usual: str, columns: Columns) -> str:
-    """What separates the columns of a table: `usual`, unless only another one gives `columns`.
+def detect_separator(path: Path, usual: str, columns: Columns) -> str:
+    """Returns the separator that gives the wanted columns in the first line, `usual` first.
 
-    Where none does, the one that gives most columns: they are what an error had better name.
+    If none does, the separator that gives most columns is returned, so that the error names them.
     """
     widths: dict[str, int] = {}
     for separator in dict.fromkeys((usual, *_SEPARATORS)):
@@ -75,8 +77,8 @@ def found_separator(path: Path, usual: str, columns: Columns) -> str:
 
 
 def _header(first: list[str], columns: Columns) -> list[str]:
-    """The names of the columns: the first row, or the numbers from 1 on."""
-    return [str(place + 1) for place in range(len(first))] if columns.are_numbers else first
+    """Returns the names of the columns: the first row, or the numbers from 1."""
+    return [str(number) for number in range(1, len(first) + 1)] if columns.are_numbers else first
 
 
 def _check(header: list[str], columns: Columns, path: Path, separator: str) -> None:
@@ -88,11 +90,11 @@ def _check(header: list[str], columns: Columns, path: Path, separator: str) -> N
 
 
 def table_rows(pieces: Iterator[bytes], separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table with the numbers of their first lines, from 1; blank lines are skipped.
+    """Yields the rows of a table with the numbers of their first lines, from 1.
 
-    Quotes are read as CSV has them (a field in quotes may hold separators, line ends and doubled
-    quotes); where they are not closed or not at a field's ends, they are plain characters: people
-    write tables without quoting, and one stray quote must not swallow the rest of a file.
+    Blank lines are skipped. A field in quotes may hold separators, line ends and doubled quotes.
+    Quotes that are not closed, or not at the ends of a field, are plain characters: people write
+    tables without quoting, and one stray quote must not swallow the rest of a file.
     """
     lines = _lines(pieces)
     pending: list[str] = []
@@ -106,25 +108,25 @@ def table_rows(pieces: Iterator[bytes], separator: str) -> Iterator[tuple[int, l
             if row := line.rstrip("\r\n"):
                 yield number, row.split(separator)
             continue
-        taken = [line]
+        joined = [line]
         quotes, size = line.count('"'), len(line)
         while quotes % 2 and size < _MAX_ROW_CHARS:
             following = pending.pop() if pending else next(lines, None)
             if following is None:
                 break
-            taken.append(following)
+            joined.append(following)
             quotes += following.count('"')
             size += len(following)
-        row_or_none = _quoted("".join(taken), separator)
-        if row_or_none is None:
-            pending += reversed(taken[1:])
-            row_or_none, taken = line.rstrip("\r\n").split(separator), taken[:1]
-        yield number, row_or_none
-        number += len(taken) - 1
+        fields = _quoted("".join(joined), separator)
+        if fields is None:
+            pending += reversed(joined[1:])
+            fields, joined = line.rstrip("\r\n").split(separator), joined[:1]
+        yield number, fields
+        number += len(joined) - 1
 
 
 def _quoted(text: str, separator: str) -> list[str] | None:
-    """The one row in `text`, none where its quotes are not those of CSV."""
+    """Returns the single row in `text`, None if it is not valid CSV."""
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error:
@@ -133,13 +135,13 @@ def _quoted(text: str, separator: str) -> list[str] | None:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Lines with their ends; what is not UTF-8 becomes U+FFFD."""
+    """Yields lines with their ends. Bytes that are not UTF-8 become U+FFFD."""
     stream = io.BufferedReader(_Stream(pieces), 1 << 18)
     return iter(io.TextIOWrapper(stream, "utf-8-sig", "replace", newline=""))
 
 
 class _Stream(io.RawIOBase):
-    """Pieces of bytes as a file."""
+    """A binary file made of pieces."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.pieces, self.rest = pieces, memoryview(b"")

@@ -1,4 +1,4 @@
-"""Sorted pairs to Parquet shards of a fixed shape: the same rows give the same bytes."""
+"""Writes sorted pairs to Parquet shards of a fixed layout: the same rows give the same bytes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -15,22 +15,28 @@ from rejoinder.files.hashed import sha256_of_file
 
 @dataclass
 class Written:
-    """What was written."""
+    """The shards that were written, and their counts."""
 
     shards: list[Shard] = field(default_factory=list)
     rows: int = 0
     splits: Counter[str] = field(default_factory=Counter)
+    """Number of pairs by split."""
     sources: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    """Number of pairs by source and split."""
     unique_inputs: int = 0
-    """Different texts of messages."""
+    """Number of different texts of inputs."""
     unique_responses: int = 0
-    """Different texts of replies."""
+    """Number of different texts of responses."""
 
 
 def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
-    """Write frames of pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split.
+    """Writes frames of pairs as shards, each with pairs of one split.
 
-    A shard is written while the next one is collected.
+    A shard is written while the rows of the next one are collected.
+
+    Args:
+        folder: the folder to write.
+        frames: pairs ordered by the column `part`: 0 train, 1 dev, 2 test.
     """
     written = Written()
     inputs, responses = _Distinct(), _Distinct()
@@ -50,16 +56,16 @@ def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
 
 
 def _shards(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Frames cut and joined to shards."""
+    """Cuts and joins frames to the rows of shards; yields them with their splits."""
     held: list[pl.DataFrame] = []
     rows, split = 0, 0
     for frame in frames:
         for part in _parts(frame):
-            place = int(part.item(0, "part"))
-            if place != split and held:
+            number = int(part.item(0, "part"))
+            if number != split and held:
                 yield SPLITS[split], pl.concat(held)
                 held, rows = [], 0
-            split = place
+            split = number
             while rows + len(part) >= SHARD_ROWS:
                 held.append(part[: SHARD_ROWS - rows])
                 part = part[SHARD_ROWS - rows :]
@@ -73,9 +79,9 @@ def _shards(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]
 
 
 def _parts(frame: pl.DataFrame) -> list[pl.DataFrame]:
-    """A frame by split; nearly every frame is of one."""
-    place = frame.get_column("part")
-    if not len(frame) or place[0] == place[-1]:
+    """Returns the parts of a frame by split. Nearly every frame has only one."""
+    splits = frame.get_column("part")
+    if not len(frame) or splits[0] == splits[-1]:
         return [frame] if len(frame) else []
     return frame.partition_by("part", maintain_order=True)
 
@@ -97,7 +103,7 @@ def _count(written: Written, split: str, frame: pl.DataFrame) -> None:
 
 
 class _Distinct:
-    """How many different texts were seen: by 64-bit hashes, 8 bytes a text."""
+    """Counts different texts by their 64-bit hashes, which takes 8 bytes per text."""
 
     def __init__(self) -> None:
         self.known = pl.Series(dtype=pl.UInt64)

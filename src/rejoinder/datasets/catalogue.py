@@ -1,4 +1,4 @@
-"""The data sets that tasks and recipes need: what they are, their files, where to get them."""
+"""The catalogue of data sets: what they are, their files, and where to get them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -19,21 +19,21 @@ class DataFile:
     """A file of a data set."""
 
     path: str
-    """Below a folder of data sets."""
+    """Path below a folder of data sets."""
     kind: str
-    """Its form: a name of `rejoinder.acquire.forms`."""
+    """Kind of file, one of those in `rejoinder.acquire.forms`."""
     rows: int
-    """The published number, without a header; 0: not known for this file alone."""
+    """Published number of rows, without a header. 0 means unknown for this file alone."""
     letters: str = ""
-    """A fingerprint of its letters and digits, the same for any tokenisation; empty: not known."""
+    """Fingerprint of its letters and digits for any tokenisation. Empty means unknown."""
     names: tuple[str, ...] = ()
     """Other names under which it is published."""
     role: str = "needed"
-    """`needed`, or `optional`: taken where it is there."""
+    """`needed` or `optional`. The set is complete without optional files."""
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """Name of the file."""
         return PurePosixPath(self.path).name
 
     @property
@@ -44,39 +44,40 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set: what it is, and where it is to be had."""
+    """A data set: what it is, and where to get it."""
 
     id: str
     name: str
     what: str
+    """Description of its rows."""
     licence: str
-    """As its authors state it."""
+    """Licence as the authors state it."""
     citation: str
     groups: tuple[str, ...]
     files: tuple[DataFile, ...]
     look_for: str
-    """What to look for where the addresses are dead."""
+    """What to look for if the addresses are dead."""
     addresses: tuple[str, ...] = ()
-    """To be downloaded, all of them."""
+    """Addresses of its files and archives. All of them are downloaded."""
     pages: tuple[str, ...] = ()
-    """To be read by people."""
+    """Web pages for people."""
     sha256: Mapping[str, str] | None = None
-    """Of official archives, by name."""
+    """SHA-256 of official archives, by name."""
     total: int = 0
-    """The published number of rows where it is known for all files together only."""
+    """Published number of rows if it is known for all files together only."""
     exact: bool = True
-    """Whether a file with other than the published number of rows is refused."""
+    """Whether a file with another number of rows than published is refused."""
     also: tuple[str, ...] = ()
-    """Further folders in which readers find the files."""
+    """Other folders in which readers look for the files."""
     extras: tuple[str, ...] = ()
-    """Names of licences and readmes that are kept with the files."""
+    """Names of licences and readmes to keep with the files."""
     note: str = ""
     splits: Mapping[str, int] = field(default_factory=dict)
-    """The published number of rows that the set's reader returns, by its names of splits."""
+    """Published number of rows by split, as the reader of the set returns them."""
 
     @property
     def rows(self) -> int:
-        """The published number of rows of all files that are needed, inputs alone."""
+        """Published number of rows of all needed input files."""
         skipped = ("sts_gs", "cqa_gold", "nli_labels", "coco_captions")
         counted = [file for file in self.files if file.needed and file.kind not in skipped]
         counted = [file for file in counted if not file.name.startswith("s2.")]
@@ -85,7 +86,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All data sets, by id, and what holds for all of them."""
+    """All data sets by id, and a remark on all of them."""
 
     sets: Mapping[str, DataSet]
     remark: str
@@ -93,24 +94,24 @@ class Catalogue:
 
 @cache
 def catalogue() -> Catalogue:
-    """The catalogue that comes with the package, read once."""
+    """Returns the catalogue of the package. It is read once."""
     tree = tomllib.loads(_FILE.read_text("utf-8"))
     sets = [_data_set(entry) for entry in tree["sets"]]
-    return Catalogue({one.id: one for one in sets}, tree["remark"])
+    return Catalogue({dataset.id: dataset for dataset in sets}, tree["remark"])
 
 
 def official_rows(name: str, split: str) -> int | None:
-    """The published number of rows of a split, as the set's reader returns them.
+    """Returns the published number of rows of a split, as the reader of the set returns them.
 
-    Rows are sentences, pairs, images of COCO, or related questions of CQA; of pairs that some
-    years of STS publish without a score none. A reader that returns fewer read a cut file.
+    Rows are sentences, pairs, images of COCO, or related questions of CQA. Pairs that some years
+    of STS publish without a score do not count. If a reader returns fewer, the file is cut.
 
     Args:
-        name: a data set's id.
-        split: as the reader names it; `all` where no splits are published.
+        name: the id of a data set.
+        split: the reader's name of the split, or `all` if no splits are published.
 
     Returns:
-        None where the catalogue does not know the set, the split or its number.
+        None if the catalogue does not know the set, the split or its number.
 
     >>> official_rows("sick", "test"), official_rows("mr", "all"), official_rows("mr", "dev")
     (4927, 10662, None)
@@ -120,26 +121,32 @@ def official_rows(name: str, split: str) -> int | None:
 
 
 def select(names: list[str]) -> list[DataSet]:
-    """Data sets by id, by name in any case, or by group; `all` stands for every one.
+    """Returns data sets by id, by name in any case, or by group. `all` means all of them.
 
     Raises:
         InputError: a name is unknown.
     """
     sets = catalogue().sets
-    found: dict[str, DataSet] = {}
+    selected: dict[str, DataSet] = {}
     for name in names:
-        chosen = [one for one in sets.values() if name.lower() in _names(one)]
-        if not chosen:
-            known = {*sets, *(group for one in sets.values() for group in one.groups), "all"}
+        matches = {
+            set_id: dataset for set_id, dataset in sets.items() if name.lower() in _names(dataset)
+        }
+        if not matches:
+            known = {
+                *sets,
+                *(group for dataset in sets.values() for group in dataset.groups),
+                "all",
+            }
             raise InputError(f"{name!r} is no data set and no group; {nearest(name, known)}.")
-        found.update((one.id, one) for one in chosen)
-    return list(found.values())
+        selected |= matches
+    return list(selected.values())
 
 
-def place_of(root: Path, file: DataFile) -> Path:
-    """Where a file is laid out below `root`: SentEval's folders go to `senteval/` if that is there.
+def layout_path(root: Path, file: DataFile) -> Path:
+    """Returns the path to which a file is laid out below `root`.
 
-    Readers look at both places.
+    SentEval's folders go to `senteval/` if that folder exists. Readers look in both.
     """
     inner = PurePosixPath(file.path)
     if inner.parts[0] in _SENTEVAL and (root / "senteval").is_dir():
@@ -147,23 +154,20 @@ def place_of(root: Path, file: DataFile) -> Path:
     return root / inner
 
 
-def found_at(root: Path, dataset: DataSet, file: DataFile) -> Path | None:
-    """Where a file, or the same compressed as `.zst`, is below `root`.
+def existing_path(root: Path, dataset: DataSet, file: DataFile) -> Path | None:
+    """Returns the path of a file, or of its `.zst`, below `root`. None if neither exists.
 
     Raises:
-        InputError: a folder can't be looked into.
+        InputError: a folder can't be read.
     """
     inner = PurePosixPath(file.path)
-    places = [root / inner]
+    paths = [root / inner]
     if inner.parts[0] in _SENTEVAL:
-        places = [root / "senteval" / inner, root / "data" / inner, root / inner]
+        paths = [root / "senteval" / inner, root / "data" / inner, root / inner]
     names = (file.name, *file.names)
-    places += [root / folder / name for folder in dataset.also for name in names]
-    for place in places:
-        for path in (place, place.with_name(place.name + ".zst")):
-            if is_file(path):
-                return path
-    return None
+    paths += [root / folder / name for folder in dataset.also for name in names]
+    candidates = (path for plain in paths for path in (plain, plain.with_name(plain.name + ".zst")))
+    return next((path for path in candidates if is_file(path)), None)
 
 
 def _names(dataset: DataSet) -> set[str]:

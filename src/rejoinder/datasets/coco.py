@@ -1,4 +1,4 @@
-"""COCO's captions with features of their images, as `rejoinder data add coco` lays them out."""
+"""COCO: captions and image features, in the layout of `rejoinder data add coco`."""
 
 import json
 from dataclasses import dataclass
@@ -14,28 +14,29 @@ from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
 
 CAPTIONS = 5
-"""Of each image: SentEval takes the first five."""
+"""Number of captions per image. SentEval uses the first five."""
 
 
 @dataclass(frozen=True)
 class Captioned:
-    """Images of one split with their captions."""
+    """The images of one split with their captions."""
 
     features: NDArray[np.float32]
-    """(M, F) float32, a row an image."""
+    """(M, F) float32, a row per image."""
     captions: list[str]
-    """5 M, those of an image in a row."""
+    """5 M captions; those of an image are adjacent."""
     sha256: str
+    """Hash of the files."""
 
     def __len__(self) -> int:
         return len(self.features)
 
 
 def read_coco(data: Path, split: str) -> Captioned:
-    """A split: train, valid or test.
+    """Reads a split: train, valid or test.
 
     Raises:
-        InputError: a file is not there, damaged, or an image has fewer than five captions.
+        InputError: a file is missing or damaged, or an image has fewer than five captions.
     """
     names = [f"{split}.safetensors", f"{split}.json"]
     folder = find_folder(data, senteval_folders("downstream/COCO"), names[0], "COCO")
@@ -44,20 +45,19 @@ def read_coco(data: Path, split: str) -> Captioned:
     groups = parse_captions(contents[1], folder / names[1])
     if len(groups) != len(features):
         raise InputError(
-            f"{folder}/{split}: {len(features)} images and captions of {len(groups)}; they must be "
-            "as many."
+            f"{folder}/{split}: {len(features)} images, but captions of {len(groups)} images."
         )
-    few = next((row for row, group in enumerate(groups) if len(group) < CAPTIONS), None)
-    if few is not None:
-        raise InputError(
-            f"{folder}/{names[1]}: image {few} has {len(groups[few])} captions, not 5."
-        )
+    for image, group in enumerate(groups):
+        if len(group) < CAPTIONS:
+            raise InputError(
+                f"{folder}/{names[1]}: image {image} has {len(group)} captions, not 5."
+            )
     captions = [text for group in groups for text in group[:CAPTIONS]]
     return Captioned(features, captions, sha256_of(*contents))
 
 
 def _features(content: bytes, path: Path) -> NDArray[np.float32]:
-    """The matrix `features` of a safetensors file.
+    """Reads the matrix `features` of a safetensors file.
 
     Raises:
         InputError: the file is damaged, or holds no matrix of finite numbers.
@@ -70,17 +70,17 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
         ) from None
     if features.ndim != 2 or not features.size or not np.isfinite(features).all():
         raise InputError(
-            f"{path}: features of shape {features.shape}; a row of finite numbers an image is "
-            "needed."
+            f"{path}: features of shape {features.shape}; a row of finite numbers for each image "
+            "is needed."
         )
     return features
 
 
 def parse_captions(content: bytes, path: Path) -> list[list[str]]:
-    """The captions of each image, from JSON.
+    """Parses the captions of each image from JSON.
 
     Raises:
-        InputError: it is no JSON, or has no lists of strings.
+        InputError: the content is not JSON, or has no lists of strings.
     """
     try:
         groups = json.loads(content)["captions"]

@@ -1,4 +1,4 @@
-"""Community question answering, SemEval 2016 and 2017 task 3, subtask B: related questions."""
+"""CQA: related questions of SemEval 2016 and 2017, task 3, subtask B."""
 
 import io
 import xml.etree.ElementTree as ET
@@ -32,21 +32,21 @@ _FILES = {
         "SemEval2017-Task3-CQA-QL-test.xml",
     ),
 }
-"""Files of questions, and stems of the files of gold, `….subtaskB.relevancy`."""
+"""By year and split: the file of questions, and the stem of the gold `….subtaskB.relevancy`."""
 _RANKS = range(1_000_000)
 _FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question as people write it: a subject, and a body that may be empty."""
+    """A question: a subject, and a body that may be empty."""
 
     id: str
     subject: str
     body: str
 
     def text(self, part: str = "both") -> str:
-        """Subject, body, or both with a space between them."""
+        """Returns the `subject`, the `body`, or `both` with a space between them."""
         parts = {"subject": [self.subject], "body": [self.body]}.get(
             part, [self.subject, self.body]
         )
@@ -55,34 +55,36 @@ class Question:
 
 @dataclass(frozen=True)
 class RelatedQuestions:
-    """An original question, and what a search engine found for it."""
+    """An original question, and the questions that a search engine returned for it."""
 
     original: Question
     related: list[Question]
+    """N questions."""
     ranks: NDArray[np.int64]
-    """(N,) int64, the search engine's places, from 1."""
+    """(N,) int64, the ranks of the search engine, from 1."""
     relevant: NDArray[np.bool_]
-    """(N,) bool: PerfectMatch or Relevant."""
+    """(N,) bool, true for the labels PerfectMatch and Relevant."""
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """All original questions of a split."""
+    """All original questions of a split, with their related questions."""
 
     year: str
     split: str
     queries: list[RelatedQuestions]
     sha256: str
+    """Hash of the files."""
 
     def __len__(self) -> int:
         return len(self.queries)
 
 
 def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
-    """The questions of a year and split; gold from the relevancy file, or from the XML itself.
+    """Reads the questions of a year and split, with gold from the relevancy file or the XML.
 
     Raises:
-        InputError: no such files, damaged XML, or a question without a judgement.
+        InputError: a file is missing, the XML is damaged, or a question has no judgement.
     """
     if (year, split) not in _FILES:
         known = ", ".join(f"{year} {split}" for year, split in _FILES)
@@ -98,12 +100,12 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
 
 
 def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[RelatedQuestions]:
-    """The queries of a file; a question in `gold` is judged by that, others by the XML.
+    """Parses the queries of a file. Judgements in `gold` take precedence over those of the XML.
 
     Raises:
-        InputError: damaged XML, a question that nobody judged, or an id that is repeated.
+        InputError: the XML is damaged, a question has no judgement, or an id is repeated.
     """
-    found: dict[str, list[tuple[Question, int, bool]]] = {}
+    related_to: dict[str, list[tuple[Question, int, bool]]] = {}
     originals: dict[str, Question] = {}
     try:
         for _, element in ET.iterparse(io.BytesIO(content)):  # noqa: S314 -- expat refuses bombs
@@ -121,13 +123,14 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
                         ".subtaskB.relevancy file; put that file beside it."
                     )
                 rank = _rank(related.get("RELQ_RANKING_ORDER", "0"), path, question.id)
-                found.setdefault(original.id, []).append((question, rank, relevant))
+                related_to.setdefault(original.id, []).append((question, rank, relevant))
             element.clear()
     except (ET.ParseError, ValueError, LookupError) as error:  # encodings that expat lacks
-        raise InputError(f"{path} is damaged or no XML: {error}.") from None
-    if not found:
+        raise InputError(f"{path} is damaged or not XML: {error}.") from None
+    if not related_to:
         raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
-    _refuse_repeated(found, content, path)
+    ids = [question.id for rows in related_to.values() for question, _, _ in rows]
+    _refuse_repeated(ids, content, path)
     return [
         RelatedQuestions(
             originals[name],
@@ -135,7 +138,7 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
             np.array([rank for _, rank, _ in rows]),
             np.array([relevant for _, _, relevant in rows]),
         )
-        for name, rows in found.items()
+        for name, rows in related_to.items()
     ]
 
 
@@ -147,16 +150,13 @@ def _rank(text: str, path: Path, name: str) -> int:
     return int(text)
 
 
-def _refuse_repeated(
-    found: Mapping[str, list[tuple[Question, int, bool]]], content: bytes, path: Path
-) -> None:
-    """Refuse a related question that occurs twice, naming the lines."""
-    ids = [question.id for rows in found.values() for question, _, _ in rows]
+def _refuse_repeated(ids: list[str], content: bytes, path: Path) -> None:
+    """Refuses a related question that occurs twice, and names the lines."""
     repeated = [name for name, times in Counter(ids).items() if times > 1]
     if not repeated:
         return
-    written = f'RELQ_ID="{repeated[0]}"'.encode()
-    lines = [n for n, line in enumerate(content.split(b"\n"), 1) if written in line]
+    attribute = f'RELQ_ID="{repeated[0]}"'.encode()
+    lines = [n for n, line in enumerate(content.split(b"\n"), 1) if attribute in line]
     if len(lines) > 1:
         refuse_repeats(repeated[:1] * len(lines), lines, path)
     raise InputError(f"{path} has the related question {repeated[0]!r} twice; remove one.")
@@ -178,10 +178,10 @@ def _gold_path(data: Path, stem: str) -> Path | None:
 
 
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
-    """Judgements by id of the related question.
+    """Parses the judgements, by id of the related question.
 
     Raises:
-        InputError: a line is not of its form, or an id is repeated.
+        InputError: a line is invalid, or an id is repeated.
     """
     gold: dict[str, bool] = {}
     ids, numbers = [], []

@@ -1,4 +1,4 @@
-"""Groups of sentences that say one thing: captions of an image, paraphrases, simplifications."""
+"""Groups of sentences with the same meaning: captions of an image, paraphrases."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,34 +22,34 @@ class SentenceGroups:
     """Groups of at least two sentences, in the order of the file."""
 
     sentences: list[str]
-    """All groups, one after the other."""
+    """The sentences of all groups, joined."""
     offsets: NDArray[np.int64]
     """(G + 1,) int64: group g is `sentences[offsets[g]:offsets[g + 1]]`."""
     negatives: list[tuple[str, str]]
-    """Pairs that the file says do not mean the same: label 0."""
+    """Pairs with label 0: sentences that do not mean the same."""
     dropped: int
-    """Groups with fewer than two sentences, and pairs with a blank one."""
+    """Number of groups with fewer than two sentences, and of pairs with a blank sentence."""
     path: Path
     sha256: str
-    """Of the file, decompressed."""
+    """Hash of the decompressed file."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def group(self, place: int) -> list[str]:
-        """The sentences of a group."""
-        return self.sentences[self.offsets[place] : self.offsets[place + 1]]
+    def group(self, index: int) -> list[str]:
+        """Returns the sentences of a group."""
+        return self.sentences[self.offsets[index] : self.offsets[index + 1]]
 
 
 def read_groups(path: Path) -> SentenceGroups:
-    """The groups of a file of JSON lines; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
+    """Reads the groups of a file of JSON lines; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
 
-    A line has `sentences`, a list; or `sentence1` and `sentence2`, a group of two, in a file all
-    of whose lines may have a `label`: 1, or 0 for a pair that is no group. Blank sentences are
-    none; a sentence that a group has twice stays twice.
+    Each line has a list `sentences`, or a group of two, `sentence1` and `sentence2`. In the second
+    form all lines may have a `label`: 1, or 0 for a pair that is no group. Blank sentences are
+    dropped. A sentence that a group has twice stays twice.
 
     Raises:
-        InputError: the file can't be read, a field is missing or of another kind, a label is
+        InputError: the file can't be read, a field is missing or of another type, a label is
             unknown, or no group is left.
     """
     content = read_bytes(path)
@@ -80,7 +80,7 @@ def read_groups(path: Path) -> SentenceGroups:
 
 
 def _labelled(content: bytes, path: Path) -> tuple[pl.Series, list[tuple[str, str]]]:
-    """Pairs that are groups, as lists of two, and those that are none."""
+    """Returns the pairs with label 1 as lists of two sentences, and the pairs with label 0."""
     fields: dict[str, FieldType] = {"sentence1": "text", "sentence2": "text", "label": "label"}
     frame = json_rows(content, path, fields, optional="label")
     labels = frame["label"].fill_null("1")

@@ -1,4 +1,4 @@
-"""Natural language inference for training: SNLI and MultiNLI as published, JSON lines like them."""
+"""Natural language inference for training: SNLI, MultiNLI, and JSON lines of the same form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,20 +30,20 @@ _LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLA
 
 @dataclass(frozen=True)
 class InferenceColumns:
-    """Which fields of a row are what.
+    """The names of the fields of a row, and the meaning of its labels.
 
     Raises:
-        ConfigError: a label is mapped to something that is no class.
+        ConfigError: a label is mapped to something that is not a class.
     """
 
     premise: str = "sentence1"
-    """A string, or a list of strings: the premises of one row (MPE, Lai et al. 2017)."""
+    """Field of the premise: a string, or a list of several premises (MPE, Lai et al. 2017)."""
     hypothesis: str = "sentence2"
     label: str = "gold_label"
     labels: Mapping[str, str] = field(default_factory=lambda: _LABELS)
-    """The file's labels to classes of `NLI_CLASSES`; "" leaves the rows of that label out."""
+    """Maps the labels of the file to classes in `NLI_CLASSES`; "" leaves out rows of a label."""
     between: str = " "
-    """What several premises of one row are joined by."""
+    """Joins several premises of a row."""
 
     def __post_init__(self) -> None:
         for label, name in self.labels.items():
@@ -56,32 +56,32 @@ class InferenceColumns:
 
 @dataclass(frozen=True)
 class InferencePairs:
-    """Premises and hypotheses with a class each, in the order of the file."""
+    """Premises and hypotheses with their classes, in the order of the file."""
 
     premises: list[str]
     hypotheses: list[str]
     labels: NDArray[np.int64]
-    """(N,) int64, places in `NLI_CLASSES`."""
+    """(N,) int64, indices in `NLI_CLASSES`."""
     dropped: int
-    """Rows left out for their label: nobody agreed on one (`-`), or the columns map it to ""."""
+    """Number of rows left out for their label: no agreement (`-`), or it is mapped to ""."""
     empty: int
-    """Rows left out because a sentence is blank."""
+    """Number of rows left out because a sentence is blank."""
     path: Path
     sha256: str
-    """Of the file, decompressed."""
+    """Hash of the decompressed file."""
 
     def __len__(self) -> int:
         return len(self.premises)
 
 
 def read_inference(path: Path, columns: InferenceColumns | None = None) -> InferencePairs:
-    """The pairs of a file: JSON lines, or the table with a header that is published beside them.
+    """Reads the pairs of a file: JSON lines, or the table that is published beside them.
 
     `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
 
     Args:
-        path: such as `snli_1.0_train.jsonl`, `multinli_1.0_train.txt`.
-        columns: fields and labels; none: those of SNLI (Bowman et al. 2015).
+        path: a file such as `snli_1.0_train.jsonl` or `multinli_1.0_train.txt`.
+        columns: fields and labels. None means those of SNLI (Bowman et al. 2015).
 
     Raises:
         InputError: the file can't be read, a field is missing, a label is unknown, or no row is

@@ -1,4 +1,4 @@
-"""Single sentences with a class: SentEval's MR, CR, SUBJ, MPQA, SST, TREC and its probing tasks."""
+"""Sentences with a class: MR, CR, SUBJ, MPQA, SST, TREC and the probing tasks of SentEval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from rejoinder.formats.tables import tab_separated, text_lines
 
 @dataclass(frozen=True)
 class Labelled:
-    """Sentences of one split with their classes."""
+    """The sentences of one split with their classes."""
 
     sentences: list[str]
     labels: NDArray[np.int64]
-    """(N,) int64, places in `classes`."""
+    """(N,) int64, indices in `classes`."""
     classes: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -33,11 +33,12 @@ class Labelled:
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """A data set by split; one without published splits has the single split `all`."""
+    """A data set by split. A set without published splits has the single split `all`."""
 
     name: str
     splits: Mapping[str, Labelled]
     sha256: str
+    """Hash of the files."""
 
 
 _BINARY: Mapping[str, tuple[str, str, str]] = {
@@ -59,21 +60,21 @@ PROBING: Mapping[str, str] = {
     "OddManOut": "odd_man_out",
     "CoordinationInversion": "coordination_inversion",
 }
-"""Names of SentEval's probing tasks, and of their files."""
+"""Stems of the files of SentEval's probing tasks, by name."""
 _PROBING_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
 
 
 def read_binary(data: Path, name: str) -> LabelledSet:
-    """MR, CR, SUBJ or MPQA: a file of sentences a class, the first class is 1.
+    """Reads MR, CR, SUBJ or MPQA: one file of sentences for class 1, one for class 0.
 
-    Blank lines are sentences too: the published numbers count them.
+    Blank lines are sentences too, because the published numbers count them.
 
     Raises:
-        InputError: a file is not there or can't be read.
+        InputError: a file is missing or can't be read.
     """
     folder_name, positive, negative = _BINARY[name]
-    places = senteval_folders(f"downstream/{folder_name}")
-    folder = find_folder(data, places, positive, name)
+    folders = senteval_folders(f"downstream/{folder_name}")
+    folder = find_folder(data, folders, positive, name)
     contents = [read_bytes(folder / file) for file in (positive, negative)]
     groups = [
         _lenient_lines(content, folder / file)
@@ -88,7 +89,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
 
 
 def _lenient_lines(content: bytes, path: Path) -> list[str]:
-    """Lines as UTF-8, or as Latin-1, in which the authors published some of them."""
+    """Returns lines of UTF-8, or else of Latin-1, in which some files were published."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -97,15 +98,15 @@ def _lenient_lines(content: bytes, path: Path) -> list[str]:
 
 
 def read_sst(data: Path, classes: int) -> LabelledSet:
-    """The Stanford Sentiment Treebank with 2 classes, or with 5.
+    """Reads the Stanford Sentiment Treebank with 2 or 5 classes.
 
     Raises:
-        InputError: a file is not there, or a line is not of its form.
+        InputError: a file is missing, or a line is invalid.
     """
-    kind = {2: "binary", 5: "fine"}[classes]
+    variant = {2: "binary", 5: "fine"}[classes]
     name = f"SST{classes}"
     files = [f"sentiment-{split}" for split in ("train", "dev", "test")]
-    folder = find_folder(data, senteval_folders(f"downstream/SST/{kind}"), files[0], name)
+    folder = find_folder(data, senteval_folders(f"downstream/SST/{variant}"), files[0], name)
     splits, contents = {}, []
     for split, file in zip(("train", "dev", "test"), files, strict=True):
         path = folder / file
@@ -125,14 +126,13 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
 
 
 def read_trec(data: Path) -> LabelledSet:
-    """TREC's questions by the coarse class of their answer; Latin-1.
+    """Reads TREC: questions with the coarse class of their answers, in Latin-1.
 
     Raises:
-        InputError: a file is not there, or a line is not of its form.
+        InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "train_5500.label", "test": "TREC_10.label"}
-    places = senteval_folders("downstream/TREC")
-    folder = find_folder(data, places, files["train"], "TREC")
+    folder = find_folder(data, senteval_folders("downstream/TREC"), files["train"], "TREC")
     splits, contents = {}, []
     for split, file in files.items():
         path = folder / file
@@ -154,14 +154,14 @@ def read_trec(data: Path) -> LabelledSet:
 
 
 def read_probing(data: Path, name: str) -> LabelledSet:
-    """A probing task (Conneau et al. 2018): split, label, …, sentence between tabs.
+    """Reads a probing task (Conneau et al. 2018): split, label, …, sentence between tabs.
 
     Raises:
-        InputError: the file is not there, or a line is not of its form.
+        InputError: the file is missing, or a line is invalid.
     """
     file = f"{PROBING[name]}.txt"
-    places = ("senteval/probing", "data/probing", "probing", "")
-    path = find_folder(data, places, file, name) / file
+    folders = ("senteval/probing", "data/probing", "probing", "")
+    path = find_folder(data, folders, file, name) / file
     content = read_bytes(path)
     texts: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
     labels: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
@@ -178,15 +178,15 @@ def read_probing(data: Path, name: str) -> LabelledSet:
         labels[split].append(fields[1])
         texts[split].append(fields[-1])
     classes = tuple(sorted(set(labels["train"])))
-    place = {label: index for index, label in enumerate(classes)}
+    index_of = {label: index for index, label in enumerate(classes)}
     splits = {}
-    for split, found in labels.items():
-        unknown = set(found) - set(place)
-        if unknown or not found:
-            what = f"labels that train has not: {sorted(unknown)[:3]}" if unknown else "no lines"
-            raise InputError(f"{path}: split {split} has {what}.")
-        ids = np.array([place[label] for label in found])
-        splits[split] = Labelled(texts[split], ids, classes)
+    for split, names in labels.items():
+        unknown = set(names) - set(index_of)
+        if unknown or not names:
+            problem = f"labels that train lacks: {sorted(unknown)[:3]}" if unknown else "no lines"
+            raise InputError(f"{path}: split {split} has {problem}.")
+        indices = np.array([index_of[label] for label in names])
+        splits[split] = Labelled(texts[split], indices, classes)
     return LabelledSet(name, splits, sha256_of(content))
 
 

@@ -1,6 +1,6 @@
-"""Pairs of sentences with a class or a score: MRPC, SICK, SNLI in SentEval's layout."""
+"""Pairs of sentences with a class or a score: MRPC, SICK, and SNLI in SentEval's layout."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,15 +24,16 @@ NLI_CLASSES = ("contradiction", "neutral", "entailment")
 
 @dataclass(frozen=True)
 class SentencePairs:
-    """Pairs of one split."""
+    """The pairs of one split."""
 
     first: list[str]
     second: list[str]
     labels: NDArray[np.int64]
-    """(N,) int64, places in the set's classes; empty where there are none."""
+    """(N,) int64, indices in the classes of the set. Empty for a set without classes."""
     scores: NDArray[np.float64]
-    """(N,) float64; empty where there are none."""
+    """(N,) float64. Empty for a set without scores."""
     ids: list[str]
+    """A name for each pair, under which predictions are compared."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -46,29 +47,41 @@ class SentencePairSet:
     splits: Mapping[str, SentencePairs]
     classes: tuple[str, ...]
     sha256: str
+    """Hash of the files."""
 
 
 def read_mrpc(data: Path) -> SentencePairSet:
-    """The Microsoft Research Paraphrase Corpus; quotes are plain characters.
+    """Reads the Microsoft Research Paraphrase Corpus. Quotes are plain characters.
 
     Raises:
-        InputError: a file is not there, or a line is not of its form.
+        InputError: a file is missing, or a line is invalid.
     """
     files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    folder = find_folder(data, senteval_folders("downstream/MRPC"), files["train"], "MRPC")
+    return _read(data, "MRPC", files, parse_mrpc, ("0", "1"))
+
+
+def _read(
+    data: Path,
+    name: str,
+    files: Mapping[str, str],
+    parse: Callable[[bytes, Path], SentencePairs],
+    classes: tuple[str, ...],
+) -> SentencePairSet:
+    """Reads a data set with a file for each split."""
+    folder = find_folder(data, senteval_folders(f"downstream/{name}"), files["train"], name)
     splits, contents = {}, []
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
-        splits[split] = parse_mrpc(contents[-1], folder / file)
+        splits[split] = parse(contents[-1], folder / file)
         refuse_empty(len(splits[split]), folder / file)
-    return SentencePairSet("MRPC", splits, ("0", "1"), sha256_of(*contents))
+    return SentencePairSet(name, splits, classes, sha256_of(*contents))
 
 
 def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
-    """One file of MRPC; an id is that of both sentences.
+    """Parses a file of MRPC. The id of a pair is made of the ids of both sentences.
 
     Raises:
-        InputError: a line is not of its form, or an id is repeated.
+        InputError: a line is invalid, or an id is repeated.
     """
     rows, numbers = [], []
     for number, line in enumerate(text_lines(content, path), 1):
@@ -91,26 +104,20 @@ def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
 
 
 def read_sick(data: Path) -> SentencePairSet:
-    """SICK: a class of entailment and a relatedness of 1 to 5 for every pair.
+    """Reads SICK: pairs with an entailment class and a relatedness from 1 to 5.
 
     Raises:
-        InputError: a file is not there, or a line is not of its form.
+        InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    folder = find_folder(data, senteval_folders("downstream/SICK"), files["train"], "SICK")
-    splits, contents = {}, []
-    for split, file in files.items():
-        contents.append(read_bytes(folder / file))
-        splits[split] = parse_sick(contents[-1], folder / file)
-        refuse_empty(len(splits[split]), folder / file)
-    return SentencePairSet("SICK", splits, NLI_CLASSES, sha256_of(*contents))
+    return _read(data, "SICK", files, parse_sick, NLI_CLASSES)
 
 
 def parse_sick(content: bytes, path: Path) -> SentencePairs:
-    """One file of SICK.
+    """Parses a file of SICK.
 
     Raises:
-        InputError: a line is not of its form, or an id is repeated.
+        InputError: a line is invalid, or an id is repeated.
     """
     first, second, labels, scores, ids, numbers = [], [], [], [], [], []
     for number, line in enumerate(text_lines(content, path), 1):
@@ -134,24 +141,24 @@ def parse_sick(content: bytes, path: Path) -> SentencePairs:
 
 
 def read_snli(data: Path) -> SentencePairSet:
-    """SNLI as SentEval lays it out: `s1`, `s2` and `labels`, a line a pair.
+    """Reads SNLI in SentEval's layout: the files `s1`, `s2` and `labels` with a line per pair.
 
     Raises:
-        InputError: a file is not there, their lengths differ, or a label is unknown.
+        InputError: a file is missing, the lengths differ, or a label is unknown.
     """
     folder = find_folder(data, senteval_folders("downstream/SNLI"), "s1.train", "SNLI")
     splits, contents = {}, []
     for split in ("train", "dev", "test"):
         columns = []
-        for kind in ("s1", "s2", "labels"):
-            path = folder / f"{kind}.{split}"
+        for stem in ("s1", "s2", "labels"):
+            path = folder / f"{stem}.{split}"
             contents.append(read_bytes(path))
             columns.append([line.strip() for line in text_lines(contents[-1], path)])
         first, second, names = columns
         if not len(first) == len(second) == len(names):
             raise InputError(
                 f"{folder}: s1.{split}, s2.{split} and labels.{split} have {len(first)}, "
-                f"{len(second)} and {len(names)} lines; they must be as many."
+                f"{len(second)} and {len(names)} lines; the numbers must be equal."
             )
         for number, name in enumerate(names, 1):
             if name not in NLI_CLASSES:

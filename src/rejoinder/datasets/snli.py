@@ -1,4 +1,4 @@
-"""SNLI's dev and test wherever they lie: as SentEval lays them out, or as published."""
+"""SNLI's dev and test splits, as published."""
 
 from pathlib import Path
 
@@ -11,18 +11,18 @@ _SUFFIXES = (".jsonl", ".jsonl.zst", ".txt", ".txt.zst")
 
 
 def read_snli_split(data: Path, split: str) -> InferencePairs:
-    """A split of SNLI 1.0 from its published file below a folder of data sets.
+    """Reads a split of SNLI 1.0 from its published file below a folder of data sets.
 
     Raises:
-        DataMissingError: it is not there.
-        InputError: it is of another form.
+        DataMissingError: the file is missing.
+        InputError: the file is invalid.
     """
     names = [f"snli_1.0_{split}{suffix}" for suffix in _SUFFIXES]
     for folder in _FOLDERS:
         for name in names:
             if is_file(data / folder / name):
                 return read_inference(data / folder / name)
-    looked = ", ".join(str(data / folder / names[0]) for folder in _FOLDERS)
+    tried = ", ".join(str(data / folder / names[0]) for folder in _FOLDERS)
     raise DataMissingError(
-        f"SNLI's {split} split is not there; looked for {looked}. `rejoinder data list` says more."
+        f"SNLI's {split} split is not there; looked for {tried}. `rejoinder data list` says more."
     )

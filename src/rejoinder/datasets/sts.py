@@ -1,4 +1,4 @@
-"""The STS Benchmark (Cer et al. 2017): graded pairs of sentences, by genre."""
+"""The STS Benchmark (Cer et al. 2017): pairs of sentences with a score, by genre."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from rejoinder.files.hashed import blake2b_number, sha256_of
 from rejoinder.formats.tables import tab_separated, text_lines
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
-"""Published numbers of pairs."""
+"""Number of pairs as published, by split."""
 
-_PLACES = (
+_FOLDERS = (
     "raw/STSBenchmark",
     "stsbenchmark",
     "",
@@ -30,7 +30,8 @@ _PLACES = (
     "STS/STSBenchmark",
 )
 _COLUMNS = (7, 9)
-"""Genre, file, year, id, score, two sentences; some rows also name the sources of both."""
+"""Allowed numbers of columns: genre, file, year, id, score, and two sentences; some rows also name
+the sources of both sentences."""
 
 
 @dataclass(frozen=True)
@@ -39,47 +40,47 @@ class GradedPairs:
 
     split: str
     form: str
-    """`official` as published; `senteval`: tokenised and lower-cased, another text."""
+    """`official` as published, or `senteval`: tokenised and lower-cased."""
     first: list[str]
     second: list[str]
     gold: NDArray[np.float64]
-    """(N,) float64, 0 (unrelated) to 5 (the same)."""
+    """(N,) float64, from 0 (unrelated) to 5 (same meaning)."""
     genres: list[str]
-    """Of the benchmark main-captions, main-forums or main-news (main-forum is main-forums); of
-    the yearly tasks the subset or track."""
+    """The genre of each pair: main-captions, main-forums or main-news in the benchmark, the subset
+    or track in the yearly tasks."""
     sha256: str
-    """Of the file, or files."""
+    """Hash of the files."""
     ids: list[str]
-    """A name for each pair that stays the same: the line, with the subset if there are several."""
+    """A stable name for each pair: the line, after the subset if there are several."""
 
     def __len__(self) -> int:
         return len(self.gold)
 
 
 def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
-    """A split of the STS Benchmark, wherever it lies under `data`.
+    """Reads a split of the STS Benchmark.
 
     Args:
         data: a folder of data sets, or the folder of the benchmark itself.
         split: train, dev or test.
-        form: `official` or `senteval`; none: the first that is there, official first.
+        form: `official` or `senteval`. None means any, official first.
 
     Raises:
-        InputError: the file is not there, or a row is not what it has to be.
+        InputError: the file is missing, or a row is invalid.
     """
     if split not in ROWS:
         raise InputError(f"the STS Benchmark has no split {split!r}; it has {', '.join(ROWS)}.")
-    looked = []
-    for place in _PLACES:
-        path = data / place / f"sts-{split}.csv"
-        looked.append(str(path))
+    tried = []
+    for folder in _FOLDERS:
+        path = data / folder / f"sts-{split}.csv"
+        tried.append(str(path))
         if is_file(path) or is_file(path.with_name(f"{path.name}.zst")):
             pairs = _read(path, split)
-            # SentEval's folder holds either form: `rejoinder data add` tokenises nothing
+            # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
             if form in (None, pairs.form):
                 return pairs
     raise DataMissingError(
-        f"the STS Benchmark ({form or 'any form'}) is not there; looked for {', '.join(looked)}. "
+        f"the STS Benchmark ({form or 'any form'}) is not there; looked for {', '.join(tried)}. "
         "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
     )
 
@@ -89,8 +90,8 @@ def _read(path: Path, split: str) -> GradedPairs:
     rows = parse_stsb(content, path)
     if len(rows) != ROWS[split]:
         raise InputError(
-            f"{path} has {len(rows)} pairs; the {split} split has {ROWS[split]}. It is cut, or "
-            "another data set."
+            f"{path} has {len(rows)} pairs; the {split} split has {ROWS[split]}. The file is cut, "
+            "or it is another data set."
         )
     first = [row[5] for _, _, row in rows]
     return GradedPairs(
@@ -106,10 +107,10 @@ def _read(path: Path, split: str) -> GradedPairs:
 
 
 def parse_stsb(content: bytes, path: Path) -> list[tuple[int, float, list[str]]]:
-    """The rows of one file: number of the line, score, fields. Quotes are plain characters.
+    """Parses the rows of a file: line number, score, fields. Quotes are plain characters.
 
     Raises:
-        InputError: a line is not of its form, or its genre, file, year and id are repeated.
+        InputError: a line is invalid, or its genre, file, year and id are repeated.
     """
     rows = []
     for number, line in enumerate(text_lines(content, path), 1):
@@ -123,18 +124,18 @@ def parse_stsb(content: bytes, path: Path) -> list[tuple[int, float, list[str]]]
 
 
 def is_tokenised(sentences: list[str]) -> bool:
-    """Whether all is lower case: the form that SentEval's download script leaves behind."""
+    """Returns whether all text is lower case, as SentEval's download script leaves it."""
     return all(sentence == sentence.lower() for sentence in sentences)
 
 
 def pair_keys(first: Sequence[str], second: Sequence[str]) -> NDArray[np.uint64]:
-    """(N,) uint64, one key for all spellings of a pair of sentences, in either order.
+    """Returns (N,) uint64 keys of pairs, equal for all spellings and both orders of a pair.
 
-    Of each sentence the letters and digits count, NFKC and case folded: so a set and its tokenised
-    form, where quotes and spaces differ, have the same keys. The first 8 bytes of a BLAKE2b hash.
+    Only letters and digits count, after NFKC and case folding. So a set and its tokenised form,
+    where quotes and spaces differ, have the same keys. A key is an 8-byte BLAKE2b hash.
 
-    >>> one, other = pair_keys(["It's red.", "No!"], ["no", "it 's RED"]).tolist()
-    >>> one == other
+    >>> first, second = pair_keys(["It's red.", "No!"], ["no", "it 's RED"]).tolist()
+    >>> first == second
     True
     """
     keys = np.empty(len(first), np.uint64)
@@ -150,23 +151,26 @@ def _letters(sentence: str) -> str:
 
 
 def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPairs:
-    """The pairs whose two texts are not in `known`, in any order, nor earlier among themselves.
+    """Returns the pairs without repetitions, in either order of the two texts.
 
-    `known` takes up the pairs that are kept: call it for train, dev and test in turn.
+    Args:
+        pairs: the pairs of one split.
+        known: pairs of texts to leave out. The kept pairs are added to it, so that train, dev and
+            test can be handled in turn.
     """
     kept = []
-    for row, pair in enumerate(zip(pairs.first, pairs.second, strict=True)):
+    for index, pair in enumerate(zip(pairs.first, pairs.second, strict=True)):
         texts = frozenset(pair)
         if texts not in known:
             known.add(texts)
-            kept.append(row)
+            kept.append(index)
     return GradedPairs(
         pairs.split,
         pairs.form,
-        [pairs.first[row] for row in kept],
-        [pairs.second[row] for row in kept],
+        [pairs.first[index] for index in kept],
+        [pairs.second[index] for index in kept],
         pairs.gold[kept],
-        [pairs.genres[row] for row in kept],
+        [pairs.genres[index] for index in kept],
         pairs.sha256,
-        [pairs.ids[row] for row in kept],
+        [pairs.ids[index] for index in kept],
     )

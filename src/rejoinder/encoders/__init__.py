@@ -1,4 +1,4 @@
-"""Ids to sentence embeddings, in torch, for training.
+"""Encoders in torch: token ids to sentence embeddings.
 
 Raises:
     MissingExtraError: a package of the extra `train` is not installed.

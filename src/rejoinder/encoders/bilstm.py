@@ -1,9 +1,9 @@
 """The bidirectional LSTM with max pooling: InferSent's encoder (Conneau et al. 2017, §3.2.2).
 
-Each word's state is what a forward and a backward LSTM have read up to it; the embedding takes the
-largest value of each unit over the words. Three things differ from the published code: the maximum
-is over words alone, where its first version also let in the zeros behind shorter sentences of a
-batch; no marks of beginning and end are read; rows of words are learned, not pre-trained.
+A forward and a backward LSTM give each word a state; the embedding is the maximum of each unit
+over the words. Three things differ from the published code: padding never enters the maximum (the
+zeros behind shorter sentences did in its first version), there are no tokens for the beginning and
+the end of a sentence, and word vectors are learned, not pre-trained.
 """
 
 from dataclasses import dataclass
@@ -19,29 +19,29 @@ from rejoinder.encoders.sparse import SparseTable
 from rejoinder.text.ragged import Ragged
 
 _GROUP_WORDS = 4_096
-"""Padded positions of one pass: small, so that a group's lengths, and with them padding, vary
-little; not too small, since a step over one position is a product with a row a sentence."""
+"""Padded positions per pass. Small groups hold sentences of like lengths, with little padding; too
+small ones make the matrix products of a time step inefficient."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordBatch:
-    """Sentences in groups of like lengths, over the U different words that they hold."""
+    """Padded sentences over the U different words that they contain."""
 
     rows: Tensor
-    """(U,) int64, the touched rows of the table, ascending."""
+    """(U,) int64, the touched rows of the table, in ascending order."""
     padded: PaddedBatch
-    """Its ids are places in `rows`."""
+    """Its ids are indices into `rows`."""
 
     def to(self, device: torch.device) -> "WordBatch":
-        """The same batch on `device`."""
+        """Returns a copy on `device`."""
         return WordBatch(self.rows.to(device, non_blocking=True), self.padded.to(device))
 
 
 class BilstmEncoder(nn.Module):
-    """Sentences as words in their order to unit vectors.
+    """Encodes a sentence as the maximum over the states of a forward and a backward LSTM.
 
-    Shapes: N sentences, G of a group, T positions, U touched rows, W row width, H units a
-    direction, D embedding width.
+    Shapes: N sentences, G sentences of a group, T positions, U touched rows, W row width, H units
+    per direction, D embedding dimension.
     """
 
     def __init__(self, rows: int, config: BilstmConfig, generator: torch.Generator) -> None:
@@ -49,26 +49,26 @@ class BilstmEncoder(nn.Module):
         self.config = config
         self.dim = config.dim
         self.table = SparseTable(rows, config.width, config.width**-0.5, generator)
-        # one module a direction: oneDNN's LSTM takes padded batches, and a backward one that is
-        # handed reversed sentences needs no packing, which on the CPU costs several times more
+        # One module per direction: oneDNN's LSTM takes padded batches, and a backward one that
+        # reads reversed sentences needs no packing, which costs several times as much on the CPU.
         self.forwards = nn.LSTM(config.width, config.hidden)
         self.backwards = nn.LSTM(config.width, config.hidden)
         self.projection = nn.Linear(2 * config.hidden, config.dim) if config.projected else None
         self._draw(generator)
 
     def tables(self) -> list[SparseTable]:
-        """The tables whose rows the optimiser updates one by one."""
+        """Returns the embedding table."""
         return [self.table]
 
-    def prepare(self, batch: Ragged) -> WordBatch:
-        """What `forward` reads; NumPy only, so that another thread can do it."""
+    def collate(self, batch: Ragged) -> WordBatch:
+        """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         batch = batch.first(self.config.max_tokens)
         rows, local = np.unique(batch.ids, return_inverse=True)
         padded = pad_groups(Ragged(local.astype(np.int32), batch.offsets), _GROUP_WORDS)
         return WordBatch(torch.from_numpy(rows.astype(np.int64)), padded)
 
     def forward(self, batch: WordBatch, *, normalize: bool = True) -> Tensor:
-        """(N, D) float32, unit rows unless not wanted; zero rows for sentences without ids."""
+        """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         values = self.table.gather(batch.rows)  # (U, W)
         return encode_groups(
             batch.padded,
@@ -79,18 +79,18 @@ class BilstmEncoder(nn.Module):
         )
 
     def _encode(self, group: PaddedGroup, values: Tensor) -> Tensor:
-        """(G, D), not yet of unit length."""
-        # positions first: what an LSTM steps through
+        """(G, D), not normalised."""
+        # positions come first: an LSTM steps through them
         forth, _ = self.forwards(F.embedding(group.ids.T, values))  # (T, G, H)
         back, _ = self.backwards(F.embedding(_reversed(group).T, values))
-        # states of either order are the same set, so that the backward ones need no turning
+        # the maximum does not depend on the order of the backward states
         padding = ~group.present.T.unsqueeze(2)  # (T, G, 1)
         pooled = torch.cat([_largest(forth, padding), _largest(back, padding)], dim=1)  # (G, 2H)
         return pooled if self.projection is None else self.projection(pooled)
 
     @torch.no_grad()
     def _draw(self, generator: torch.Generator) -> None:
-        """All weights from one generator: PyTorch's rule for an LSTM, as published; Glorot."""
+        """Draws all weights: PyTorch's rule for LSTMs, as published, and Glorot's for the map."""
         for lstm in (self.forwards, self.backwards):
             for parameter in lstm.parameters():
                 bound = self.config.hidden**-0.5
@@ -102,12 +102,12 @@ class BilstmEncoder(nn.Module):
 
 
 def _reversed(group: PaddedGroup) -> Tensor:
-    """(G, T) int64, each sentence's ids from its last to its first, padding behind them."""
+    """Returns (G, T) int64, the ids of each sentence in reverse order, followed by padding."""
     lengths = group.present.sum(dim=1, keepdim=True)
-    places = lengths - 1 - torch.arange(group.ids.shape[1], device=group.ids.device)
-    return group.ids.gather(1, places.clamp(min=0))
+    positions = lengths - 1 - torch.arange(group.ids.shape[1], device=group.ids.device)
+    return group.ids.gather(1, positions.clamp(min=0))
 
 
 def _largest(states: Tensor, padding: Tensor) -> Tensor:
-    """(G, H), the largest of `states` (T, G, H) over positions that are not padding."""
+    """Returns (G, H), the maximum of `states` (T, G, H) over positions that are not padding."""
     return states.masked_fill(padding, -torch.inf).max(dim=0).values

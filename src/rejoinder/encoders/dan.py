@@ -3,19 +3,17 @@
 import torch
 from torch import Tensor, nn
 
-from rejoinder.encoders.heads import FeedForward, unit_rows
+from rejoinder.encoders.dense import FeedForward, unit_rows
 from rejoinder.encoders.settings import DanConfig
 from rejoinder.encoders.sparse import BagIndex, SparseTable, index_bags, sum_bags
+from rejoinder.kinds.dan import COMBINERS
 from rejoinder.text.ragged import Ragged
-
-COMBINERS = {"sqrtn": 0.5, "mean": 1.0, "sum": 0.0}
-"""The power of n, the number of rows summed, that the sum is divided by."""
 
 
 class DanEncoder(nn.Module):
-    """Sentences as bags of rows to unit vectors.
+    """Encodes a sentence as the sum of its rows, followed by dense layers.
 
-    Shapes: N sentences, U touched rows, W row width, D embedding width.
+    Shapes: N sentences, U touched rows, W row width, D embedding dimension.
     """
 
     def __init__(self, rows: int, config: DanConfig, generator: torch.Generator) -> None:
@@ -33,17 +31,19 @@ class DanEncoder(nn.Module):
         )
 
     def tables(self) -> list[SparseTable]:
-        """The tables whose rows the optimiser updates one by one."""
+        """Returns the embedding table."""
         return [self.table]
 
-    def prepare(self, batch: Ragged) -> BagIndex:
-        """What `forward` reads; NumPy only, so that another thread can do it."""
+    def collate(self, batch: Ragged) -> BagIndex:
+        """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         return index_bags(batch)
 
-    def forward(self, batch: BagIndex) -> Tensor:
-        """(N, D) float32, unit rows; zero rows for sentences without ids."""
+    def forward(self, batch: BagIndex, *, normalize: bool = True) -> Tensor:
+        """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         counts = batch.counts
         sums = sum_bags(self.table.gather(batch.rows), batch)  # (N, W)
         power = COMBINERS[self.config.combiner]
         pooled = sums / counts.clamp(min=1).to(sums.dtype).pow(power).unsqueeze(1)
-        return unit_rows(self.dnn(pooled), counts > 0)
+        out = self.dnn(pooled)
+        present = counts > 0
+        return unit_rows(out, present) if normalize else out.float() * present.unsqueeze(1)

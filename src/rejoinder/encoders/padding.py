@@ -1,4 +1,4 @@
-"""Batches for encoders that read words in their order: groups of like lengths, each padded."""
+"""Padded batches for encoders that read tokens in order: groups of sentences of like lengths."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rejoinder.encoders.heads import unit_rows
+from rejoinder.encoders.dense import unit_rows
 from rejoinder.text.ragged import Ragged
 
 
 @dataclass(frozen=True, slots=True)
 class PaddedGroup:
-    """Sentences of about one length. G sentences, T positions (the longest of them)."""
+    """G sentences of similar lengths, padded to T positions, the length of the longest."""
 
     sentences: Tensor
-    """(G,) int64, their places in the batch."""
+    """(G,) int64, their indices in the batch."""
     ids: Tensor
     """(G, T) int64, 0 where padded."""
     present: Tensor
@@ -26,13 +26,14 @@ class PaddedGroup:
 
 @dataclass(frozen=True, slots=True)
 class PaddedBatch:
-    """A batch of N sentences in groups of like lengths; empty sentences are in none."""
+    """A batch of N sentences in groups of similar lengths, without its empty sentences."""
 
     count: int
+    """N, empty sentences included."""
     groups: tuple[PaddedGroup, ...]
 
     def to(self, device: torch.device) -> "PaddedBatch":
-        """The same batch on `device`."""
+        """Returns a copy on `device`."""
         return PaddedBatch(
             self.count,
             tuple(
@@ -47,9 +48,9 @@ class PaddedBatch:
 
 
 def pad_groups(batch: Ragged, positions: int) -> PaddedBatch:
-    """Sort by length, cut into groups of at most `positions` padded places, pad each; NumPy only.
+    """Returns the sentences, sorted by length, in groups of at most `positions` padded tokens.
 
-    A sentence that is longer is a group of its own.
+    A longer sentence forms a group of its own. NumPy only.
     """
     lengths = batch.lengths
     order = np.argsort(lengths, kind="stable")
@@ -75,14 +76,14 @@ def encode_groups(
     *,
     normalize: bool,
 ) -> Tensor:
-    """(N, dim) float32 in the order of the batch; zero rows for sentences without ids.
+    """Returns (N, dim) float32 in the order of the batch, with zero rows for empty sentences.
 
     Args:
         batch: on `device`.
-        encode: a group to (G, dim), not yet of unit length.
-        dim: width of the embeddings.
-        device: where they are wanted.
-        normalize: unit rows.
+        encode: maps a group to (G, dim), not normalised.
+        dim: embedding dimension.
+        device: device of the result.
+        normalize: whether rows are scaled to length 1.
     """
     out = torch.zeros(batch.count, dim, dtype=torch.float32, device=device)
     if not batch.groups:
@@ -95,10 +96,10 @@ def encode_groups(
 
 
 def _cuts(lengths: np.ndarray, positions: int) -> list[int]:
-    """Where to cut ascending `lengths` so that each group, padded to its longest, stays small."""
+    """Returns where to cut ascending `lengths` so that each padded group stays small enough."""
     cuts, begin = [0], 0
-    for place, length in enumerate(lengths.tolist()):
-        if place > begin and (place - begin + 1) * length > positions:
-            cuts.append(place)
-            begin = place
+    for index, length in enumerate(lengths.tolist()):
+        if index > begin and (index - begin + 1) * length > positions:
+            cuts.append(index)
+            begin = index
     return [*cuts, len(lengths)] if len(lengths) else [0]

@@ -1,31 +1,30 @@
-"""What a config says of encoders: one table for each kind, with its sizes; no torch."""
+"""Config classes of the encoder kinds, one table each; importing this needs no torch."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rejoinder.schema.base import Layers, Probability, Settings, Units, tagged
+from rejoinder.schema.base import Layers, Probability, Settings, Units
 
 Activation = Literal["gelu", "none", "relu", "tanh"]
-"""Both `encoders.heads` and the runtime without torch have them; a test holds the three equal."""
+"""Implemented by `encoders.dense` and `runtime.layers`; a test keeps the lists equal."""
 Combiner = Literal["sqrtn", "mean", "sum"]
 
 
 class EncoderSettings(Settings):
-    """What every kind of encoder says of itself beside its sizes."""
+    """Base class of encoder configs: a subclass needs `kind`, and `dim` as a field or property."""
 
     kind: str
-    reads: ClassVar[Literal["words", "subwords"]] = "words"
-    """The kind of text that it reads."""
-    reads_bigrams: ClassVar[bool] = False
-    has_table: ClassVar[bool] = True
-    """Whether its rows are a `SparseTable`, which `optimizer.table` moves."""
+
+    if TYPE_CHECKING:  # a field or a property of each kind
+
+        @property
+        def dim(self) -> int:
+            """Embedding dimension."""
 
 
 class DanConfig(EncoderSettings):
-    """A deep averaging network: by default the paper's (§4.1); where it is silent, ours."""
-
-    reads_bigrams: ClassVar[bool] = True
+    """A deep averaging network. Defaults are the paper's (§4.1), and ours where it is silent."""
 
     kind: Literal["dan"] = "dan"
     width: Units = Field(default=300, description="Width of the rows of words and bigrams.")
@@ -44,36 +43,33 @@ class DanConfig(EncoderSettings):
     )
     combiner: Combiner = Field(
         default="sqrtn",
-        description="What the sum of n rows is divided by: the root of n, n, or 1.",
+        description="Divides the sum of n rows by the root of n, by n, or by 1.",
     )
 
     @property
     def dim(self) -> int:
-        """Width of the embedding."""
+        """Embedding dimension."""
         return self.layers[-1] if self.layers else self.width
 
 
 class TransformerConfig(EncoderSettings):
-    """A Transformer; the defaults are the paper's."""
-
-    reads: ClassVar[Literal["words", "subwords"]] = "subwords"
-    has_table: ClassVar[bool] = False
+    """A Transformer. Defaults are the paper's."""
 
     kind: Literal["transformer"] = "transformer"
     layers: int = Field(default=6, ge=1, le=256, description="Blocks.")
-    heads: int = Field(default=8, ge=1, le=1_024, description="Heads of attention of a block.")
+    heads: int = Field(default=8, ge=1, le=1_024, description="Attention heads per block.")
     hidden: Units = Field(
-        default=512, description="Width of a subword's state; a multiple of 2 * heads."
+        default=512, description="Width of a subword's hidden state; a multiple of 2 * heads."
     )
     filter: int = Field(
         default=2_048,
         ge=1,
         le=65_536,
-        description="Units between the two layers of a block's feed-forward network.",
+        description="Hidden units of a block's feed-forward network.",
     )
-    dim: Units = Field(default=500, description="Width of the embedding.")
+    dim: Units = Field(default=500, description="Embedding dimension.")
     dropout: Probability = Field(
-        default=0.0, description="Share of units dropped after each block, in training."
+        default=0.0, description="Fraction of units dropped after each block during training."
     )
 
     @model_validator(mode="after")
@@ -86,23 +82,23 @@ class TransformerConfig(EncoderSettings):
 
 
 class BilstmConfig(EncoderSettings):
-    """A bidirectional LSTM with max pooling; the defaults are InferSent's."""
+    """A bidirectional LSTM with max pooling. Defaults are InferSent's."""
 
     kind: Literal["bilstm"] = "bilstm"
     width: Units = Field(default=300, description="Width of the rows of words.")
-    hidden: Units = Field(default=2_048, description="Units of each of the two directions.")
+    hidden: Units = Field(default=2_048, description="Units of each direction.")
     dim: int = Field(
         default=0,
         ge=0,
         le=32_768,
-        description="Width of the embedding. 0 becomes 2 * hidden: the pooled states themselves, "
-        "as published; any other width is a linear map of them.",
+        description="Embedding dimension. 0 means 2 * hidden, the pooled states themselves, as "
+        "published; any other number adds a linear map of them.",
     )
     max_tokens: int = Field(
         default=128,
         ge=1,
         le=8_192,
-        description="Known words of a sentence that are read; what is beyond is cut.",
+        description="Known words read per sentence; the rest is cut off.",
     )
 
     @model_validator(mode="after")
@@ -112,14 +108,5 @@ class BilstmConfig(EncoderSettings):
 
     @property
     def projected(self) -> bool:
-        """Whether a linear map stands between the pooled states and the embedding."""
+        """Whether a linear map follows the pooled states."""
         return self.dim != 2 * self.hidden
-
-
-ENCODERS: tuple[type[EncoderSettings], ...] = (DanConfig, TransformerConfig, BilstmConfig)
-"""The kinds that a config's table `encoder` may be of."""
-
-if TYPE_CHECKING:
-    Encoder = DanConfig | TransformerConfig | BilstmConfig
-else:  # made from the list of kinds, which type checkers can't follow
-    Encoder: Any = tagged(ENCODERS, "kind", default="dan")

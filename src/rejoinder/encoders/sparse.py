@@ -1,9 +1,9 @@
-"""Sums over rows of a large table, with gradients for the touched rows alone.
+"""Sums over rows of a large table, with gradients for the touched rows only.
 
-PyTorch's own sparse gradients materialise one row per token and then coalesce them: about half of
-a training step. Here the rows that a batch touches are gathered once, (unique, width), and both
-the sum and its transpose (the gradient) are one `embedding_bag` each, whose CPU kernel runs at the
-speed of memory. The optimiser then needs the gathered rows anyway.
+PyTorch's own sparse gradients materialise one row per token and then coalesce them, which takes
+about half of a training step. Here the rows that a batch touches are gathered once, (unique,
+width), and both the sum and its gradient are one `embedding_bag`, whose CPU kernel runs at the
+speed of memory. The optimiser needs the gathered rows anyway.
 """
 
 import math
@@ -19,24 +19,24 @@ from rejoinder.text.ragged import Ragged
 
 @dataclass(frozen=True, slots=True)
 class BagIndex:
-    """Which rows a batch of bags sums, by bag and, for the gradient, by row.
+    """The rows that N bags sum, by bag and, for the gradient, by row.
 
-    N bags, n ids in all, U different rows among them.
+    There are n ids in total, of U different rows.
     """
 
     rows: Tensor
-    """(U,) int64, the touched rows, ascending."""
+    """(U,) int64, the touched rows in ascending order."""
     local: Tensor
-    """(n,) int64, for each id its place in `rows`, bag by bag."""
+    """(n,) int64, the index in `rows` of each id, bag by bag."""
     offsets: Tensor
     """(N + 1,) int64, where each bag begins in `local`."""
     bags: Tensor
-    """(n,) int64, for each id the bag that holds it, row by row."""
+    """(n,) int64, the bag of each id, row by row."""
     row_offsets: Tensor
     """(U + 1,) int64, where each row begins in `bags`."""
 
     def to(self, device: torch.device) -> "BagIndex":
-        """The same index on `device`."""
+        """Returns a copy on `device`."""
         return BagIndex(
             self.rows.to(device, non_blocking=True),
             self.local.to(device, non_blocking=True),
@@ -47,12 +47,12 @@ class BagIndex:
 
     @property
     def counts(self) -> Tensor:
-        """(N,) int64, the number of ids of each bag."""
+        """(N,) int64, number of ids in each bag."""
         return self.offsets.diff()
 
 
 def index_bags(batch: Ragged) -> BagIndex:
-    """Sort out once, in NumPy, what forward and backward both need."""
+    """Returns the index that the forward and the backward pass share; NumPy only."""
     order = np.argsort(batch.ids, kind="stable")
     ordered = batch.ids[order]
     first = np.empty(len(ordered), bool)
@@ -72,10 +72,10 @@ def index_bags(batch: Ragged) -> BagIndex:
 
 
 class SparseTable(nn.Module):
-    """A table of rows of which a step reads and changes few.
+    """A table of which each step reads and updates only a few rows.
 
-    `gather` hands out a copy of rows as a leaf that collects a gradient; the optimiser takes the
-    copies from `touched` after the backward pass and writes the changed rows back.
+    `gather` returns a copy of rows as a leaf that collects gradients. After the backward pass the
+    optimiser takes the copies from `touched` and writes the updated rows back.
     """
 
     def __init__(self, rows: int, width: int, std: float, generator: torch.Generator) -> None:
@@ -84,21 +84,21 @@ class SparseTable(nn.Module):
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.register_buffer("seen", torch.zeros(rows, dtype=torch.bool))
         self.seen: Tensor
-        """(rows,) bool, rows that a step has trained; the others are noise and not kept."""
+        """(rows,) bool, rows that were trained; the others are random and dropped at export."""
         self.touched: list[tuple[Tensor, Tensor]] = []
 
     @torch.no_grad()
     def weigh_by_rank(self, factor: float) -> None:
-        """Begin with rows `factor` * ln(r + e) times as long, r the row's number.
+        """Scales the initial row of rank r by `factor` * ln(r + e).
 
-        Rows are by frequency: under Zipf's law ln(r) is the inverse document frequency of the
-        word of rank r but for a constant, so that sums begin weighted as by Arora et al. (2017).
+        Rows are in order of frequency. Under Zipf's law ln(r) is the inverse document frequency of
+        the word of rank r up to a constant, so sums start out weighted as in Arora et al. (2017).
         """
         ranks = torch.arange(len(self.weight), dtype=torch.float32)
         self.weight.mul_((factor * torch.log(ranks + math.e)).unsqueeze(1))
 
     def gather(self, rows: Tensor) -> Tensor:
-        """(U, width), a copy of `rows` (U,) of the table."""
+        """Returns (U, width), a copy of the rows `rows` (U,)."""
         values = self.weight.index_select(0, rows)
         if self.training and torch.is_grad_enabled():
             values.requires_grad_()
@@ -108,7 +108,7 @@ class SparseTable(nn.Module):
 
 
 class _SumBags(torch.autograd.Function):
-    """sums[i] = sum of values[local[j]] over the ids j of bag i; the gradient is its transpose."""
+    """Computes sums[i], the sum of values[local[j]] over the ids j of bag i, and its gradient."""
 
     @staticmethod
     def forward(
@@ -124,7 +124,7 @@ class _SumBags(torch.autograd.Function):
 
 
 def sum_bags(values: Tensor, index: BagIndex) -> Tensor:
-    """(N, width), the sum of the rows of each bag; `values` (U, width) are `rows` of the index."""
+    """Returns (N, width), the sum of each bag; `values` (U, width) are the rows `index.rows`."""
     return _SumBags.apply(values, index)  # type: ignore[no-any-return, no-untyped-call]
 
 

@@ -16,13 +16,14 @@ from rejoinder.encoders.sparse import SparseTable
 from rejoinder.text.ragged import Ragged
 
 _GROUP_TOKENS = 8_192
-"""Padded positions of one pass through the layers: what bounds the memory of attention."""
+"""Padded positions per pass through the layers; bounds the memory that attention needs."""
 
 
 class TransformerEncoder(nn.Module):
-    """Sentences as subwords to unit vectors.
+    """Encodes a sentence as the mean of its subwords' last hidden states, mapped to D dimensions.
 
-    Shapes: N sentences, G of a group, T positions, C hidden, H heads, D embedding width.
+    Shapes: N sentences, G sentences of a group, T positions, C hidden, H heads, D embedding
+    dimension.
     """
 
     def __init__(self, rows: int, config: TransformerConfig, generator: torch.Generator) -> None:
@@ -36,25 +37,25 @@ class TransformerEncoder(nn.Module):
         self._draw(generator)
 
     def tables(self) -> list[SparseTable]:
-        """None: subword tables are small, their gradients dense."""
+        """Returns an empty list: subword tables are small, and their gradients are dense."""
         return []
 
-    def prepare(self, batch: Ragged) -> PaddedBatch:
-        """Groups of like lengths; NumPy only."""
+    def collate(self, batch: Ragged) -> PaddedBatch:
+        """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         return pad_groups(batch, _GROUP_TOKENS)
 
     def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
-        """(N, D) float32, unit rows unless not wanted; zero rows for sentences without ids."""
+        """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         device = self.projection.weight.device
         return encode_groups(batch, self._encode, self.dim, device, normalize=normalize)
 
     def _encode(self, group: PaddedGroup) -> Tensor:
-        """(G, D), not yet of unit length."""
+        """(G, D), not normalised."""
         hidden = self.config.hidden
         x = self.embedding(group.ids) * math.sqrt(hidden)  # (G, T, C)
         x = x + sinusoids(x.shape[1], hidden, x.device)
         x = F.dropout(x, self.config.dropout, self.training)
-        mask = group.present[:, None, None, :]  # (G, 1, 1, T): every query sees what is present
+        mask = group.present[:, None, None, :]  # (G, 1, 1, T): queries see all tokens
         for block in self.blocks:
             x = block(x, mask)
         x = self.norm(x).float() * group.present.unsqueeze(2)
@@ -63,7 +64,7 @@ class TransformerEncoder(nn.Module):
 
     @torch.no_grad()
     def _draw(self, generator: torch.Generator) -> None:
-        """All weights from one generator: Glorot for matrices, C**-0.5 for subwords."""
+        """Draws all weights: matrices by Glorot's rule, subwords with deviation C**-0.5."""
         for name, parameter in self.named_parameters():
             if name == "embedding.weight":
                 parameter.normal_(0.0, self.config.hidden**-0.5, generator=generator)
@@ -75,7 +76,7 @@ class TransformerEncoder(nn.Module):
 
 
 class _Block(nn.Module):
-    """Self-attention and a feed-forward network, each normalised before and added to its input."""
+    """Self-attention and a feed-forward network, both with pre-normalisation and a residual."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -103,7 +104,7 @@ class _Block(nn.Module):
 
 
 def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
-    """(positions, width) float32: sines, then cosines, of wavelengths from 2 pi to 20,000 pi.
+    """Returns (positions, width) float32: sines, then cosines, of wavelengths 2 pi to 20,000 pi.
 
     The timing signal of tensor2tensor, which the paper used; Vaswani et al. (§3.5) interleave the
     same columns.

@@ -1,1 +1,1 @@
-"""Files on disk: written whole or not at all, by one command at a time, and checked by hash."""
+"""Writing files whole or not at all, by one command at a time, and checking them by hash."""

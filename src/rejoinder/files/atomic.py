@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: written beside their path, then renamed."""
+"""Writes files and folders that appear whole or not at all: written beside, then renamed."""
 
 import os
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from rejoinder.files.storage import refused, storage_errors
 
 @contextmanager
 def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A temporary folder beside `path`, renamed to `path` when the block ends without an error.
+    """Yields a temporary folder beside `path` and renames it to `path` when the block succeeds.
 
-    A block that fails leaves `path` as it was and removes the temporary folder. An existing
-    empty folder is replaced; a non-empty one only with `overwrite`. Files get the mode that the
+    If the block fails, `path` stays as it was and the temporary folder is removed. An existing
+    empty folder is replaced, a non-empty one only with `overwrite`. Files get the mode that the
     umask allows, whatever the library that wrote them chose.
 
     Raises:
         InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
-        BusyError: another process is writing it.
-        StorageError: it can't be written: a full disk, missing rights.
+        BusyError: another process is writing `path`.
+        StorageError: `path` can't be written: a full disk, missing rights.
     """
     path = absolute(path)
     refuse_occupied(path, overwrite=overwrite)
@@ -35,14 +35,14 @@ def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A temporary file beside `path`, renamed to `path` when the block ends without an error.
+    """Yields a temporary file beside `path` and renames it to `path` when the block succeeds.
 
-    A reader sees the old file or the new one, whole; a block that fails leaves the old one.
-    A device or a pipe is written as it is.
+    A reader sees either the old file or the whole new one. If the block fails, the old file stays.
+    Devices and pipes are written directly.
 
     Raises:
-        BusyError: another process is writing it.
-        StorageError: it can't be written: a full disk, missing rights.
+        BusyError: another process is writing `path`.
+        StorageError: `path` can't be written: a full disk, missing rights.
     """
     path = absolute(path)
     if is_device(path):
@@ -59,13 +59,13 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write `content` to `path`, whole or not at all."""
+    """Writes `content` to `path`, whole or not at all."""
     with new_file(path) as file:
         file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write `content` as UTF-8, whole or not at all."""
+    """Writes `content` to `path` as UTF-8, whole or not at all."""
     write_bytes(path, content.encode("utf-8"))
 
 
@@ -78,8 +78,8 @@ def _refusals(path: Path) -> Iterator[None]:
 
 
 def _apply_umask(folder: Path) -> None:
-    """Give every file below `folder` the mode that `folder` itself got from the umask."""
-    # safetensors makes files that only their owner can read
+    """Gives every file below `folder` the mode that `folder` itself got from the umask."""
+    # safetensors creates files that only their owner can read
     mode = folder.stat().st_mode & 0o666
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():

@@ -1,37 +1,36 @@
-"""One command at a time writes an output: locks beside outputs, and what a killed one left.
+"""Locks beside outputs, so that one command at a time writes an output.
 
 The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
-ends. Whoever holds it owns `runs/.a.part` (what is being written) and `runs/.a.old` (what is
-being replaced), so it may remove those of a killed predecessor.
+ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
+remove those that a killed process left.
 """
 
 import os
 import shutil
-import socket
 import stat
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from rejoinder.errors import BusyError, InputError
-from rejoinder.files.platform import remove_locked, try_lock
+from rejoinder.files.platform import open_lock, process_description, remove_locked, try_lock
 from rejoinder.files.storage import refused
 
 
 @dataclass
 class _Held:
-    """A lock of this process."""
+    """A lock that this process holds."""
 
     handle: int
-    made: list[Path]
-    """Folders that had to be made to hold the output, the innermost first."""
+    """The open lock file."""
+    created: list[Path]
+    """Folders that were created to hold the output, the innermost first."""
     users: int = 1
+    """Number of claims on the output in this process."""
     writing: threading.Lock = field(default_factory=threading.Lock)
-    """Threads of one process share the lock, and take turns at `.NAME.part`."""
+    """Threads of this process share the file lock. With this lock they take turns."""
 
 
 _GUARD = threading.Lock()
@@ -40,15 +39,15 @@ _HELD: dict[Path, _Held] = {}
 
 @contextmanager
 def claim(path: Path) -> Iterator[None]:
-    """Hold an output, a file or a folder, against other processes while the block runs.
+    """Locks an output file or folder against other processes while the block runs.
 
-    Claim an output before the work begins: that it can be written is known then. Within a process
-    claims nest. What a killed process left half written beside the output is removed, and what it
-    was about to replace is put back. A device or a pipe needs no claim.
+    Claim an output before the work begins, to know that it can be written. Claims nest within a
+    process. If a killed process left a half-written output, that is removed, and what it was about
+    to replace is restored. Devices and pipes need no claim.
 
     Raises:
-        BusyError: another process holds it.
-        StorageError: its folder can't be written.
+        BusyError: another process has claimed the output.
+        StorageError: the folder of the output can't be written.
     """
     path = absolute(path)
     if is_device(path):
@@ -74,22 +73,22 @@ def claim(path: Path) -> Iterator[None]:
 
 @contextmanager
 def claim_output(path: Path, *, overwrite: bool = False) -> Iterator[None]:
-    """Claim an output folder that must not hold anything yet, or may be replaced.
+    """Claims an output folder that must be new or empty, unless it may be replaced.
 
     Raises:
         InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
-        BusyError: another process holds it.
-        StorageError: its folder can't be written.
+        BusyError: another process has claimed it.
+        StorageError: its parent folder can't be written.
     """
     refuse_occupied(path, overwrite=overwrite)
     with claim(path):
-        refuse_occupied(path, overwrite=overwrite)  # what a killed process left is back or gone
+        refuse_occupied(path, overwrite=overwrite)  # the claim may have restored an old folder
         yield
 
 
 @contextmanager
 def part_of(path: Path) -> Iterator[Path]:
-    """The place beside an output where its new content is made; gone when the block ends."""
+    """Yields the path beside an output for its new content, and removes it when the block ends."""
     path = absolute(path)
     with claim(path), _HELD[path].writing:
         part = beside(path, "part")
@@ -100,21 +99,21 @@ def part_of(path: Path) -> Iterator[Path]:
 
 
 def absolute(path: Path) -> Path:
-    """`path` from the root on; links are not followed, so that an output replaces a link."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow a link to elsewhere
+    """Returns the absolute path without following links, so that an output replaces a link."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow a link
 
 
 def is_device(path: Path) -> bool:
-    """Whether `path` is there, but neither a file nor a folder: /dev/null, a pipe."""
+    """Returns whether `path` exists and is neither a file nor a folder, such as a pipe."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # absent, or behind something that the claim will find
+    except OSError:  # missing, or an error that the claim will report
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse an output folder that would lose something.
+    """Refuses an output folder whose content would be lost.
 
     Raises:
         InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
@@ -133,9 +132,9 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
 
 
 def swap_in(part: Path, path: Path) -> None:
-    """Rename the folder `part` to `path`; what was there goes only once the new one is there.
+    """Renames the folder `part` to `path`, and removes the old folder only after that.
 
-    A link at `path` is replaced, not what it leads to.
+    A link at `path` is replaced, not its target.
     """
     if not os.path.lexists(path):
         part.replace(path)
@@ -151,7 +150,7 @@ def swap_in(part: Path, path: Path) -> None:
 
 
 def recover(path: Path) -> None:
-    """Mend what a killed process left beside `path`, which the caller holds."""
+    """Cleans up what a killed process left beside `path`, which the caller has claimed."""
     part, old = beside(path, "part"), beside(path, "old")
     if os.path.lexists(old):
         if os.path.lexists(path):
@@ -162,17 +161,17 @@ def recover(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Mend what a killed process left anywhere below `folder`, which the caller holds."""
-    for found in sorted(folder.rglob(".*")):
-        name, suffix = found.name[1:], found.suffix
-        if suffix in (".part", ".old") and found.exists():
-            recover(found.with_name(name.removesuffix(suffix)))
+    """Cleans up what killed processes left below `folder`, which the caller has claimed."""
+    for hidden in sorted(folder.rglob(".*")):
+        name, suffix = hidden.name[1:], hidden.suffix
+        if suffix in (".part", ".old") and hidden.exists():
+            recover(hidden.with_name(name.removesuffix(suffix)))
         elif suffix == ".lock":
-            found.unlink(missing_ok=True)
+            hidden.unlink(missing_ok=True)
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """The hidden companion of an output: `.NAME.lock`, `.NAME.part`, `.NAME.old`."""
+    """Returns the path of a hidden companion: `.NAME.lock`, `.NAME.part` or `.NAME.old`."""
     return path.with_name(f".{path.name}.{suffix}")
 
 
@@ -185,13 +184,13 @@ def _remove(path: Path) -> None:
 
 
 def _acquire(path: Path) -> _Held:
-    made: list[Path] = []
+    created: list[Path] = []
     lock = beside(path, "lock")
     try:
-        made += [folder for folder in path.parents if not folder.exists()]
+        created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = open_lock(lock)
             if not try_lock(handle):
                 holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
                 os.close(handle)
@@ -199,40 +198,34 @@ def _acquire(path: Path) -> _Held:
                     f"{path} is being written by another command ({holder or 'just begun'}); wait "
                     "for it to end, or name another output."
                 )
-            if _is_file(lock, handle):
+            if _is_at(lock, handle):
                 break
-            os.close(handle)  # its last holder removed it between the two calls: once more
+            os.close(handle)  # its last holder removed it between the two calls: try again
         os.ftruncate(handle, 0)
-        os.write(handle, _holder().encode())
+        os.write(handle, process_description().encode())
     except OSError as error:
-        _remove_empty(made)
+        _remove_empty(created)
         raise refused(path, error) from None
-    return _Held(handle, made)
+    return _Held(handle, created)
 
 
 def _release(path: Path, held: _Held) -> None:
-    remove_locked(str(beside(path, "lock")), held.handle)
-    _remove_empty(held.made)
+    remove_locked(beside(path, "lock"), held.handle)
+    _remove_empty(held.created)
 
 
-def _remove_empty(made: list[Path]) -> None:
-    """Take back the folders made for an output that did not come to be."""
-    for folder in made:
+def _remove_empty(created: list[Path]) -> None:
+    """Removes folders that were created for an output, as far as they are empty."""
+    for folder in created:
         try:
             folder.rmdir()
         except OSError:
             return
 
 
-def _is_file(path: Path, handle: int) -> bool:
-    """Whether the open file `handle` is still the one at `path`."""
+def _is_at(path: Path, handle: int) -> bool:
+    """Returns whether the open file `handle` is still the file at `path`."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _holder() -> str:
-    command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200]
-    since = datetime.now().astimezone().isoformat(timespec="seconds")
-    return f"process {os.getpid()} on {socket.gethostname()} since {since}: {command}"

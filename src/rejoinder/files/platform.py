@@ -1,33 +1,73 @@
-"""What differs between Linux, macOS and Windows: locks on open files."""
+"""Everything that differs between Linux, macOS and Windows: file locks, signals, the processor."""
 
 import os
+import platform
+import signal
+import socket
 import sys
 from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+TERMINATION_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""The signals that ask a process to end. Windows has no SIGHUP."""
+
+
+def process_description() -> str:
+    """Returns the id, host, time and command line of this process, for other processes' errors."""
+    command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200]
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    return f"process {os.getpid()} on {socket.gethostname()} since {now}: {command}"
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor_name() -> str:
+    """Returns the name of the processor, such as `AMD EPYC 7763`."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()  # Linux
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def open_lock(path: Path) -> int:
+    """Opens a lock file for reading and writing, and creates it if it is missing."""
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+
 
 if sys.platform == "win32":
     import msvcrt
 
     def try_lock(handle: int) -> bool:
-        """Lock the open file `handle` for this process; false where another one holds it."""
+        """Locks the open file `handle` for this process; returns false if another one holds it."""
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError:
             return False
         return True
 
-    def remove_locked(path: str, handle: int) -> None:
-        """Remove a lock file that this process holds. An open file can't be removed here."""
+    def remove_locked(path: Path, handle: int) -> None:
+        """Removes a lock file that this process holds. Windows can't remove an open file."""
         os.close(handle)
-        with suppress(OSError):  # another process has opened it meanwhile: it is that one's now
-            os.unlink(path)  # noqa: PTH108 -- beside os.open and os.close
+        with suppress(OSError):  # another process has opened and locked it meanwhile
+            path.unlink()
 
 else:
     import fcntl
 
     def try_lock(handle: int) -> bool:
-        """Lock the open file `handle` for this process; false where another one holds it.
+        """Locks the open file `handle` for this process; returns false if another one holds it.
 
-        The kernel gives the lock back when the process ends, however it ends.
+        The kernel releases the lock when the process ends, however it ends.
         """
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,8 +75,8 @@ else:
             return False
         return True
 
-    def remove_locked(path: str, handle: int) -> None:
-        """Remove a lock file that this process holds, then let go of it."""
-        with suppress(OSError):  # somebody removed the folder around it: nothing is left
-            os.unlink(path)  # noqa: PTH108 -- beside os.open and os.close
+    def remove_locked(path: Path, handle: int) -> None:
+        """Removes a lock file that this process holds, and then releases it."""
+        with suppress(OSError):  # its folder may have been removed
+            path.unlink()
         os.close(handle)

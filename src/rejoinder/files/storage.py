@@ -1,4 +1,4 @@
-"""Errors of disks as one sentence: full, read-only, no rights."""
+"""Turns errors of a disk (full, read-only, missing rights) into one sentence."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ _CAUSES = {
     errno.EROFS: "the file system is read-only",
     errno.EIO: "the device reports an input/output error",
 }
-"""What is wrong with the storage, whatever was being written."""
+"""Errors of the storage itself, whatever was being written."""
 _REFUSALS = {
     errno.EACCES: "permission denied",
     errno.EPERM: "operation not permitted",
@@ -27,12 +27,14 @@ _REFUSALS = {
     errno.EISDIR: "it is a folder",
     errno.ELOOP: "a link in the path leads back to itself",
 }
-"""What is wrong with this path; the same codes may come from reading another one."""
+"""Errors of a path that is written. The same codes may come from reading another path."""
 _NUMBER = re.compile(r"os error (\d+)")
 
 
 def storage_cause(error: BaseException) -> str | None:
-    """Why `error`, an OSError or a library's text of one, says that nothing can be written.
+    """Returns why an output can't be written, None if the error has nothing to do with storage.
+
+    `error` is an OSError, or an error of a library that holds the text of an OSError.
 
     >>> storage_cause(OSError(errno.ENOSPC, "No space left on device"))
     'no space is left on the device'
@@ -43,21 +45,21 @@ def storage_cause(error: BaseException) -> str | None:
     """
     if isinstance(error, OSError) and error.errno is not None:
         return _CAUSES.get(error.errno)
-    said = str(error)
-    if found := _NUMBER.search(said):
-        return _CAUSES.get(int(found[1]))
+    message = str(error)
+    if match := _NUMBER.search(message):
+        return _CAUSES.get(int(match[1]))
     for number, cause in _CAUSES.items():
-        if os.strerror(number).lower() in said.lower():
+        if os.strerror(number).lower() in message.lower():
             return cause
     return None
 
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn the errors of a full or broken disk within the block into one sentence.
+    """Turns errors of a full or broken disk within the block into one sentence.
 
     Raises:
-        StorageError: writing `path` failed for a reason of its storage.
+        StorageError: `path` can't be written because of its storage.
     """
     try:
         yield
@@ -71,14 +73,14 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def refused(path: Path, error: OSError) -> StorageError:
-    """The error of an output that can't even be begun."""
+    """Returns the error for an output that can't be opened or created."""
     number = error.errno or 0
     cause = _CAUSES.get(number) or _REFUSALS.get(number) or str(error)
     return StorageError(f"{path} can't be written: {cause}. Name another output.")
 
 
 def _free(path: Path) -> str:
-    """How much space is left where `path` is, for the end of a sentence."""
+    """Returns the free space on the disk of `path`, in parentheses, for an error message."""
     for folder in (path, *path.parents):
         try:
             free = shutil.disk_usage(folder).free

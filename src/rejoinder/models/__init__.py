@@ -1,1 +1,1 @@
-"""The model folder: write, read, check."""
+"""The model folder: writing, reading and checking it."""

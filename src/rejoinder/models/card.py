@@ -1,4 +1,4 @@
-"""MODEL_CARD.md: what a model is, for people."""
+"""Writes MODEL_CARD.md, the description of a model for people."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,21 +21,21 @@ encoder.similarity(["How old are you?"], ["What is your age?"])
 | text | {text} |
 | training pairs | {pairs} |
 | steps, seed | {steps}, {seed} |
-| left out as evaluation sentences | {leaks} ({sets}) |{adapted}
+| pairs dropped as leaks | {leaks} ({sets}) |{adapted}
 
 Pairs by source: {data}.
 
-The text of the training data, with its biases and crudeness, shaped this model; its licences are
-those of the sources above. It measures likeness of meaning in English, not truth.
+The model reflects the biases and the crude language of its training text, whose sources have
+licences of their own. It measures similarity of meaning in English, not truth.
 """
 
 
 def model_card(config: Mapping[str, Any]) -> str:
-    """The card of a model, from its `config.json`."""
+    """Returns the model card as Markdown, from the content of `config.json`."""
     training = config.get("training") or {}
     data = training.get("data") or {}
     largest = sorted(data.items(), key=lambda item: -item[1])
-    said = ", ".join(f"{name} {count:,}" for name, count in largest[:20]) or "not recorded"
+    sources = ", ".join(f"{name} {count:,}" for name, count in largest[:20]) or "not recorded"
     more = f", and {len(largest) - 20} more" if len(largest) > 20 else ""
     return _TEMPLATE.format(
         name=config["name"],
@@ -46,14 +46,14 @@ def model_card(config: Mapping[str, Any]) -> str:
         steps=training.get("steps", "?"),
         seed=training.get("seed", "?"),
         leaks=training.get("leaks_dropped", 0),
-        sets=", ".join(training.get("leak_sets") or []) or "not looked for",
-        data=said + more,
+        sets=", ".join(training.get("leak_sets") or []) or "not checked",
+        data=sources + more,
         adapted=_adapted(config.get("adaptation")),
     )
 
 
 def _adapted(facts: Mapping[str, Any] | None) -> str:
-    """A row on the graded pairs that the model was adapted on, where it was."""
+    """Returns the table row about the adaptation of an adapted model."""
     if facts is None:
         return ""
     data = facts.get("data") or {}

@@ -1,4 +1,4 @@
-"""`config.json` of a model folder: read, its seal compared, and what is in it checked."""
+"""Reads `config.json` of a model folder and checks its seal and contents."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,13 @@ from typing import Any
 from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.errors import ModelError
 from rejoinder.files.hashed import check_seal, refuse_constant
-from rejoinder.models.tables import Table, is_size
+from rejoinder.kinds.tables import Table, is_size
+from rejoinder.models.version_1 import upgraded
 from rejoinder.text.subwords import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
 
 FILE = "config.json"
-FORMAT = 1
+FORMAT = 2
 WEIGHTS = "weights.safetensors"
 
 _SEAL = "sha256"
@@ -24,43 +25,45 @@ _REMEDY = "Copy the folder again, or export the model anew."
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The content of `config.json`, whose tables are those of a model; sizes are checked later.
+    """Reads `config.json` and checks all but its sizes.
 
-    Files from before `config.json` was sealed, without the key `sha256`, are read too.
+    Format version 1 is read as if it were the present one, with or without its seal `sha256`.
 
     Raises:
-        ModelError: `folder` is no model folder, or the file is damaged, changed, or of another
+        ModelError: `folder` is not a model folder, or the file is damaged, changed, or of another
             format version.
     """
     path = folder / FILE
     if folder.is_file():
-        raise ModelError(f"{folder} is a file; a model is a folder, as RUN/model of a run.")
+        raise ModelError(f"{folder} is a file; a model is a folder, such as RUN/model of a run.")
     try:
         config = json.loads(path.read_text("utf-8"), parse_constant=refuse_constant)
-        # half a surrogate pair, which no output could print
+        # fails for half a surrogate pair, which could not be printed
         json.dumps(config, ensure_ascii=False).encode("utf-8")
     except FileNotFoundError:
         raise ModelError(
-            f"{folder} is no model folder: it holds no {FILE}. A run's model is RUN/model."
+            f"{folder} is not a model folder: it has no {FILE}. The model of a run is RUN/model."
         ) from None
     except RecursionError:
         raise ModelError(f"{path} is nested too deeply; the folder is damaged.") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
     version = config.get("format_version") if isinstance(config, dict) else None
-    if version != FORMAT or not is_size(version):
+    if version not in (1, FORMAT) or not is_size(version):
         raise ModelError(
-            f"{path} is of format version {short(version)}; this version reads {FORMAT}. "
-            "Train or export the model anew, or take the version that wrote it."
+            f"{path} is of format version {short(version)}; this version reads 1 and {FORMAT}. "
+            "Train or export the model again, or use the version that wrote it."
         )
-    if _SEAL in config:
+    if _SEAL in config or version != 1:
         config = check_seal(config, path, ModelError, _REMEDY)
+    if version == 1:
+        config = upgraded(config)
     check_config(config, str(path))
     return config  # type: ignore[no-any-return]
 
 
 def check_config(config: Mapping[str, Any], where: str) -> None:
-    """Check what `layout.expected_shapes` does not: the name, the facts of training, the files.
+    """Checks the name, the facts of training and the files; `layout` checks the sizes.
 
     Raises:
         ModelError: a key is missing, or its value is of another type.
@@ -68,11 +71,11 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     if not isinstance(config.get("name"), str):
         raise ModelError(f"{where}: name is {short(config.get('name'))}; a string is needed.")
     text = Table(config, "text", where)
-    for key in ("encoder", "head"):
+    for key in ("encoder", "heads"):
         Table(config, key, where)
-    for key in ("training", "entailment", "adaptation"):
+    for key in ("training", "adaptation"):
         if not isinstance(config.get(key), Mapping | None):
-            raise ModelError(f"{where}: {key} is no table; the folder is damaged.")
+            raise ModelError(f"{where}: {key} is not a table; the folder is damaged.")
     _check_training(config, where)
     needed = [WEIGHTS, _TEXT_FILES[text.word("kind", sorted(_TEXT_FILES))]]
     if config.get("adaptation") is not None:
@@ -81,8 +84,8 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     for name in files:
         if name not in needed:
             raise ModelError(
-                f"{where}: files lists {name!r}, which is no file of such a model; it holds "
-                f"{', '.join(needed)}."
+                f"{where}: files lists {name!r}, which does not belong to such a model; its files "
+                f"are {', '.join(needed)}."
             )
     for name in needed:
         if not isinstance(files.get(name), Mapping):
@@ -93,7 +96,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
 
 
 def _check_training(config: Mapping[str, Any], where: str) -> None:
-    """What cards, notes on leaks and `rejoinder info` read of the facts of training."""
+    """Checks the facts of training that model cards, notes on leaks and `rejoinder info` read."""
     if config.get("training") is None:
         return
     table = Table(config, "training", where)

@@ -1,4 +1,4 @@
-"""The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md; never a pickle."""
+"""The model folder: config.json, weights.safetensors, vocabulary, MODEL_CARD.md."""
 
 import json
 from collections.abc import Mapping
@@ -16,13 +16,18 @@ from rejoinder.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.errors import ModelError
 from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.hashed import check_file, file_facts, sealed
+from rejoinder.kinds import EncoderKind
+from rejoinder.kinds.base import Shapes
 from rejoinder.models.card import model_card
 from rejoinder.models.config import FILE, FORMAT, WEIGHTS, check_config, read_config
-from rejoinder.models.layout import Shapes, embedding_width, expected_shapes
+from rejoinder.models.layout import expected_shapes, known_kind
+from rejoinder.models.version_1 import renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 
-_TYPES: dict[str, tuple[type, ...]] = {"bigram_rows": (np.int32,)}
+BIGRAM_ROWS = "encoder.bigram_rows"
+"""Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
+_TYPES: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
 _FLOATS = (np.float16, np.float32)
 _REMEDY = "Copy the whole folder again."
 
@@ -31,28 +36,43 @@ Tensors = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class ModelContents:
-    """All of a model."""
+    """A whole model in memory."""
 
     name: str
     features: TextFeatures
     encoder: Mapping[str, Any]
-    """`kind` and sizes, as in the config of the run."""
-    head: Mapping[str, Any]
-    """Of the response side: `layers`, `activation`, `residual`."""
+    """Kind and sizes, as in the config of the run."""
+    heads: Mapping[str, Mapping[str, Any]]
+    """Dense layers behind the embedding, by objective: `inputs` (how many times the embedding
+    dimension they read), `layers`, `activation`, `residual`. `responses` is always there."""
     training: Mapping[str, Any]
     """Pairs, steps, seed, data."""
     tensors: Tensors
+    """Named as in training: `encoder.…`, `heads.OBJECTIVE.…`, and `scale`."""
     sha256: str = ""
-    """Of the weights file; empty before it is written."""
-    entailment: Mapping[str, Any] | None = None
-    """Of the classifier of pairs: `layers`, `activation`; none where it was not trained."""
+    """SHA-256 of the weights file; empty before it is written."""
     adaptation: Adaptation | None = None
-    """What adapted the model to other data after training, if anything did."""
+    """The linear map fitted on graded pairs after training, if any."""
+
+    @property
+    def kind(self) -> EncoderKind:
+        """The kind of the encoder."""
+        return known_kind(self.encoder, self.name)
 
     @property
     def dim(self) -> int:
-        """Width of the embeddings."""
-        return embedding_width(self.encoder)
+        """Embedding dimension."""
+        return self.kind.dim(self.encoder)
+
+    @property
+    def weight_type(self) -> str:
+        """NumPy name of the type of the encoder's weights, such as `float16`."""
+        dtypes = [
+            tensor.dtype.name
+            for name, tensor in self.tensors.items()
+            if name.startswith("encoder.") and name not in _TYPES and tensor.ndim > 1
+        ]
+        return min(dtypes, default="float32")
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training."""
@@ -67,12 +87,12 @@ class ModelContents:
         }
 
 
-def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -> None:
-    """Write the folder, whole or not at all; the same model gives the same bytes.
+def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) -> None:
+    """Writes the folder, whole or not at all; the same model gives the same bytes.
 
     Raises:
-        InputError: `place` is occupied.
-        ModelError: tensors do not fit the sizes, or hold values that are not finite.
+        InputError: `folder` is occupied.
+        ModelError: tensors do not have the configured sizes, or contain values that are not finite.
     """
     config: dict[str, Any] = {
         "format_version": FORMAT,
@@ -80,58 +100,59 @@ def write_model(place: Path, model: ModelContents, *, overwrite: bool = False) -
         "name": model.name,
         "text": model.features.config(),
         "encoder": dict(model.encoder),
-        "head": dict(model.head),
+        "heads": {name: dict(head) for name, head in sorted(model.heads.items())},
         "training": dict(model.training),
-        "entailment": None if model.entailment is None else dict(model.entailment),
         "adaptation": None if model.adaptation is None else model.adaptation.describe(),
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
-    _check_tensors(tensors, expected_shapes(config, str(place)), config, str(place))
-    _check_adaptation(model.adaptation, model.encoder, str(place))
-    with new_folder(place, overwrite=overwrite) as folder:
-        save_file(tensors, folder / WEIGHTS)
-        names = [WEIGHTS, *model.features.save(folder)]
+    _check_tensors(tensors, expected_shapes(config, str(folder)), config, str(folder))
+    _check_adaptation(model.adaptation, model.dim, str(folder))
+    with new_folder(folder, overwrite=overwrite) as new:
+        save_file(tensors, new / WEIGHTS)
+        names = [WEIGHTS, *model.features.save(new)]
         if model.adaptation is not None:
-            model.adaptation.write(folder / ADAPTATION)
+            model.adaptation.write(new / ADAPTATION)
             names.append(ADAPTATION)
-        config["files"] = file_facts(folder, names)
-        check_config(config, str(place))
-        said = json.dumps(sealed(config), indent=1, ensure_ascii=False)
-        write_text(folder / "MODEL_CARD.md", model_card(config))
-        write_text(folder / FILE, said + "\n")
+        config["files"] = file_facts(new, names)
+        check_config(config, str(folder))
+        write_text(new / "MODEL_CARD.md", model_card(config))
+        text = json.dumps(sealed(config), indent=1, ensure_ascii=False)
+        write_text(new / FILE, text + "\n")
 
 
-def read_model(place: Path) -> ModelContents:
-    """The model in a folder, checked: version, files and their hashes, names, shapes, values.
+def read_model(folder: Path) -> ModelContents:
+    """Reads a model folder and checks its version, files, hashes, names, shapes and values.
 
     Raises:
-        ModelError: what is wrong with the folder, and where.
+        ModelError: the folder is not a model, or is damaged; the message says where.
     """
-    config = read_config(place)
-    shapes = expected_shapes(config, str(place / FILE))
+    config = read_config(folder)
+    shapes = expected_shapes(config, str(folder / FILE))
     for name, facts in config["files"].items():
         try:
-            check_file(place / name, facts, ModelError, _REMEDY)
+            check_file(folder / name, facts, ModelError, _REMEDY)
         except OSError as error:
-            raise ModelError(f"{place / name} can't be read: {error.strerror}.") from None
-    tensors = _load_tensors(place / WEIGHTS)
-    _check_tensors(tensors, shapes, config, str(place / WEIGHTS))
+            raise ModelError(f"{folder / name} can't be read: {error.strerror}.") from None
+    tensors = _load_tensors(folder / WEIGHTS)
+    if config["format_version"] == 1:
+        tensors = renamed(tensors)
+    _check_tensors(tensors, shapes, config, str(folder / WEIGHTS))
     adaptation = None
     if config.get("adaptation") is not None:
-        adaptation = read_adaptation(place / ADAPTATION)
-        _check_adaptation(adaptation, config["encoder"], str(place / ADAPTATION))
+        adaptation = read_adaptation(folder / ADAPTATION)
+        dim = known_kind(config["encoder"], str(folder)).dim(config["encoder"])
+        _check_adaptation(adaptation, dim, str(folder / ADAPTATION))
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
-                f"{place / FILE}: the table adaptation is not what {ADAPTATION} says; the two do "
-                f"not belong together. {_REMEDY}"
+                f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files "
+                f"do not belong together. {_REMEDY}"
             )
     return ModelContents(
         name=config["name"],
-        features=load_features(place, config["text"]),
+        features=load_features(folder, config["text"]),
         encoder=config["encoder"],
-        head=config["head"],
+        heads=config["heads"],
         training=config.get("training") or {},
-        entailment=config.get("entailment"),
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
         adaptation=adaptation,
@@ -150,16 +171,16 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
         raise ModelError(
-            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are not known; "
+            f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are unknown; "
             "weights and config.json do not belong together."
         )
     for name, shape in shapes.items():
-        found = tensors[name].shape
-        fits = len(found) == len(shape) and all(
-            want in (-1, have) for want, have in zip(shape, found, strict=True)
+        actual = tensors[name].shape
+        fits = len(actual) == len(shape) and all(
+            want in (-1, have) for want, have in zip(shape, actual, strict=True)
         )
         if not fits:
-            raise ModelError(f"{where}: {name} has shape {found}; the config says {shape}.")
+            raise ModelError(f"{where}: {name} has shape {actual}; the config says {shape}.")
         allowed = _TYPES.get(name, _FLOATS)
         if tensors[name].dtype not in allowed:
             raise ModelError(
@@ -167,28 +188,26 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
                 f"{' or '.join(kind.__name__ for kind in allowed)} is needed."
             )
         if allowed is _FLOATS and not np.isfinite(tensors[name]).all():
-            raise ModelError(f"{where}: {name} holds values that are not finite.")
+            raise ModelError(f"{where}: {name} contains values that are not finite.")
     if not tensors["scale"] > 0:
         raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")
-    if "bigram_rows" in tensors:
+    if BIGRAM_ROWS in tensors:
         text = config["text"]
         _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
 
 
-def _check_adaptation(
-    adaptation: Adaptation | None, encoder: Mapping[str, Any], where: str
-) -> None:
-    if adaptation is not None and adaptation.dim != embedding_width(encoder):
+def _check_adaptation(adaptation: Adaptation | None, dim: int, where: str) -> None:
+    if adaptation is not None and adaptation.dim != dim:
         raise ModelError(
             f"{where}: the adaptation was fitted for {adaptation.dim} dimensions; the model has "
-            f"{embedding_width(encoder)}. Fit one for this model: `rejoinder adapt`."
+            f"{dim}. Fit one for this model: `rejoinder adapt`."
         )
 
 
 def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:
-    """Each word and each trained bucket has a row: the sparse product does not look itself."""
-    rows, table = tensors["bigram_rows"], tensors["embedding"]
+    """Checks that each word and each trained bucket has a row; the sparse product does not."""
+    rows, table = tensors[BIGRAM_ROWS], tensors["encoder.table.weight"]
     if len(table) < words:
-        raise ModelError(f"{where}: embedding has {len(table)} rows for {words} words.")
+        raise ModelError(f"{where}: the table has {len(table)} rows for {words} words.")
     if rows.min() < -1 or rows.max() >= len(table):
-        raise ModelError(f"{where}: bigram_rows names rows beyond the {len(table)} of embedding.")
+        raise ModelError(f"{where}: {BIGRAM_ROWS} names rows beyond the {len(table)} of the table.")

@@ -1,1 +1,1 @@
-"""Embeddings to a loss."""
+"""Losses: pure functions of embeddings, in torch."""

@@ -1,9 +1,9 @@
-"""The softmax over the candidates of a batch that every ranking shares.
+"""The in-batch softmax shared by all ranking objectives.
 
-Large batches make better encoders, and their B x B scores are what a step then spends its time
-on: written with PyTorch's operations, a dozen passes over a matrix beyond any cache. Here a strip
-of rows is scored, turned into probabilities and into its share of the gradients while it is in
-the cache, and nothing of size B x B is ever stored.
+Large batches make better encoders, but then most of a step goes into B x B scores: written with
+PyTorch's operations, that is a dozen passes over a matrix larger than any cache. Here a strip of
+rows is scored and turned into probabilities and gradients while it is in the cache, and nothing of
+size B x B is ever stored.
 """
 
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _STRIP_SCORES = 1 << 20
-"""Scores of a strip: 4 MB of float32."""
+"""Scores per strip: 4 MB of float32."""
 
 
 @dataclass(frozen=True)
-class RankingLoss:
-    """What a step of ranking yields."""
+class StepLoss:
+    """The loss of a step on B rows."""
 
     loss: Tensor
     """() float32, mean cross-entropy in nats."""
     correct: Tensor
-    """() int64, rows whose own candidate scores highest (masked ones aside)."""
+    """() int64, number of rows whose own candidate or class scores highest."""
 
 
 def in_batch_softmax(
@@ -35,28 +35,28 @@ def in_batch_softmax(
     *,
     same: Tensor | None = None,
     symmetric: bool = False,
-) -> RankingLoss:
-    """Softmax over the batch's candidates, cross-entropy against the diagonal.
+) -> StepLoss:
+    """Softmax over the candidates of the batch, cross-entropy against the diagonal.
 
     Args:
         anchors: (B, D) float32.
-        candidates: (B + E, D) float32; row i belongs to anchor i, the last E to none.
-        scale: () float32, what a dot product is multiplied by before the softmax.
-        same: (2, M) int64, places (i, j) off the diagonal that are no true negatives, ascending in
-            i, both below B. They are left out of the softmax.
-        symmetric: also pick the right anchor for each of the first B candidates, and take the mean
-            of both losses.
+        candidates: (B + E, D) float32; row i belongs to anchor i, the last E rows to none.
+        scale: () float32, factor of dot products in the softmax.
+        same: (2, M) int64, index pairs (i, j) off the diagonal, both below B and ascending in i,
+            that are no true negatives. They are left out of the softmax.
+        symmetric: also pick the right anchor for each of the first B candidates, and return the
+            mean of both losses.
     """
     loss, correct = _InBatchSoftmax.apply(anchors, candidates, scale, same)  # type: ignore[no-untyped-call]
     if symmetric:
         other = None if same is None else same.flip(0)[:, same[1].argsort(stable=True)]
         back, _ = _InBatchSoftmax.apply(candidates[: len(anchors)], anchors, scale, other)  # type: ignore[no-untyped-call]
         loss = (loss + back) / 2
-    return RankingLoss(loss, correct)
+    return StepLoss(loss, correct)
 
 
 class _InBatchSoftmax(torch.autograd.Function):
-    """Loss, and in the same pass the gradients of all three arguments."""
+    """Computes the loss and, in the same pass, the gradients of all three arguments."""
 
     @staticmethod
     def forward(
@@ -107,27 +107,27 @@ class _InBatchSoftmax(torch.autograd.Function):
 
 
 def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(2, M) int64: places (i, j) where the right side of j is known to go with the left of i.
+    """Returns (2, M) int64, index pairs (i, j) where row j's right text also fits row i's left.
 
-    That is so where the right sides of i and j are one text, or their left sides are: j's response
-    answers i as well. Ascending in i, without the diagonal.
+    That is the case where the right texts of i and j are equal, or their left texts are: the
+    response of j then answers input i as well. Ascending in i, without the diagonal.
 
     Args:
-        left_keys: (B,) int64, equal where the left texts are.
-        right_keys: (B,) int64, equal where the right texts are.
+        left_keys: (B,) int64, equal where left texts are equal.
+        right_keys: (B,) int64, equal where right texts are equal.
 
     >>> duplicates(np.array([1, 2, 1]), np.array([7, 7, 9])).tolist()
     [[0, 0, 1, 2], [1, 2, 0, 0]]
     """
     size = len(left_keys)
-    places = [_equal_places(keys) for keys in (left_keys, right_keys)]
-    flat = np.unique(np.concatenate([rows * size + columns for rows, columns in places]))
-    found = np.stack([flat // size, flat % size])
-    return found[:, found[0] != found[1]]
+    equal = [_equal_pairs(keys) for keys in (left_keys, right_keys)]
+    flat = np.unique(np.concatenate([rows * size + columns for rows, columns in equal]))
+    pairs = np.stack([flat // size, flat % size])
+    return pairs[:, pairs[0] != pairs[1]]
 
 
-def _equal_places(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All (i, j) with `keys[i] == keys[j]` where that key occurs several times."""
+def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns all (i, j) with `keys[i] == keys[j]`, of keys that occur more than once."""
     _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
     order = np.argsort(group, kind="stable")
     starts = np.cumsum(counts) - counts

@@ -1,8 +1,14 @@
-"""Pick the right response out of the batch (Yang et al. 2018, §2.1 and figure 2)."""
+"""Response selection: pick the right response in the batch (Yang et al. 2018, §2.1, figure 2)."""
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from rejoinder.objectives.in_batch import RankingLoss, in_batch_softmax
+from rejoinder.encoders.dense import unit_rows
+from rejoinder.objectives.in_batch import StepLoss, in_batch_softmax
+
+
+def respond(head: nn.Module, embeddings: Tensor) -> Tensor:
+    """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
+    return unit_rows(head(embeddings), embeddings.detach().any(dim=1))
 
 
 def response_selection(
@@ -12,14 +18,14 @@ def response_selection(
     *,
     same: Tensor | None = None,
     symmetric: bool = False,
-) -> RankingLoss:
-    """Softmax over the batch's responses, cross-entropy against the diagonal.
+) -> StepLoss:
+    """Softmax over the responses of the batch, cross-entropy against the diagonal.
 
     Args:
         inputs: (B, D) float32, embeddings u of the inputs.
         responses: (B, D) float32, v' = F(v) of the responses; row i answers input i.
-        scale: () float32, what u·v' is multiplied by before the softmax; 1 in the paper.
-        same: see `in_batch_softmax`: responses that are known to answer another input too.
+        scale: () float32, factor of u·v' in the softmax; 1 in the paper.
+        same: see `in_batch_softmax`: responses known to answer another input as well.
         symmetric: also pick the right input for each response.
     """
     return in_batch_softmax(inputs, responses, scale, same=same, symmetric=symmetric)

@@ -1,4 +1,4 @@
-"""What a config says of objectives beside its tasks; no torch."""
+"""Config tables of objectives; importing this needs no torch."""
 
 from pydantic import Field
 
@@ -7,7 +7,7 @@ from rejoinder.schema.base import Settings, Units
 
 
 class EntailmentConfig(Settings):
-    """The classifier of pairs: by default the paper's (§2.2 and §4.1)."""
+    """The classifier of pairs. Defaults are the paper's (§2.2 and §4.1)."""
 
-    hidden: Units = Field(default=512, description="Units of its hidden layer.")
-    activation: Activation = Field(default="tanh", description="Behind the hidden layer.")
+    hidden: Units = Field(default=512, description="Units of the hidden layer.")
+    activation: Activation = Field(default="tanh", description="Activation of the hidden layer.")

@@ -1,4 +1,4 @@
-"""The work behind the tables, in stages: what a stage has left is not made again."""
+"""The work behind the tables, in stages; a stage whose output is there is not repeated."""
 
 import json
 import time
@@ -10,7 +10,9 @@ from typing import Any
 
 from rejoinder.adaptation.adapted import Adapted
 from rejoinder.adaptation.linear import read_adaptation
-from rejoinder.adaptation.sts import adapt
+from rejoinder.adaptation.sts import fit_adaptation
+from rejoinder.api.pairs import response_pairs
+from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.datasets.sts import read_stsb
@@ -19,15 +21,13 @@ from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results, write_results
 from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks.base import Context
-from rejoinder.evaluation.tasks.response import ResponsePairs
 from rejoinder.files.atomic import write_text
 from rejoinder.protocols import Encodes
 from rejoinder.reproduce.budgets import NLI, Budget, multitask_config, response_config
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training.config import parse_config
-from rejoinder.training.loop import Limits, Reporter
 from rejoinder.training.machine import describe_machine
-from rejoinder.training.run import RunOptions, begin, go_on, open_data
+from rejoinder.training.reporting import Reporter
 
 MODELS = ("Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned")
 """The paper's names of the four models."""
@@ -36,7 +36,7 @@ _TASKS = ("response/p@n", "stsb/angular", "snli/head", "cqa-b/2016", "cqa-b/2017
 
 @dataclass(frozen=True)
 class Options:
-    """What is reproduced."""
+    """The options of a reproduction."""
 
     data: Path
     out: Path
@@ -52,12 +52,13 @@ class Reproduced:
     """Everything that the tables and figures show."""
 
     results: Mapping[str, Sequence[Result]]
-    """By the paper's name of the model."""
+    """Results by the paper's name of the model."""
     curve: Mapping[float, Sequence[Result]]
-    """By the share of the NLI data."""
+    """Results by the share of the NLI data."""
     missing: tuple[str, ...]
+    """Evaluation tasks without a result, because their data is missing."""
     facts: Mapping[str, Any]
-    """Seconds and steps of each stage, pairs, hardware."""
+    """Seconds and steps of each stage, number of pairs, hardware."""
 
 
 class Work:
@@ -67,42 +68,40 @@ class Work:
         self,
         options: Options,
         reporter: Callable[[str, int], AbstractContextManager[Reporter]],
-        pairs: Callable[[Path, str], ResponsePairs],
     ) -> None:
-        """A reproduction that begins, or goes on.
+        """Begins a reproduction, or continues the one in its folder.
 
         Args:
-            options: what is wanted.
-            reporter: told the name of a run and its steps, gives who listens to it.
-            pairs: reads a split of a folder of pairs for the response task.
+            options: the options.
+            reporter: returns the reporter of a run, from the name of the run and its steps.
 
         Raises:
             InputError: the folder holds another reproduction.
         """
-        self.options, self._reporter, self._pairs = options, reporter, pairs
+        self.options, self._reporter = options, reporter
         self.folder = options.out / "work"
         self._facts: dict[str, Any] = {}
         self._missing: dict[str, None] = {}
         self._open()
 
     def _open(self) -> None:
-        """Refuse a folder of other options; remember these."""
+        """Refuses a folder of other options, and writes these to it."""
         wanted = {
             "encoder": self.options.encoder,
             "budget": asdict(self.options.budget),
             "seed": self.options.seed,
         }
         wanted = json.loads(json.dumps(wanted))
-        place = self.folder / "options.json"
-        if place.is_file():
-            found = json.loads(place.read_text("utf-8"))
-            if found["options"] != wanted:
+        path = self.folder / "options.json"
+        if path.is_file():
+            stored = json.loads(path.read_text("utf-8"))
+            if stored["options"] != wanted:
                 raise InputError(
                     f"{self.options.out} holds a reproduction with other options "
-                    f"({found['options']['encoder']}, {found['options']['budget']['name']}); name "
-                    "another folder with --out."
+                    f"({stored['options']['encoder']}, {stored['options']['budget']['name']}); "
+                    "name another folder with --out."
                 )
-            self._facts = found["stages"]
+            self._facts = stored["stages"]
         elif self.options.out.exists() and any(self.options.out.iterdir()):
             raise InputError(f"{self.options.out} is not empty; name another folder with --out.")
         self._wanted = wanted
@@ -114,10 +113,10 @@ class Work:
         write_text(self.folder / "options.json", json.dumps(tree, indent=1) + "\n")
 
     def run(self) -> Reproduced:
-        """All that is not done yet.
+        """Does all stages that are not done yet.
 
         Raises:
-            RejoinderError: data is missing, or a stage fails; what is done stays.
+            RejoinderError: data is missing, or a stage fails; finished stages stay.
         """
         self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
         tree = response_config(self.options.encoder, self.options.budget, self.options.seed)
@@ -144,7 +143,7 @@ class Work:
         return Reproduced(results, curve, tuple(self._missing), facts)
 
     def _stage(self, name: str, made: Path, work: Callable[[], Mapping[str, Any] | None]) -> None:
-        """Do `work` unless what it makes is there."""
+        """Does `work` unless the file `made` by it is there; notes its seconds and facts."""
         if made.exists():
             return
         begun = time.perf_counter()
@@ -162,29 +161,32 @@ class Work:
                 return name
         raise DataMissingError(
             f"SNLI's train split is not below {self.options.data}; looked for {', '.join(NLI)}. "
-            "`rejoinder data list` says where it is to be had."
+            "`rejoinder data list` says where to get it."
         )
 
     def _trained(self, name: str, tree: Mapping[str, Any], part: float) -> Path:
-        """The model folder of a run; one that was broken off goes on from its checkpoint."""
+        """Returns the model folder of a run, which begins or continues if it is not done."""
         run = self.folder / "runs" / name
         model = run / "model"
         self._stage(name, model / "config.json", lambda: self._train(name, run, tree, part))
         return model
 
     def _train(self, name: str, run: Path, tree: Mapping[str, Any], part: float) -> dict[str, Any]:
-        options = self.options
-        data = open_data(self.folder / "pairs", options.data)
-        if not (run / "manifest.json").is_file():
-            config = parse_config(tree, name)
-            begin(config, data, run, overwrite=True, progress=lambda _done, _all: None)
+        """Trains a model in the folder `run`, in `part` of the budget's minutes."""
+        options, phase = self.options, tree["phases"][0]
         minutes = options.budget.minutes
-        limits = Limits(seconds=None if minutes is None else 60 * minutes * part)
-        with self._reporter(name, tree["phases"][0]["steps"]) as reporter:
-            result = go_on(
-                run,
-                data,
-                RunOptions(limits, options.device, options.threads),
+        begun = (run / "manifest.json").is_file()
+        with self._reporter(name, phase["steps"]) as reporter:
+            result = train(
+                None if begun else parse_config(tree, name),
+                out=run,
+                pairs=self.folder / "pairs",
+                data=options.data,
+                device=options.device,
+                threads=options.threads,
+                minutes=None if minutes is None else minutes * part,
+                resume=begun,
+                overwrite=not begun,
                 evaluate=lambda _encoder: {},
                 reporter=reporter,
             )
@@ -194,35 +196,36 @@ class Work:
             "steps": result.steps,
             "minutes of training": round(result.seconds / 60, 2),
             "leaks": result.leaks,
-            "batch size": tree["phases"][0]["batch_size"],
+            "batch size": phase["batch_size"],
         }
 
     def _with_tuned(self, base: Path, both: Path) -> list[Encodes]:
-        """Of each model itself and its adaptation."""
+        """Returns each model, followed by the model with its adaptation."""
         train, dev = (read_stsb(self.options.data, split) for split in ("train", "dev"))
         models: list[Encodes] = []
-        for place in (base, both):
-            encoder = SentenceEncoder.load(place)
-            made = place.parent / "adaptation.safetensors"
+        for model in (base, both):
+            encoder = SentenceEncoder.load(model)
+            made = model.parent / "adaptation.safetensors"
 
             def work(encoder: SentenceEncoder = encoder, made: Path = made) -> None:
-                adapt(encoder, train, dev).write(made)
+                fit_adaptation(encoder, train, dev).write(made)
 
-            self._stage(f"{place.parent.name} tuned", made, work)
+            self._stage(f"{model.parent.name} tuned", made, work)
             models += [encoder, Adapted(encoder, read_adaptation(made))]
         return models
 
     def _evaluated(self, name: str, encoder: Encodes, tasks: Sequence[str]) -> list[Result]:
-        place = self.folder / "results" / f"{name}.json"
-        folder = self.folder / "pairs"
-        context = Context(self.options.data, pairs=lambda: self._pairs(folder, "test"))
+        """Returns the results of an encoder, named `name`, on evaluation tasks."""
+        path = self.folder / "results" / f"{name}.json"
+        pairs = self.folder / "pairs"
+        context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))
 
         def work() -> None:
             outcomes = iter_results(encoder, tasks, context)
-            write_results(place, [one for one in outcomes if isinstance(one, Result)])
+            write_results(path, [result for result in outcomes if isinstance(result, Result)])
 
-        self._stage(f"{name}: evaluation", place, work)
-        results = read_results(place)
+        self._stage(f"{name}: evaluation", path, work)
+        results = read_results(path)
         done = {result.task for result in results}
         self._missing |= {f"{task} of {name}": None for task in tasks if task not in done}
         return results

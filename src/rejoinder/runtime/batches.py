@@ -1,10 +1,10 @@
-"""Work on batches in a few threads, each of which computes on one core.
+"""Runs work on batches in a few threads, each of which computes on one core.
 
-Letting the matrix product use all cores by itself is three times slower wherever something else
-runs on the machine, the text side of the next batch included: its threads wait for each other.
+A matrix product that uses all cores by itself is three times slower as soon as anything else runs
+on the machine, such as the text processing of the next batch, because its threads wait for each
+other.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,65 +14,67 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from rejoinder.files.platform import usable_cores
+
 _Item = TypeVar("_Item")
 
 BATCH_SIZE = 4_096
-"""Sentences: larger batches are no faster, and their sums leave the caches."""
-_SMALLEST = 512
-"""Sentences below which a thread is not worth its start."""
-_MOST_WORKERS = 16
-"""Beyond so many, memory is what they wait for."""
+"""Default number of sentences per batch. Larger ones are no faster: sums leave the caches."""
+_MIN_SLICE = 512
+"""Number of sentences below which starting another thread does not pay."""
+_MAX_WORKERS = 16
+"""Number of threads above which memory bandwidth is the limit."""
 
 
 def default_workers() -> int:
-    """As many threads as the process may use cores, within reason.
+    """Returns the number of cores that the process may use, at most 16.
 
     >>> 1 <= default_workers() <= 16
     True
     """
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(allowed or 1, _MOST_WORKERS)
+    return min(usable_cores(), _MAX_WORKERS)
 
 
 def each_batch(
     count: int, batch_size: int, workers: int, work: Callable[[slice], None], *, show: bool
 ) -> None:
-    """Call `work` for consecutive slices that cover `range(count)`, and wait for all.
+    """Calls `work` for consecutive slices that cover `range(count)`, and waits for all calls.
 
     Args:
-        count: sentences.
-        batch_size: the most in one slice.
-        workers: threads; with 1, `work` is called here and computes with as many as it likes.
-        work: called with one slice, by several threads at a time; an error of any is raised.
-        show: draw a progress bar on stderr.
+        count: Number of sentences.
+        batch_size: Largest size of a slice.
+        workers: Number of threads. With 1, `work` is called in the calling thread and may use any
+            number of cores.
+        work: Function of a slice. Several threads call it at a time. Its errors are raised here.
+        show: Whether to draw a progress bar on standard error.
     """
     if workers > 1:
-        batch_size = min(batch_size, max(-(-count // workers), _SMALLEST))
+        batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))
     slices = [slice(low, min(low + batch_size, count)) for low in range(0, count, batch_size)]
     if workers == 1 or len(slices) < 2:
-        for part in _shown(slices, len(slices), show):
-            work(part)
+        for batch in _with_bar(slices, len(slices), show):
+            work(batch)
         return
     with _one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
-        for _ in _shown(pool.map(work, slices), len(slices), show):
+        for _ in _with_bar(pool.map(work, slices), len(slices), show):
             pass
 
 
-_guard = Lock()
+_lock = Lock()
 _limits: list[Any] = []
-"""What gives matrix products their cores back, once for each call that is under way."""
+"""The BLAS thread limit, once for each `each_batch` call in progress."""
 
 
 @contextmanager
 def _one_core_each() -> Iterator[None]:
-    """While any caller is inside, matrix products use one core; after the last, what they had."""
-    with _guard:
-        # the first one in remembers how it was; those who come later hold it up
+    """Limits matrix products to one core while any caller is inside; the last restores them."""
+    with _lock:
+        # the first caller records the previous setting, and later callers share its limit
         _limits.append(_limits[-1] if _limits else _controller().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
-        with _guard:
+        with _lock:
             limit = _limits.pop()
             if not _limits:
                 limit.restore_original_limits()
@@ -80,11 +82,12 @@ def _one_core_each() -> Iterator[None]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Made once: it looks through all libraries of the process."""
+    """Returns the controller, created once because that scans all loaded libraries."""
     return ThreadpoolController()
 
 
-def _shown(items: Iterable[_Item], total: int, show: bool) -> Iterator[_Item]:
+def _with_bar(items: Iterable[_Item], total: int, show: bool) -> Iterator[_Item]:
+    """Yields the items, with a progress bar on standard error if `show`."""
     if not show:
         yield from items
         return

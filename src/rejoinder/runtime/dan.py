@@ -1,40 +1,39 @@
-"""The DAN without torch: sums of rows as a sparse product, layers in NumPy."""
+"""The DAN without torch: sums of rows as a sparse product, dense layers in NumPy."""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rejoinder.errors import ModelError, nearest
-from rejoinder.models.folder import ModelContents
+from rejoinder.kinds.dan import COMBINERS
+from rejoinder.models.folder import BIGRAM_ROWS, ModelContents
+from rejoinder.runtime.batches import default_workers
 from rejoinder.runtime.layers import Array, Layers
 from rejoinder.text.ragged import Ragged
 
-_POWERS = {"sqrtn": 0.5, "mean": 1.0, "sum": 0.0}
-
 
 class DanRuntime:
-    """Ids to vectors; computes in float32 whatever the table is stored in."""
+    """Token ids to embeddings, computed in float32 whatever the table is stored in."""
 
-    def __init__(self, model: ModelContents, workers: int) -> None:
-        """The encoder of a model of kind `dan`, for `workers` threads.
+    def __init__(self, model: ModelContents, threads: int | None) -> None:
+        """The runtime of a model of kind `dan`, on `threads` threads, by default one per core.
 
         Raises:
-            ModelError: an unknown combiner or activation.
+            ModelError: the combiner or the activation is unknown.
         """
         combiner = model.encoder["combiner"]
-        if combiner not in _POWERS:
-            raise ModelError(f"encoder.combiner {combiner!r}: {nearest(combiner, _POWERS)}.")
-        self.workers = workers
-        self.power = _POWERS[combiner]
-        self.table = np.ascontiguousarray(model.tensors["embedding"], np.float32)
-        self.layers = Layers("dan", model.encoder, model.tensors)
-        self.bigram_rows = model.tensors.get("bigram_rows")
-        self.words = model.features.rows - (
-            0 if self.bigram_rows is None else len(self.bigram_rows)
-        )
+        if combiner not in COMBINERS:
+            raise ModelError(f"encoder.combiner {combiner!r}: {nearest(combiner, COMBINERS)}.")
+        self.workers = threads or default_workers()
+        self.power = COMBINERS[combiner]
+        self.table = np.ascontiguousarray(model.tensors["encoder.table.weight"], np.float32)
+        self.layers = Layers("encoder.dnn", model.encoder, model.tensors)
+        self.bigram_rows = model.tensors.get(BIGRAM_ROWS)
+        buckets = 0 if self.bigram_rows is None else len(self.bigram_rows)
+        self.words = model.features.rows - buckets
 
     def __call__(self, batch: Ragged) -> Array:
-        """(N, D) float32, not yet of length 1; zero rows for sentences without a known feature."""
+        """(N, D) float32, not normalised; zero rows for sentences without a known feature."""
         rows, offsets = self._rows(batch)
         shape = (len(batch), len(self.table))
         ones = np.ones(len(rows), np.float32)
@@ -42,11 +41,11 @@ class DanRuntime:
         counts = np.diff(offsets)
         sums /= (np.maximum(counts, 1) ** self.power).astype(np.float32)[:, None]
         embeddings = self.layers(sums)
-        embeddings[counts == 0] = 0.0  # a sentence that says nothing must not depend on biases
+        embeddings[counts == 0] = 0.0  # an empty sentence must not depend on biases
         return embeddings
 
     def _rows(self, batch: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Rows of the table and offsets: bigrams that were never trained have none."""
+        """Table rows of each sentence and their offsets, without bigrams that have no row."""
         if self.bigram_rows is None:
             return batch.ids, batch.offsets
         rows = batch.ids.copy()

@@ -1,6 +1,6 @@
-"""`SentenceEncoder`: a model folder as something that encodes, compares, ranks and searches."""
+"""`SentenceEncoder`: encodes, compares, ranks and searches sentences with a model folder."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Literal
@@ -9,58 +9,50 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
-from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.batches import BATCH_SIZE, each_batch
-from rejoinder.runtime.engines import open_runtime
+from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.inputs import (
     Sentences,
     as_texts,
     as_unit_rows,
-    first_places,
+    find_model,
+    first_indices,
     flag,
     is_matrix,
-    model_path,
     whole_number,
 )
-from rejoinder.runtime.layers import Layers, unit_rows
-from rejoinder.runtime.search import dots, nearest_rows
+from rejoinder.runtime.outputs import ModelOutputs
+from rejoinder.runtime.search import Hit, dots, nearest_rows
 
-_MOST_THREADS = 1_024
+_MAX_THREADS = 1_024
 
-
-@dataclass(frozen=True)
-class Ranked:
-    """A text and how well it fits."""
-
-    index: int
-    """Its place in what was given."""
-    score: float
-    text: str
-    """Empty where embeddings were searched, which have no text."""
+Measure = Literal["cosine", "angular"]
+"""A similarity: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
 
 
 class SentenceEncoder:
-    """Sentences to vectors of length 1.
+    """Encodes sentences as vectors of length 1.
 
-    A sentence without any known word has the zero vector: its similarity with anything is 0
-    (`count_unknown` says how many there are). Neither the order nor the batch size changes a
-    result (DAN: 1e-6, Transformer and BiLSTM: 1e-5). A model that is adapted, as its
-    `describe()["adaptation"]` says, encodes W u; responses rank as they did before.
+    A sentence without any known word has the zero vector, so its similarity with anything is 0.
+    `unknown` tells which sentences these are. Results do not depend on order or batch size, up to
+    1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted model (see
+    `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
     """
 
     def __init__(self, model: ModelContents, *, threads: int | None = None) -> None:
-        """An encoder of a model in memory.
+        """Creates an encoder from a model in memory. To open a model folder, use `load`.
 
         Args:
-            model: what `read_model` returns.
-            threads: cores to compute on; by default all that the process may use. Torch, which
-                runs Transformers and BiLSTMs, has one such number for the whole process.
+            model: Result of `rejoinder.models.folder.read_model`.
+            threads: Number of CPU cores to use, by default all that the process may use. PyTorch,
+                which runs Transformers and BiLSTMs, has one such setting per process.
 
         Raises:
-            InputError: `threads` is no whole number from 1 to 1,024, or `model` is no model.
-            ModelError: an encoder of an unknown kind.
+            InputError: `threads` is not a whole number from 1 to 1,024, or `model` is not a model.
+            ModelError: the encoder kind is unknown.
             MissingExtraError: the encoder needs a package that is not installed.
         """
         if not isinstance(model, ModelContents):
@@ -69,45 +61,70 @@ class SentenceEncoder:
                 f"{short(model)}. A model folder is opened with SentenceEncoder.load(path)."
             )
         if threads is not None:
-            threads = whole_number("threads", threads, _MOST_THREADS)
-        self.model = model
-        self._runtime = open_runtime(model, threads)
-        self._head = Layers("head", model.head, model.tensors)
-        self._entailment = None
-        if model.entailment is not None:
-            self._entailment = Layers("entailment", model.entailment, model.tensors)
-        self._adaptation = model.adaptation
+            threads = whole_number("threads", threads, _MAX_THREADS)
+        self._model, self._threads = model, threads
+        self._outputs = ModelOutputs(model, threads)
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> "SentenceEncoder":
-        """The encoder in a model folder, computing on `threads` cores, by default on all.
+        """Loads a model folder.
+
+        Args:
+            path: Model folder, such as `RUN/model`.
+            threads: Number of CPU cores to use, by default all that the process may use.
 
         Raises:
-            InputError: `path` is no path, or `threads` no whole number from 1 to 1,024.
-            ModelError: the folder is not a model, or damaged.
+            InputError: `path` is not a path, or `threads` not a whole number from 1 to 1,024.
+            ModelError: the folder is missing, not a model, or damaged.
             MissingExtraError: the encoder needs a package that is not installed.
         """
-        return cls(read_model(model_path(path)), threads=threads)
+        return cls(read_model(find_model(path)), threads=threads)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Writes the model to a folder. The same model gives the same bytes.
+
+        Raises:
+            InputError: the folder is occupied, and `overwrite` is False.
+            StorageError: the folder can't be written.
+        """
+        write_model(Path(folder), self._model, overwrite=overwrite)
+
+    def with_adaptation(self, adaptation: Adaptation) -> "SentenceEncoder":
+        """Returns the encoder with embeddings u* = W u, in place of any adaptation it had.
+
+        Raises:
+            ModelError: the adaptation is of another dimension.
+        """
+        if adaptation.dim != self.dim:
+            raise ModelError(
+                f"the adaptation is for embeddings of {adaptation.dim} dimensions; {self!r} has "
+                f"{self.dim}."
+            )
+        return SentenceEncoder(replace(self._model, adaptation=adaptation), threads=self._threads)
 
     @property
     def dim(self) -> int:
-        """Width of the embeddings."""
-        return self.model.dim
+        """Dimension D of the embeddings."""
+        return self._model.dim
 
     def __repr__(self) -> str:
-        kind = self.model.encoder["kind"]
-        adapted = f", adapted on {self._adaptation.source}" if self._adaptation else ""
-        return f"SentenceEncoder({self.model.name!r}, {kind}, {self.dim} dimensions{adapted})"
+        kind = self._model.encoder["kind"]
+        adaptation = self._model.adaptation
+        adapted = f", adapted on {adaptation.source}" if adaptation else ""
+        return f"SentenceEncoder({self._model.name!r}, {kind}, {self.dim} dimensions{adapted})"
 
     def describe(self) -> dict[str, Any]:
-        """Plain JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
-        return self.model.describe()
+        """Returns JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
+        return self._model.describe()
 
     def fitted_pairs(self) -> NDArray[np.uint64]:
-        """(M,) uint64 keys of the graded pairs that it was adapted on; none: it is not adapted."""
-        if self._adaptation is None:
-            return np.empty(0, np.uint64)
-        return self._adaptation.fitted_pairs
+        """Returns (M,) uint64 keys of the graded pairs that the model was adapted on.
+
+        Evaluation uses them to report test pairs that were fitted (`protocols.TellsFittedPairs`).
+        The array is empty if the model is not adapted.
+        """
+        adaptation = self._model.adaptation
+        return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
 
     def encode(
         self,
@@ -117,25 +134,26 @@ class SentenceEncoder:
         show_progress_bar: bool = False,
         normalize: bool = True,
     ) -> Embeddings:
-        """Embeddings u of sentences.
+        """Computes the embeddings u of sentences.
 
         Args:
-            sentences: one string, or many: a list, any iterable, a Polars column, an array.
-            batch_size: sentences at a time; a matter of memory and speed, not of results.
-            show_progress_bar: draw a bar on stderr.
-            normalize: unit rows, as the models are trained; without, rows as the last layer
-                gives them.
+            sentences: A string, or an ordered collection of strings: a list, any iterable, a
+                Polars column, a NumPy array.
+            batch_size: Sentences per batch. It affects memory and speed, not results.
+            show_progress_bar: Whether to draw a progress bar on standard error.
+            normalize: Whether rows have length 1, as in training. If False, rows are the output
+                of the last layer.
 
         Returns:
-            (N, D) float32, in the order given; of a single string (D,).
+            (N, D) float32 in the order given, or (D,) for a single string.
 
         Raises:
-            InputError: something is not a string, named by its index; `batch_size` is no whole
-                number of at least 1; another argument is neither true nor false.
+            InputError: an element is not a string (the message names its index), `batch_size` is
+                not a whole number of at least 1, or another argument is not True or False.
             ModelError: the weights are so large that an embedding is not finite.
         """
         texts, single = as_texts(sentences)
-        out = self._encode(texts, batch_size, show_progress_bar, normalize, response=False)
+        out = self._embed(texts, batch_size, show_progress_bar, normalize, response=False)
         return out[0] if single else out
 
     def encode_response(
@@ -146,181 +164,194 @@ class SentenceEncoder:
         show_progress_bar: bool = False,
         normalize: bool = True,
     ) -> Embeddings:
-        """Embeddings v' of responses, to be compared with `encode` of messages.
+        """Computes the embeddings v' of responses, to compare with `encode` of messages.
 
-        Arguments, result and errors are those of `encode`; the rows of an adapted model are not of
-        length 1 (`Adaptation.apply_responses`), so that they rank as they did before.
+        Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
+        length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
         texts, single = as_texts(sentences)
-        out = self._encode(texts, batch_size, show_progress_bar, normalize, response=True)
-        if self._adaptation is not None:
-            out = self._adaptation.apply_responses(out)
+        out = self._embed(texts, batch_size, show_progress_bar, normalize, response=True)
+        if self._model.adaptation is not None:
+            out = self._model.adaptation.apply_responses(out)
         return out[0] if single else out
 
     def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
-        """(N,) bool, which sentences hold nothing that the model knows: their embedding is zero.
+        """Returns which sentences have no known word and hence the zero vector, (N,) bool.
 
         Raises:
-            InputError: something is not a string, named by its index.
+            InputError: an element is not a string. The message names its index.
         """
         texts, _ = as_texts(sentences)
-        rows = np.empty(len(texts), np.bool_)
-        for low in range(0, len(texts), BATCH_SIZE):
-            batch = texts.slice(low, BATCH_SIZE)
-            rows[low : low + len(batch)] = self.model.features(batch).lengths == 0
-        return rows
+        return self._outputs.unknown(texts)
 
     def count_unknown(self, sentences: Sentences) -> int:
-        """How many sentences hold nothing that the model knows: their embedding is zero."""
+        """Returns the number of sentences that have no known word and hence the zero vector."""
         return int(self.unknown(sentences).sum())
 
     def similarity(
         self,
         a: Sentences | Embeddings,
         b: Sentences | Embeddings,
-        measure: Literal["cosine", "angular"] = "cosine",
+        measure: Measure = "cosine",
     ) -> NDArray[np.float32]:
-        """(len(a), len(b)) float32, how alike each of `a` is to each of `b`.
+        """Computes the similarity of each of `a` to each of `b`.
 
         Args:
-            a: sentences, or embeddings as `encode` returns them, of any length.
-            b: likewise.
-            measure: `cosine`, from -1 to 1, or `angular`, -arccos of it, from -pi to 0
-                (Yang et al. 2018, eq. 1).
+            a: Sentences, or embeddings as returned by `encode`. Embeddings may have any length.
+            b: Likewise.
+            measure: `cosine`, from -1 to 1, or `angular`, which is -arccos of the cosine, from
+                -pi to 0 (Yang et al. 2018, eq. 1).
+
+        Returns:
+            (len(a), len(b)) float32.
 
         Raises:
-            InputError: an unknown measure, or embeddings of another width or not finite.
+            InputError: the measure is unknown, or embeddings are not finite or of another
+                dimension.
         """
-        if not isinstance(measure, str) or measure not in ("cosine", "angular"):
-            raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
-        cosine: Embeddings = np.clip(self._vectors(a) @ self._vectors(b).T, -1.0, 1.0)
-        if measure == "cosine":
-            return cosine
-        return np.subtract(0.0, np.arccos(cosine), dtype=np.float32)  # not -0.0
+        _check_measure(measure)
+        return _measured(self._vectors(a) @ self._vectors(b).T, measure)
+
+    def similarity_pairwise(
+        self,
+        a: Sentences | Embeddings,
+        b: Sentences | Embeddings,
+        measure: Measure = "cosine",
+    ) -> NDArray[np.float32]:
+        """Computes the similarity of row i of `a` with row i of `b`.
+
+        Arguments and errors are those of `similarity`.
+
+        Returns:
+            (N,) float32.
+
+        Raises:
+            InputError: also if `a` and `b` differ in number.
+        """
+        _check_measure(measure)
+        left, right = self._vectors(a), self._vectors(b)
+        if len(left) != len(right):
+            raise InputError(
+                f"a has {len(left)} rows and b {len(right)}; pairs are needed. For all "
+                "combinations use similarity(a, b)."
+            )
+        return _measured((left * right).sum(axis=1, dtype=np.float64), measure)
 
     @property
     def entails(self) -> bool:
-        """Whether the model has a classifier for `entail`."""
-        return self._entailment is not None
+        """Whether the model has the classifier that `entail` uses."""
+        return self._outputs.entails
 
     def entail(self, premises: Sentences, hypotheses: Sentences) -> NDArray[np.float32]:
-        """Whether each hypothesis follows from its premise, by the classifier of the model.
+        """Classifies whether each hypothesis follows from its premise.
 
         Returns:
-            (N, 3) float32, probabilities of contradiction, neutral and entailment, in this order.
+            (N, 3) float32 probabilities of contradiction, neutral and entailment, in this order.
 
         Raises:
-            ModelError: the model has no such classifier.
-            InputError: not as many premises as hypotheses, or something is no string.
+            ModelError: the model has no such classifier (see `entails`).
+            InputError: premises and hypotheses differ in number, or an element is not a string.
         """
-        if self._entailment is None:
-            raise ModelError(
-                f"{self.model.name} was not trained on inference; train it with a task "
-                "`entailment`, as the shipped config dan-multitask-modern does."
-            )
         left, right = (as_texts(side)[0] for side in (premises, hypotheses))
         if len(left) != len(right):
             raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
-        texts = pl.concat([left, right])
-        both = self._encode(texts, BATCH_SIZE, False, True, response=False, adapted=False)
-        u1, u2 = np.split(both, 2)
-        features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
-        scores = self._entailment(features * np.float32(self.dim**0.5))
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
-        return probabilities
+        return self._outputs.entailment(left, right)
 
-    def rank(self, input: str, responses: Sentences) -> list[Ranked]:  # noqa: A002
-        """The responses by how well they answer `input` (u·v'), best first; ties by their place.
+    def rank(
+        self,
+        input: str,  # noqa: A002
+        responses: Sentences,
+        top_k: int | None = None,
+    ) -> list[Hit]:
+        """Ranks responses by how well they answer `input`, the score u·v', best first.
+
+        Args:
+            input: The message.
+            responses: Candidate responses. Equal scores are ordered by index.
+            top_k: Number of hits, by default all.
 
         Raises:
-            InputError: `input` is not one string, or a response is none.
+            InputError: `input` or a response is not a string, or `top_k` is not a whole number of
+                at least 1.
         """
         if not isinstance(input, str):
             raise InputError(f"input must be one string; got a {type(input).__name__}.")
+        if top_k is not None:
+            top_k = whole_number("top_k", top_k)
         texts, _ = as_texts(responses)
-        # an adaptation cancels out of u·v' but for rounding: so it is left out
-        vectors = self._encode(texts, BATCH_SIZE, False, True, response=True)[first_places(texts)]
-        asked = self._encode(as_texts(input)[0], 1, False, True, response=False, adapted=False)
-        scores = dots(vectors, asked[0])
-        order = np.argsort(-scores, kind="stable")
-        return [Ranked(int(row), float(scores[row]), texts[int(row)]) for row in order]
+        # the adaptation cancels out of u·v' except for rounding, so it is left out
+        vectors = self._outputs.embed(texts, response=True)[first_indices(texts)]
+        query = self._outputs.embed(as_texts(input)[0], adapted=False)
+        scores = dots(vectors, query[0])
+        order = np.argsort(-scores, kind="stable")[:top_k].tolist()
+        return [Hit(index, float(scores[index]), texts[index]) for index in order]
 
     def search(
         self, queries: Sentences | Embeddings, corpus: Sentences | Embeddings, top_k: int = 10
-    ) -> list[list[Ranked]]:
-        """For each query the `top_k` most alike of `corpus` by cosine, best first; exact.
+    ) -> list[list[Hit]]:
+        """Finds for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
 
-        Memory stays bounded by the embeddings of the corpus; ties go by the place in it.
+        Memory is bounded by the embeddings of the corpus. Equal scores are ordered by index.
 
         Args:
-            queries: sentences, or embeddings; of a single string, a list of one list.
-            corpus: sentences, or embeddings as `encode` returns them; then `text` is empty.
-            top_k: how many.
+            queries: Sentences, or embeddings as returned by `encode`.
+            corpus: Sentences, or embeddings. With embeddings the `text` of hits is empty.
+            top_k: Number of hits per query.
+
+        Returns:
+            A list of hits per query. A single string counts as one query.
 
         Raises:
-            InputError: `top_k` is no whole number of at least 1, or embeddings are of another width
-                or not finite.
+            InputError: `top_k` is not a whole number of at least 1, or embeddings are not finite
+                or of another dimension.
         """
         top_k = whole_number("top_k", top_k)  # before the corpus is encoded
         texts = None if is_matrix(corpus) else as_texts(corpus)[0]
         matrix = self._vectors(corpus if texts is None else texts)
-        if texts is not None:  # the same text, elsewhere in a batch, may differ in its last bit
-            _share(matrix, first_places(texts))
-        rows, scores = nearest_rows(self._vectors(queries), matrix, top_k)
+        if texts is not None:  # equal texts in different batches may differ in the last bit
+            _share(matrix, first_indices(texts))
+        indices, scores = nearest_rows(self._vectors(queries), matrix, top_k)
         return [
             [
-                Ranked(row, score, "" if texts is None else texts[row])
-                for row, score in zip(found, values, strict=True)
+                Hit(index, score, "" if texts is None else texts[index])
+                for index, score in zip(*hits, strict=True)
             ]
-            for found, values in zip(rows.tolist(), scores.tolist(), strict=True)
+            for hits in zip(indices.tolist(), scores.tolist(), strict=True)
         ]
 
-    def _vectors(self, given: Sentences | Embeddings) -> Embeddings:
-        """(N, D) float32, unit or zero rows."""
-        if is_matrix(given):
-            return as_unit_rows(given, self.dim)
-        return self._encode(as_texts(given)[0], BATCH_SIZE, False, True, response=False)
+    def _vectors(self, values: Sentences | Embeddings) -> Embeddings:
+        """Returns the embeddings of sentences, or given embeddings scaled to length 1."""
+        if is_matrix(values):
+            return as_unit_rows(values, self.dim)
+        return self._outputs.embed(as_texts(values)[0])
 
-    def _encode(
-        self,
-        texts: pl.Series,
-        batch_size: int,
-        show: bool,
-        normalize: bool,
-        *,
-        response: bool,
-        adapted: bool = True,
+    def _embed(
+        self, texts: pl.Series, batch_size: int, show: bool, normalize: bool, *, response: bool
     ) -> Embeddings:
-        """Rows of either side; those of responses are never adapted here."""
-        adaptation = self._adaptation if adapted and not response else None
-        batch_size = whole_number("batch_size", batch_size)
-        show, normalize = flag("show_progress_bar", show), flag("normalize", normalize)
-        out = np.empty((len(texts), self.dim), np.float32)
-
-        def work(part: slice) -> None:
-            batch = self.model.features(texts[part])
-            present = batch.lengths > 0
-            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-                rows = self._runtime(batch)
-                if response:
-                    rows = self._head(unit_rows(rows, present)) * present[:, None]
-                if adaptation is not None:
-                    rows = adaptation.project(rows)
-                rows = unit_rows(rows, present) if normalize else _finite(rows)
-            out[part] = rows
-
-        each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
-        return out
+        """Checks the options of `encode` and computes the embeddings."""
+        return self._outputs.embed(
+            texts,
+            whole_number("batch_size", batch_size),
+            response=response,
+            normalize=flag("normalize", normalize),
+            show=flag("show_progress_bar", show),
+        )
 
 
-def _finite(rows: Embeddings) -> Embeddings:
-    if not np.isfinite(rows).all():
-        raise ModelError("the weights give embeddings that are not finite; they are too large.")
-    return rows
+def _check_measure(measure: object) -> None:
+    if not isinstance(measure, str) or measure not in ("cosine", "angular"):
+        raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
+
+
+def _measured(cosine: NDArray[np.floating], measure: Measure) -> NDArray[np.float32]:
+    """Returns cosines, which rounding may have put outside [-1, 1], as a similarity in float32."""
+    cosine = np.clip(cosine, -1.0, 1.0)
+    # subtracted from zero, since negation would give -0.0
+    values = cosine if measure == "cosine" else 0.0 - np.arccos(cosine)
+    return np.asarray(values, np.float32)
 
 
 def _share(matrix: Embeddings, first: NDArray[np.int64]) -> None:
-    """Give rows of equal texts the embedding of the first of them, in place."""
+    """Gives rows of equal texts the embedding of the first of them, in place."""
     again = np.flatnonzero(first != np.arange(len(first)))
     matrix[again] = matrix[first[again]]

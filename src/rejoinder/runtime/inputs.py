@@ -1,4 +1,4 @@
-"""What users hand over, as columns of text and matrices of unit rows, or an error that says why."""
+"""Checks arguments of `SentenceEncoder` and converts them to columns, matrices and paths."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from os import PathLike
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.layers import Array, unit_rows
 from rejoinder.text.normalize import as_series
@@ -19,17 +19,17 @@ Sentences = str | Sequence[str] | Iterable[str] | pl.Series | NDArray[np.str_]
 """One sentence or many."""
 
 _UNIT = 1e-5
-"""How far from 1 a length may be by rounding in float32; beyond, the row is scaled."""
+"""Largest deviation of a row's length from 1 that float32 rounding explains."""
 
 
 def whole_number(name: str, value: object, most: int | None = None) -> int:
-    """`value`, an int or NumPy's, from 1 to `most`.
+    """Returns `value`, an int or a NumPy integer from 1 to `most`, as an int.
 
     >>> whole_number("top_k", np.int64(3))
     3
 
     Raises:
-        InputError: it is anything else; true and false are no numbers.
+        InputError: `value` is anything else. True and False are not numbers here.
     """
     allowed = "1 or more" if most is None else f"from 1 to {most:,}"
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -40,38 +40,58 @@ def whole_number(name: str, value: object, most: int | None = None) -> int:
 
 
 def flag(name: str, value: object) -> bool:
-    """`value`, which has to be true or false.
+    """Returns `value`, which must be True or False.
 
     Raises:
-        InputError: it is anything else.
+        InputError: `value` is anything else.
     """
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False; got {short(value)}.")
     return bool(value)
 
 
-def model_path(path: object) -> Path:
-    """`path` as a path.
+def find_model(name_or_folder: object) -> Path:
+    """Returns the folder of a model given by name or by path.
+
+    No models are shipped yet, so no name is known. A `Path`, and a string with a separator, is
+    taken as a path and not looked up.
 
     Raises:
-        InputError: it is none.
+        InputError: the argument is neither a string nor a path.
+        ModelError: there is neither a model nor a file of that name.
     """
-    if not isinstance(path, str | PathLike):
-        raise InputError(f"the path of a model folder is a string or a Path; got {short(path)}.")
+    if not isinstance(name_or_folder, str | PathLike):
+        raise InputError(
+            "a model is given by its name or folder, a string or a Path; "
+            f"got {short(name_or_folder)}."
+        )
     try:
-        return Path(path)
+        path = Path(name_or_folder)
     except TypeError:  # a path of bytes
-        raise InputError(f"the path of a model folder is text; got {path!r}.") from None
+        raise InputError(f"the path of a model folder is text; got {name_or_folder!r}.") from None
+    if name_or_folder == path.name and not _exists(path):
+        raise ModelError(
+            f"no model named {short(path.name)} is installed, and there is no folder of that name "
+            "here. Give the path of a model folder, such as RUN/model."
+        )
+    return path
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def as_texts(sentences: Sentences) -> tuple[pl.Series, bool]:
-    """Sentences as a column, and whether a single one was given.
+    """Returns sentences as a column, and whether a single string was given.
 
     >>> as_texts("Hi.")[0].to_list(), as_texts("Hi.")[1], as_texts(["Hi.", "Ho."])[1]
     (['Hi.'], True, False)
 
     Raises:
-        InputError: an element is not a string, or `sentences` is no ordered collection.
+        InputError: an element is not a string, or `sentences` is not an ordered collection.
     """
     _refuse_unordered(sentences)
     if isinstance(sentences, np.ndarray):
@@ -93,31 +113,30 @@ def _refuse_unordered(sentences: object) -> None:
         )
     if isinstance(sentences, Mapping | Set):
         raise InputError(
-            f"sentences must be a string or a collection of strings with an order; got a "
-            f"{type(sentences).__name__}: hand over a list of what is meant."
+            "sentences must be a string or an ordered collection of strings; got a "
+            f"{type(sentences).__name__}: pass a list instead."
         )
 
 
-def is_matrix(given: object) -> TypeGuard[NDArray[np.floating]]:
-    """Whether these are embeddings rather than sentences: an array of floats."""
-    return isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.floating)
+def is_matrix(values: object) -> TypeGuard[NDArray[np.floating]]:
+    """Returns whether `values` are embeddings rather than sentences: an array of floats."""
+    return isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.floating)
 
 
-def as_unit_rows(given: NDArray[np.floating], dim: int) -> Embeddings:
-    """Embeddings as (N, dim) float32 with rows of length 1; zero rows stay zero.
+def as_unit_rows(embeddings: NDArray[np.floating], dim: int) -> Embeddings:
+    """Returns embeddings as (N, dim) float32 with rows of length 1. Zero rows stay zero.
 
-    Rows of length 1 already are returned without a copy, so that a large corpus is held once.
+    Rows that already have length 1 are returned without a copy, so that a large corpus is held
+    in memory once.
 
     Raises:
-        InputError: another width, or a value that is not finite, or so large that the row has no
-            length in float32.
+        InputError: the dimension differs, a value is not finite, or a row is so large that its
+            length overflows in float32.
     """
-    with np.errstate(over="ignore"):  # what overflows is refused below
-        matrix: Array = np.atleast_2d(np.asarray(given, np.float32))
+    with np.errstate(over="ignore"):  # overflow is refused below
+        matrix: Array = np.atleast_2d(np.asarray(embeddings, np.float32))
     if matrix.ndim != 2 or matrix.shape[1] != dim:
-        raise InputError(
-            f"embeddings have {matrix.shape[-1]} columns in shape {given.shape}; (N, {dim}) needed."
-        )
+        raise InputError(f"embeddings have shape {embeddings.shape}; (N, {dim}) is needed.")
     squares = np.einsum("nd,nd->n", matrix, matrix)
     finite = np.isfinite(squares)
     if not finite.all():
@@ -130,12 +149,12 @@ def as_unit_rows(given: NDArray[np.floating], dim: int) -> Embeddings:
     return unit_rows(matrix, present)
 
 
-def first_places(texts: pl.Series) -> NDArray[np.int64]:
-    """(N,) int64, for each text the place where it first occurs.
+def first_indices(texts: pl.Series) -> NDArray[np.int64]:
+    """Returns for each text the index at which it first occurs, (N,) int64.
 
-    >>> first_places(pl.Series(["b", "a", "b"])).tolist()
+    >>> first_indices(pl.Series(["b", "a", "b"])).tolist()
     [0, 1, 0]
     """
-    frame = pl.DataFrame({"text": texts}).with_row_index("place")
-    first = frame.select(pl.col("place").first().over("text"))
+    frame = pl.DataFrame({"text": texts}).with_row_index("index")
+    first = frame.select(pl.col("index").first().over("text"))
     return first.to_series().to_numpy().astype(np.int64)

@@ -1,4 +1,4 @@
-"""Dense layers in NumPy, as `encoders.heads` has them in torch."""
+"""Dense layers in NumPy: the counterpart of `encoders.dense` in torch."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,29 +20,29 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 class Layers:
-    """Linear layers with an activation between them; with `residual` their input is added."""
+    """Linear layers with an activation between them, and a residual connection if configured."""
 
     def __init__(
         self, name: str, config: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
     ) -> None:
-        """The layers `name.0`, `name.1`, … of a model.
+        """Takes the tensors `NAME.layers.0.weight`, `NAME.layers.0.bias`, … of a model.
 
         Raises:
-            ModelError: an unknown activation.
+            ModelError: the activation is unknown.
         """
         activation = config["activation"]
         if activation not in _ACTIVATIONS:
             raise ModelError(f"activation {activation!r}: {nearest(activation, _ACTIVATIONS)}.")
         self.activation = _ACTIVATIONS[activation]
-        count = len(config["layers"])
-        self.weights: list[Array] = [_float(tensors[f"{name}.{i}.weight"]) for i in range(count)]
-        self.biases: list[Array] = [_float(tensors[f"{name}.{i}.bias"]) for i in range(count)]
-        self.residual = bool(config["residual"]) and count > 0
-        skip = tensors.get("skip.weight") if name == "dan" else None
+        numbers = range(len(config["layers"]))
+        self.weights = [_float(tensors[f"{name}.layers.{number}.weight"]) for number in numbers]
+        self.biases = [_float(tensors[f"{name}.layers.{number}.bias"]) for number in numbers]
+        self.residual = bool(config["residual"]) and bool(self.weights)
+        skip = tensors.get(f"{name}.skip.weight")
         self.skip: Array | None = None if skip is None else _float(skip)
 
     def __call__(self, x: Array) -> Array:
-        """(N, width) float32 to (N, dim) float32."""
+        """(N, inputs) float32 to (N, outputs) float32."""
         y = x
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             y = (self.activation(y) if number else y) @ weight.T + bias
@@ -52,10 +52,10 @@ class Layers:
 
 
 def unit_rows(x: Array, present: NDArray[np.bool_]) -> Array:
-    """(N, D) rows of length 1; those where `present` (N,) is false are zero.
+    """Returns (N, D) rows scaled to length 1; rows where `present` (N,) is false become zero.
 
     Raises:
-        ModelError: a row is not finite, which finite but huge weights can lead to.
+        ModelError: a row is not finite, which finite but huge weights can cause.
     """
     lengths = np.sqrt(np.einsum("nd,nd->n", x, x))
     if not np.isfinite(lengths).all():

@@ -1,4 +1,4 @@
-"""Exact search: the nearest rows of a matrix, a bounded piece of scores at a time."""
+"""Exact nearest-neighbour search over a matrix of embeddings, in blocks of bounded memory."""
 
 from dataclasses import dataclass, field
 
@@ -9,52 +9,69 @@ from rejoinder.errors import InputError
 from rejoinder.runtime.inputs import whole_number
 
 Array = NDArray[np.float32]
-Rows = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
-_QUERIES = 256
-"""Queries at a time, and with `_SCORES` the memory that is used."""
-_SCORES = 1 << 22
-"""Scores held at a time."""
+_QUERY_BLOCK = 256
+"""Queries per block. With `_BLOCK_SCORES` it bounds the memory used."""
+_BLOCK_SCORES = 1 << 22
+"""Scores held in memory at a time."""
 _MARGIN = np.float32(1e-5)
-"""More than a matrix product of unit rows in float32 can be off."""
+"""More than the rounding error of a float32 matrix product of unit rows."""
 
 
-def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Rows, Array]:
-    """For each query the `top_k` rows of `corpus` with the highest dot product.
+@dataclass(frozen=True)
+class Hit:
+    """A result of `SentenceEncoder.search` or `SentenceEncoder.rank`."""
 
-    Equal scores are ordered by row, the lower first. A matrix product rounds a row differently at
-    different places of a matrix, so it only chooses candidates; their scores are computed row by
-    row. So equal rows have equal scores, and no result depends on what else is searched for.
+    index: int
+    """Position in the corpus or in the responses, from 0."""
+    score: float
+    text: str
+    """The text at that position. Empty if embeddings were searched."""
+
+
+def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Indices, Array]:
+    """Finds for each query the `top_k` rows of `corpus` with the highest dot product.
+
+    Equal scores are ordered by index, the lower first. A matrix product can round a row
+    differently depending on its position in the matrix, so it only selects candidates. Their
+    scores are then computed row by row. Equal rows therefore have equal scores, and no result
+    depends on the other queries.
 
     Args:
         queries: (Q, D) float32, unit or zero rows.
         corpus: (N, D) float32, unit or zero rows.
-        top_k: how many; at most N come back.
+        top_k: Number of rows per query, at least 1.
 
     Returns:
-        (Q, K) int64 rows and (Q, K) float32 scores, best first.
+        (Q, K) int64 row indices and (Q, K) float32 scores, best first, with K = min(top_k, N).
 
     Raises:
-        InputError: `top_k` is no whole number of at least 1, or widths differ.
+        InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
     """
     top_k = whole_number("top_k", top_k)
     if queries.shape[1:] != corpus.shape[1:]:
-        raise InputError(f"queries of shape {queries.shape} and corpus {corpus.shape} misfit.")
+        raise InputError(
+            f"queries of shape {queries.shape} and a corpus of shape {corpus.shape} differ in "
+            "dimension."
+        )
     best = [_Best(query, min(top_k, len(corpus))) for query in queries]
-    for start in range(0, len(queries), _QUERIES):
-        block = queries[start : start + _QUERIES]
-        step = max(_SCORES // len(block), 1)
+    for start in range(0, len(queries), _QUERY_BLOCK):
+        query_block = queries[start : start + _QUERY_BLOCK]
+        step = max(_BLOCK_SCORES // len(query_block), 1)
         for low in range(0, len(corpus), step):
-            piece = corpus[low : low + step]
-            for found, scores in zip(best[start:], block @ piece.T, strict=False):
-                found.add(scores, piece, low)
-    count = min(top_k, len(corpus))
-    rows = np.array([found.rows for found in best], np.int64).reshape(len(queries), count)
-    return rows, np.array([found.scores for found in best], np.float32).reshape(rows.shape)
+            block = corpus[low : low + step]
+            for query_best, scores in zip(best[start:], query_block @ block.T, strict=False):
+                query_best.add(scores, block, low)
+    shape = len(queries), min(top_k, len(corpus))
+    indices = np.array([query_best.indices for query_best in best], np.int64).reshape(shape)
+    return indices, np.array([query_best.scores for query_best in best], np.float32).reshape(shape)
 
 
 def dots(rows: Array, vector: Array) -> Array:
-    """(N,) float32 dot products of `rows` (N, D), each the same whatever the other rows are.
+    """Returns the (N,) float32 dot products of `rows` (N, D) with `vector` (D,).
+
+    Each product is the same whatever the other rows are, which a matrix product does not ensure.
 
     >>> dots(np.eye(2, dtype=np.float32), np.array([3, 4], np.float32)).tolist()
     [3.0, 4.0]
@@ -64,27 +81,33 @@ def dots(rows: Array, vector: Array) -> Array:
 
 @dataclass(slots=True)
 class _Best:
-    """The best rows so far of one query."""
+    """The best rows found so far for one query."""
 
     query: Array
     count: int
-    rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    indices: Indices = field(default_factory=lambda: np.empty(0, np.int64))
     scores: Array = field(default_factory=lambda: np.empty(0, np.float32))
 
-    def add(self, scores: Array, piece: Array, low: int) -> None:
-        """Take in the rows of `piece`, which begin at row `low`, by their rough `scores`."""
-        places = self._candidates(scores)
-        rows = np.concatenate([self.rows, places + low])
-        exact = np.concatenate([self.scores, dots(piece[places], self.query)])
-        order = np.lexsort((rows, -exact))[: self.count]
-        self.rows, self.scores = rows[order], exact[order]
+    def add(self, scores: Array, block: Array, low: int) -> None:
+        """Adds rows of a block of the corpus.
 
-    def _candidates(self, scores: Array) -> Rows:
-        """Places that can be among the best, those just below by rounding included."""
+        Args:
+            scores: (B,) float32 scores of the block's rows from a matrix product.
+            block: (B, D) float32 rows.
+            low: Index of the block's first row in the corpus.
+        """
+        candidates = self._candidates(scores)
+        indices = np.concatenate([self.indices, candidates + low])
+        exact = np.concatenate([self.scores, dots(block[candidates], self.query)])
+        order = np.lexsort((indices, -exact))[: self.count]
+        self.indices, self.scores = indices[order], exact[order]
+
+    def _candidates(self, scores: Array) -> Indices:
+        """Returns indices of rows that can be among the best, allowing for rounding."""
         least = self.scores[-1] if len(self.scores) == self.count else np.float32(-np.inf)
-        places = np.flatnonzero(scores >= least - _MARGIN)
-        if len(places) > 4 * self.count:
-            rough = scores[places]
+        indices = np.flatnonzero(scores >= least - _MARGIN)
+        if len(indices) > 4 * self.count:
+            rough = scores[indices]
             border = np.partition(rough, -self.count)[-self.count]
-            places = places[rough >= border - 2 * _MARGIN]
-        return places
+            indices = indices[rough >= border - 2 * _MARGIN]
+        return indices

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, Self
 
 from rejoinder.schema.base import Settings
 from rejoinder.schema.toml import toml_value
 
 
-@lru_cache(maxsize=32)
-def _schema(model: type[Settings], _validator: object) -> Mapping[str, Any]:
-    """Returns the JSON schema of a model; a rebuilt model has a new validator."""
+@cache
+def _schema(model: type[Settings]) -> Mapping[str, Any]:
     return model.model_json_schema()
+
+
+def forget_schemas() -> None:
+    """Makes later calls read the schemas of models again; needed after a model was rebuilt."""
+    _schema.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Node:
     @classmethod
     def of(cls, model: type[Settings]) -> Self:
         """Returns the node of a whole model."""
-        schema = _schema(model, model.__pydantic_validator__)
+        schema = _schema(model)
         return cls(schema, schema)
 
     @property

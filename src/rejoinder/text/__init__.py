@@ -1,1 +1,1 @@
-"""Strings to ids, for a whole batch at a time."""
+"""Turns sentences into token ids, a whole batch at a time."""

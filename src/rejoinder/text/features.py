@@ -1,4 +1,4 @@
-"""Sentences to ids, whole batches: what an encoder reads, and what is saved with a model."""
+"""Features of sentences: the token ids that an encoder reads. They are saved with a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,29 +18,31 @@ from rejoinder.text.vocabulary import Vocabulary
 
 
 class TextFeatures(Protocol):
-    """Sentences to ids below `rows`."""
+    """Turns sentences into ids from 0 to `rows` - 1."""
 
     @property
     def rows(self) -> int:
-        """Number of different ids: the rows of an encoder's table."""
+        """Number of different ids: the rows of an encoder's embedding table."""
         ...
 
     def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
-        """The ids of each sentence, in order; a sentence without known features has none."""
+        """Returns the ids of each sentence, in order. Without known tokens there are none."""
         ...
 
     def config(self) -> dict[str, object]:
-        """Plain values for `config.json`, from which `load_features` finds its way back."""
+        """Returns JSON values for `config.json`, which `load_features` reads."""
         ...
 
     def save(self, folder: Path) -> list[str]:
-        """Write the files that `load_features` reads; returns their names."""
+        """Writes the files that `load_features` reads, and returns their names."""
         ...
 
 
 @dataclass(frozen=True)
 class WordFeatures:
-    """Known words, buckets for unknown ones, and hashed bigrams of neighbouring known words.
+    """Ids of known words, hash buckets of unknown words, and hash buckets of bigrams.
+
+    A bigram is two adjacent known words.
 
     >>> features = WordFeatures(Vocabulary(("how", "are", "you")), buckets=10)
     >>> features(["Are you how?", "??"]).lengths.tolist()
@@ -49,26 +51,26 @@ class WordFeatures:
 
     vocabulary: Vocabulary
     buckets: int = 0
-    """Bigram buckets; 0 for words alone. Bucket b is id `words + b`."""
+    """Number of bigram buckets, 0 for no bigrams. Bucket b has the id `words + b`."""
     unknown_buckets: int = 0
-    """Buckets of unknown words, by spelling; 0 to leave such words out. Bucket b is id
+    """Number of buckets of unknown words, 0 to ignore them. Bucket b has the id
     `len(vocabulary) + b`."""
 
     @property
     def words(self) -> int:
-        """Ids of words: the known ones and the buckets of the others."""
+        """Number of ids of words: known words and buckets of unknown ones."""
         return len(self.vocabulary) + self.unknown_buckets
 
     @property
     def rows(self) -> int:
-        """Words and buckets."""
+        """Number of ids: words and bigram buckets."""
         return self.words + self.buckets
 
     def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
-        """Each sentence's words in order, then its bigrams in order."""
+        """Returns the ids of each sentence's words in order, then those of its bigrams."""
         tokens = tokenize(as_series(sentences))
         lengths = tokens.list.len().to_numpy().astype(np.int64)
-        # an empty list would be one null row of the flat column: such rows are left out
+        # explode would turn an empty list into a null row
         flat = tokens.filter(pl.Series(lengths > 0)).explode()
         ids = self.vocabulary.ids(flat)
         owner = np.repeat(np.arange(len(tokens)), lengths)
@@ -92,14 +94,14 @@ class WordFeatures:
     def _with_unknown(
         self, tokens: pl.Series, ids: NDArray[np.int32], known: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        """`ids`, with buckets for the words that are not known."""
+        """Returns `ids` with the ids of buckets for unknown words."""
         hashed = word_buckets(tokens.filter(pl.Series(~known)), self.unknown_buckets)
         filled = ids.copy()
         filled[~known] = hashed + np.int32(len(self.vocabulary))
         return filled
 
     def config(self) -> dict[str, object]:
-        """`kind`, the rules' number, the Unicode version that they are defined for, sizes."""
+        """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
         return {
             "kind": "words",
             "rules": RULES,
@@ -110,15 +112,20 @@ class WordFeatures:
         }
 
     def save(self, folder: Path) -> list[str]:
-        """Write `vocabulary.txt`."""
+        """Writes `vocabulary.txt`."""
         return [self.vocabulary.save(folder)]
 
 
 def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
-    """The features whose `config()` is given, from the files that `save` wrote into `folder`.
+    """Loads features from the files that `save` wrote into `folder`.
+
+    Args:
+        folder: the folder.
+        config: the values that `config()` returned.
 
     Raises:
-        ModelError: an unknown kind, other rules, or a vocabulary of another size.
+        ModelError: the kind or the version of the rules is unknown, or the vocabulary has another
+            size.
     """
     kind, rules = config.get("kind"), config.get("rules")
     if rules != RULES or isinstance(rules, bool):
@@ -152,14 +159,14 @@ def _size(folder: Path, config: Mapping[str, object], name: str) -> int:
 
 
 def _offsets(owner: np.ndarray, sentences: int) -> np.ndarray:
-    """(sentences + 1,) int64, from the sentence that each id belongs to."""
+    """Returns (sentences + 1,) int64 offsets, from the ascending sentence index of each id."""
     offsets = np.zeros(sentences + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=sentences), out=offsets[1:])
     return offsets
 
 
 def _interleave(first: Ragged, second: Ragged) -> Ragged:
-    """Sentence by sentence, the ids of `first` and then those of `second`."""
+    """Returns, for each sentence, the ids of `first` followed by those of `second`."""
     ids = np.empty(len(first.ids) + len(second.ids), np.int32)
     ids[np.arange(len(first.ids)) + np.repeat(second.offsets[:-1], first.lengths)] = first.ids
     ids[np.arange(len(second.ids)) + np.repeat(first.offsets[1:], second.lengths)] = second.ids

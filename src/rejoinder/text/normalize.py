@@ -1,8 +1,8 @@
-"""One spelling for what looks the same: the first step from strings to ids, for a whole column.
+"""Normalisation of text: the first step from sentences to ids, for a whole column.
 
-The rules have a number, `RULES`, that is stored with every model, and are defined for the code
-points assigned in Unicode `UNICODE`: for those every version of Polars since gives the same text
-(a test compares all of them with the tables of Python).
+The version of the rules, `RULES`, is stored with every model. The rules are defined for the code
+points assigned in Unicode `UNICODE`. For those, every later version of Polars gives the same text
+(a test compares all of them with Python's tables).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,10 +19,10 @@ _QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d":
 
 
 def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series:
-    """`sentences` as a column of strings; lone surrogates, which are not text, become U+FFFD.
+    """Returns sentences as a String column. Halves of surrogate pairs become U+FFFD.
 
     Raises:
-        InputError: an element is not a string; the message names its index.
+        InputError: an element is not a string. The message names its index.
     """
     if isinstance(sentences, pl.Series):
         if sentences.dtype == pl.Null and not len(sentences):
@@ -46,15 +46,15 @@ def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series
 
 
 def normalize(sentences: pl.Series) -> pl.Series:
-    """NFKC, plain quotes, lower case.
+    """Normalises sentences: NFKC, straight quotes, lower case.
 
     >>> normalize(pl.Series(["It\u2019s \uff26\uff35\uff2c\uff2c", "\ufb01ne"])).to_list()
     ["it's full", 'fine']
     """
-    # nearly all conversation is ASCII, which NFKC leaves as it is: only the rest pays for it
-    wide = (sentences.str.len_bytes() != sentences.str.len_chars()).arg_true()
-    if len(wide):
-        mended = sentences.gather(wide).str.normalize("NFKC")
-        mended = mended.str.replace_many(list(_QUOTES), list(_QUOTES.values()))
-        sentences = sentences.clone().scatter(wide, mended)
+    # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
+    non_ascii = (sentences.str.len_bytes() != sentences.str.len_chars()).arg_true()
+    if len(non_ascii):
+        normalized = sentences.gather(non_ascii).str.normalize("NFKC")
+        normalized = normalized.str.replace_many(list(_QUOTES), list(_QUOTES.values()))
+        sentences = sentences.clone().scatter(non_ascii, normalized)
     return sentences.str.to_lowercase()

@@ -1,4 +1,4 @@
-"""Lists of ids of different lengths, as two flat arrays: what the text side hands to encoders."""
+"""Lists of ids of different lengths as two flat arrays: the features of a batch of sentences."""
 
 from dataclasses import dataclass
 
@@ -18,9 +18,9 @@ class Ragged:
     """
 
     ids: NDArray[np.int32]
-    """(total,) int32, the ids of all sentences one after the other."""
+    """(total,) int32, the ids of all sentences, joined."""
     offsets: NDArray[np.int64]
-    """(N + 1,) int64, where each sentence begins; the last is `len(ids)`."""
+    """(N + 1,) int64, the offset of each sentence in `ids`; the last one is `len(ids)`."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -33,21 +33,21 @@ class Ragged:
         """(N,) int64, the number of ids of each sentence."""
         return np.diff(self.offsets)
 
-    def take(self, rows: NDArray[np.int64]) -> "Ragged":
-        """The sentences at `rows`, in that order, as a batch of their own.
+    def take(self, indices: NDArray[np.int64]) -> "Ragged":
+        """Returns the sentences with the given indices, in that order.
 
         >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 2, 3]))
         >>> batch.take(np.array([2, 0])).ids.tolist()
         [2, 5, 7]
         """
-        lengths = self.lengths[rows]
-        offsets = np.zeros(len(rows) + 1, np.int64)
+        lengths = self.lengths[indices]
+        offsets = np.zeros(len(indices) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return Ragged(self.ids[np.repeat(self.offsets[rows], lengths) + within], offsets)
+        return Ragged(self.ids[np.repeat(self.offsets[indices], lengths) + within], offsets)
 
     def first(self, count: int) -> "Ragged":
-        """The first `count` ids of each sentence.
+        """Returns the first `count` ids of each sentence.
 
         >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 2, 3]))
         >>> batch.first(1).ids.tolist()
@@ -63,7 +63,7 @@ class Ragged:
 
 
 def concatenate(first: Ragged, second: Ragged) -> Ragged:
-    """The sentences of `first`, then those of `second`."""
+    """Returns the sentences of `first`, followed by those of `second`."""
     return Ragged(
         np.concatenate([first.ids, second.ids]),
         np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]]),

@@ -1,7 +1,7 @@
 """Subwords for the Transformer: a byte-level BPE learned from the pairs, with `tokenizers`.
 
-Bytes, because then no text is unknown and no alphabet has to be chosen; BPE, because its merges
-are counts: the same text gives the same vocabulary, without the iterations of Unigram.
+With bytes no text is unknown and no alphabet has to be chosen. BPE only counts: the same text
+gives the same vocabulary, without the iterations of Unigram.
 """
 
 import json
@@ -31,7 +31,7 @@ _PLAIN: dict[str, object] = {
     "normalizer": None,
     "post_processor": None,
 }
-"""What the definition of a plain byte-level BPE says, and `learn_subwords` writes."""
+"""Values in the definition of a plain byte-level BPE, as `learn_subwords` writes it."""
 _PLAIN_MODEL = {
     "type": "BPE",
     "dropout": None,
@@ -42,13 +42,17 @@ _PLAIN_MODEL = {
 
 
 class SubwordFeatures:
-    """Sentences to ids of subwords, the first `max_tokens` of each."""
+    """Ids of the first `max_tokens` subwords of each sentence."""
 
     def __init__(self, definition: str, max_tokens: int) -> None:
-        """Features from the JSON of a tokenizer.
+        """Creates features.
+
+        Args:
+            definition: a tokenizer as JSON.
+            max_tokens: number of subwords of a sentence that are read.
 
         Raises:
-            ModelError: the JSON is not a tokenizer as `learn_subwords` makes them.
+            ModelError: the JSON is not a tokenizer such as `learn_subwords` makes.
             MissingExtraError: `tokenizers` is not installed.
         """
         self.definition, self.max_tokens = definition, max_tokens
@@ -71,7 +75,7 @@ class SubwordFeatures:
         return tokenizer
 
     def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
-        """The subwords of each sentence, in order; an empty sentence has none."""
+        """Returns the ids of each sentence's subwords, in order. An empty sentence has none."""
         texts = normalize(as_series(sentences))
         flat: list[int] = []
         lengths: list[int] = []
@@ -84,7 +88,7 @@ class SubwordFeatures:
         return Ragged(np.array(flat, np.int32), np.cumsum([0, *lengths], dtype=np.int64))
 
     def config(self) -> dict[str, object]:
-        """`kind`, the rules' number, the Unicode version, sizes."""
+        """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
         return {
             "kind": "subwords",
             "rules": RULES,
@@ -94,16 +98,16 @@ class SubwordFeatures:
         }
 
     def save(self, folder: Path) -> list[str]:
-        """Write `subwords.json`."""
+        """Writes `subwords.json`."""
         write_text(folder / FILE, self.definition)
         return [FILE]
 
     @classmethod
     def load(cls, folder: Path, config: Mapping[str, object]) -> "SubwordFeatures":
-        """Read what `save` wrote.
+        """Loads the file that `save` wrote.
 
         Raises:
-            ModelError: the file is absent, damaged or of another size than `config` says.
+            ModelError: the file is missing or damaged, or has another size than `config` says.
         """
         max_tokens = config.get("max_tokens")
         if type(max_tokens) is not int or not 1 <= max_tokens <= _MOST_TOKENS:
@@ -127,20 +131,20 @@ class SubwordFeatures:
 def learn_subwords(
     texts: Iterable[pl.Series], *, size: int, min_count: int, max_tokens: int
 ) -> SubwordFeatures:
-    """A vocabulary of at most `size` subwords, learned in one pass over `texts`.
+    """Learns a vocabulary of subwords in one pass over `texts`.
 
     Args:
         texts: columns of sentences, read once.
-        size: subwords, the 256 bytes included.
+        size: largest number of subwords, including the 256 bytes.
         min_count: pairs of subwords seen less often are not merged.
-        max_tokens: subwords of a sentence that are read.
+        max_tokens: number of subwords of a sentence that are read.
 
     Raises:
         InputError: `size` is below 256 or `max_tokens` below 1.
         MissingExtraError: `tokenizers` is not installed.
     """
     if size < 256 or max_tokens < 1:
-        raise InputError(f"{size} subwords of {max_tokens} a text: at least 256 and 1 are needed.")
+        raise InputError(f"{size} subwords, {max_tokens} per text: at least 256 and 1 are needed.")
     tokenizers = _library()
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -161,7 +165,7 @@ def learn_subwords(
 
 
 def _library() -> Any:
-    """The `tokenizers` package; its type stubs do not cover what is used here."""
+    """Imports `tokenizers`, whose type stubs do not cover what is used here."""
     try:
         import tokenizers
         import tokenizers.models
@@ -173,10 +177,10 @@ def _library() -> Any:
 
 
 def _check_kind(definition: str) -> None:
-    """Refuse the tokenizers of other kinds, which the library would run too, each in its way.
+    """Refuses tokenizers of other types, which the library would run too.
 
     Raises:
-        ModelError: `definition` is not that of a plain byte-level BPE.
+        ModelError: `definition` is not a plain byte-level BPE.
     """
     try:
         tree = json.loads(definition)

@@ -1,4 +1,4 @@
-"""The words that a model knows: learned in one streaming pass, kept as one word a line."""
+"""The words that a model knows: learned in one pass over the texts, saved as a word per line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,24 +41,24 @@ class Vocabulary:
         return len(self.words)
 
     def ids(self, tokens: pl.Series) -> NDArray[np.int32]:
-        """(n,) int32, the id of each token, -1 for a word that is not known."""
-        if len(tokens) < _FEW:  # a column's lookup costs milliseconds before the first word
+        """Returns (N,) int32, the id of each token, -1 for an unknown word."""
+        if len(tokens) < _FEW:  # looking up a column takes milliseconds, however short it is
             index = self._index
             return np.array([index.get(token, -1) for token in tokens], np.int32)
         known = tokens.cast(self._enum, strict=False).to_physical()
         return known.cast(pl.Int32).fill_null(-1).to_numpy()
 
     def save(self, folder: Path) -> str:
-        """Write `vocabulary.txt` into `folder`; returns the file's name."""
+        """Writes `vocabulary.txt` into `folder` and returns the name of the file."""
         write_text(folder / FILE, "".join(f"{word}\n" for word in self.words))
         return FILE
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
-        """Read what `save` wrote.
+        """Loads the file that `save` wrote.
 
         Raises:
-            ModelError: the file is absent, not UTF-8, or names a word twice.
+            ModelError: the file is missing, not UTF-8, or names a word twice.
         """
         path = folder / FILE
         try:
@@ -79,15 +79,15 @@ class Vocabulary:
 def learn_vocabulary(
     texts: Iterable[pl.Series], *, max_words: int, min_count: int
 ) -> tuple[Vocabulary, int]:
-    """The most frequent words of `texts`, by count and then by code points.
+    """Learns the most frequent words of `texts`, ordered by count and then by code points.
 
-    Memory is bounded: beyond five million distinct words the rarest so far are forgotten, which
-    can only concern words seen a handful of times in corpora of billions.
+    Memory is bounded: beyond five million distinct words the rarest so far are forgotten. This
+    only affects words seen a handful of times in corpora of billions.
 
     Args:
         texts: columns of sentences, read once.
-        max_words: at most so many words are kept.
-        min_count: words seen less often are not kept.
+        max_words: largest number of words.
+        min_count: words seen less often are left out.
 
     Returns:
         The vocabulary, and the number of tokens counted.

@@ -16,12 +16,13 @@ from rejoinder.training.settings import RunConfig
 from rejoinder.training.shipped import is_shipped_name, shipped_names, shipped_text
 
 
-def load_config(config: Path | str, overrides: Sequence[str] = ()) -> RunConfig:
+def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -> RunConfig:
     """Returns a config, checked.
 
     Args:
         config: The path of a TOML file, or as a string also the name of a shipped config, such
-            as `dan-modern`. A string is a path if it contains a separator or ends in `.toml`.
+            as `dan-modern`. A string is a path if it contains a separator or ends in `.toml`. Or
+            a config to which the overrides apply.
         overrides: Settings to replace, as `key=value` (see `docs/config.md`).
 
     Raises:
@@ -29,14 +30,18 @@ def load_config(config: Path | str, overrides: Sequence[str] = ()) -> RunConfig:
         ConfigError: Keys, values or their combinations have faults. The message lists all of
             them, one per line.
     """
-    if isinstance(config, str) and is_shipped_name(config):
-        text = shipped_text(config)
+    if isinstance(config, RunConfig):
+        if not overrides:
+            return config
+        where, text = config.name, to_toml(config)
+    elif isinstance(config, str) and is_shipped_name(config):
+        where, text = config, shipped_text(config)
     else:
-        text = _read(Path(config))
-    tree = _parsed_toml(text, str(config))
+        where, text = str(config), _read(Path(config))
+    tree = _parsed_toml(text, where)
     for override in overrides:
         _apply(tree, override)
-    return parse_config(tree, str(config))
+    return parse_config(tree, where)
 
 
 def _read(path: Path) -> str:

@@ -1,25 +1,27 @@
-"""What each table of a config alone allows and all together do not."""
+"""Finds contradictions between tables of a config that are each valid."""
 
 from collections.abc import Callable, Iterator
 from math import isclose
 from typing import TYPE_CHECKING
 
+from rejoinder.kinds import ENCODERS
 from rejoinder.training.idle import idle_keys, is_set
+from rejoinder.training.tasks import OBJECTIVES
 
 if TYPE_CHECKING:
     from rejoinder.training.settings import RunConfig
 
-_MOST_GIB = 64
-"""Of the rows whose number does not depend on the data; a table of them is drawn at once."""
+_MAX_GIB = 64
+"""Largest size of the hash buckets' rows, which are allocated whatever the data is."""
 
 
 def contradictions(config: "RunConfig", faulty: frozenset[str] = frozenset()) -> list[str]:
-    """One line a fault; none for a config that can run.
+    """Returns one line per fault, and none for a config that can run.
 
     Args:
-        config: each of its tables is right for itself.
-        faulty: top-level keys that are not: defaults stand in for them, and nothing is said of
-            what they would have a part in.
+        config: a config whose tables are each valid.
+        faulty: top-level keys that are invalid and have been replaced by their defaults; checks
+            that depend on them are skipped.
     """
     lines = [
         f"{path} has no effect: {why}; leave it out"
@@ -34,7 +36,7 @@ def contradictions(config: "RunConfig", faulty: frozenset[str] = frozenset()) ->
 
 def _phases(config: "RunConfig") -> Iterator[str]:
     if not config.phases:
-        yield "no [[phases]]: say for how many steps to train, as [[phases]] steps = 1000"
+        yield "no [[phases]]: give the number of steps to train, as [[phases]] steps = 1000"
     for number, phase in enumerate(config.phases):
         if phase.warmup_steps > phase.steps:
             yield (
@@ -45,7 +47,8 @@ def _phases(config: "RunConfig") -> Iterator[str]:
 
 def _rates(config: "RunConfig") -> Iterator[str]:
     for number, phase in enumerate(config.phases):
-        if not phase.learning_rate and not (config.encoder.has_table and phase.table_learning_rate):
+        has_table = ENCODERS[config.encoder.kind].table is not None
+        if not phase.learning_rate and not (has_table and phase.table_learning_rate):
             yield f"phases.{number}.learning_rate is 0, and nothing else learns; set it above 0"
 
 
@@ -55,9 +58,9 @@ def _windows(config: "RunConfig") -> Iterator[str]:
     sizes |= {
         f"tasks.{number}": task.batch_size or 0
         for number, task in enumerate(config.tasks)
-        if task.objective == "responses"
+        if OBJECTIVES[task.objective].read is None
     }
-    if "responses" in config.objectives:
+    if config.reads_pairs:
         for path, size in sizes.items():
             if size > most:
                 yield f"{path}.batch_size is {size}; allowed: up to training.window_pairs = {most}"
@@ -66,25 +69,26 @@ def _windows(config: "RunConfig") -> Iterator[str]:
 def _head(config: "RunConfig") -> Iterator[str]:
     layers, dim = config.head.layers, config.encoder.dim
     if layers and layers[-1] != dim:
-        yield f"head.layers ends in {layers[-1]}, the encoder in {dim}: u·v' needs one width"
+        yield f"head.layers ends in {layers[-1]}, the encoder in {dim}: u·v' needs equal dimensions"
 
 
 def _text(config: "RunConfig") -> Iterator[str]:
     text, encoder = config.text, config.encoder
-    if text.kind != encoder.reads:
-        yield (f'text.kind is "{text.kind}"; encoder.kind "{encoder.kind}" reads "{encoder.reads}"')
+    kind = ENCODERS[encoder.kind]
+    if text.kind != kind.text:
+        yield (f'text.kind is "{text.kind}"; encoder.kind "{encoder.kind}" reads "{kind.text}"')
     elif text.kind == "words":
-        if text.bigram_buckets and not encoder.reads_bigrams:
+        if text.bigram_buckets and not kind.bigrams:
             yield (
-                f"text.bigram_buckets is {text.bigram_buckets}; a {encoder.kind} reads words in "
-                "their order and no bigrams: set it to 0"
+                f"text.bigram_buckets is {text.bigram_buckets}; a {encoder.kind} reads no bigrams: "
+                "set it to 0"
             )
         width = getattr(encoder, "width", 0)
         gib = 4 * width * (text.bigram_buckets + text.unknown_buckets) / 2**30
-        if gib > _MOST_GIB:
+        if gib > _MAX_GIB:
             yield (
                 f"text.bigram_buckets and text.unknown_buckets are rows of encoder.width = {width} "
-                f"numbers, {gib:,.0f} GiB; allowed: up to {_MOST_GIB} GiB"
+                f"numbers, {gib:,.0f} GiB; allowed: up to {_MAX_GIB} GiB"
             )
 
 
@@ -107,16 +111,18 @@ def _names(config: "RunConfig") -> Iterator[str]:
     for number, task in enumerate(config.tasks):
         first = labels.setdefault(task.label, number)
         if first != number:
-            way = "one is enough" if task.objective == "responses" else "give it a name of its own"
-            yield f"tasks.{number} is called {task.label}, as tasks.{first} is; {way}"
+            advice = (
+                "keep one" if OBJECTIVES[task.objective].read is None else "give it another name"
+            )
+            yield f"tasks.{number} is called {task.label}, as tasks.{first} is; {advice}"
 
 
 def _files(config: "RunConfig") -> Iterator[str]:
     for number, task in enumerate(config.tasks):
         paths: set[str] = set()
-        for place, file in enumerate(task.data):
+        for index, file in enumerate(task.data):
             if file.path in paths:
-                yield f'tasks.{number}.data.{place} is "{file.path}", which the task has already'
+                yield f'tasks.{number}.data.{index} is "{file.path}", which the task has already'
             paths.add(file.path)
 
 
@@ -131,4 +137,4 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["RunConfig"], Iterator[str]]], .
     (("tasks",), _names),
     (("tasks",), _files),
 )
-"""What a check reads, and the check."""
+"""The top-level keys that a check depends on, and the check."""

@@ -1,16 +1,16 @@
-"""Keys that change nothing in a config as it is; whoever sets one is told so."""
+"""Finds keys that have no effect in a config, so that setting one can be refused."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rejoinder.encoders.settings import DanConfig
+from rejoinder.kinds import ENCODERS
 from rejoinder.schema.base import Settings
+from rejoinder.training.tasks import OBJECTIVES
 
 if TYPE_CHECKING:
     from rejoinder.training.settings import RunConfig
-
-_RANKING = {"responses", "entailment-ranking", "paraphrase"}
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class _Rule:
     """Keys that have no effect under a condition."""
 
     keys: tuple[str, ...]
-    """`*` stands for each number of a list."""
+    """`*` stands for each index of a list."""
     reads: tuple[str, ...]
-    """Top-level keys that the condition reads."""
+    """Top-level keys that the condition depends on."""
     idle: Callable[["RunConfig"], bool]
-    why: str
+    reason: str
 
 
 def _layers_of_dan(config: "RunConfig", least: int) -> bool:
@@ -33,19 +33,19 @@ _RULES = (
     _Rule(
         ("optimizer.table", "phases.*.table_learning_rate", "training.rank_init"),
         ("encoder",),
-        lambda config: not config.encoder.has_table,
-        "this kind of encoder has no table of words; optimizer.dense moves its subwords",
+        lambda config: ENCODERS[config.encoder.kind].table is None,
+        "this kind of encoder has no sparse table; optimizer.dense trains all of it",
     ),
     _Rule(
         ("training.rank_init",),
         ("training",),
         lambda config: bool(config.training.init_from),
-        "the rows begin as those of training.init_from",
+        "the rows are taken from training.init_from",
     ),
     _Rule(
         ("training.leak_sets",),
         ("training",),
-        # one who says that leaks are not excluded, as --no-exclude-leaks does, knows it
+        # not for a config that sets exclude_leaks itself, as --no-exclude-leaks does
         lambda config: (
             not (
                 config.training.exclude_leaks or "exclude_leaks" in config.training.model_fields_set
@@ -56,8 +56,8 @@ _RULES = (
     _Rule(
         ("training.window_pairs", "objective.symmetric"),
         ("tasks",),
-        lambda config: "responses" not in config.objectives,
-        "no task is responses",
+        lambda config: not config.reads_pairs,
+        "no task reads pairs",
     ),
     _Rule(
         ("optimizer.adam_betas",),
@@ -69,7 +69,7 @@ _RULES = (
         ("encoder.activation",),
         ("encoder",),
         lambda config: _layers_of_dan(config, 2),
-        "it is applied between layers, and encoder.layers has less than two",
+        "it is applied between layers, and encoder.layers has fewer than two",
     ),
     _Rule(
         ("encoder.residual",),
@@ -81,7 +81,7 @@ _RULES = (
         ("head.activation",),
         ("head",),
         lambda config: len(config.head.layers) < 2,
-        "it is applied between layers, and head.layers has less than two",
+        "it is applied between layers, and head.layers has fewer than two",
     ),
     _Rule(
         ("head.residual",),
@@ -98,7 +98,7 @@ _RULES = (
     _Rule(
         ("objective.mask_duplicates",),
         ("tasks",),
-        lambda config: not config.objectives & _RANKING,
+        lambda config: not any(OBJECTIVES[name].ranks for name in config.objectives),
         "no task ranks",
     ),
     _Rule(
@@ -123,22 +123,24 @@ _RULES = (
 
 
 def idle_keys(config: "RunConfig", faulty: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Keys that have no effect, set or not, and why; by their path, as `phases.0.batch_size`.
+    """Returns the keys that have no effect, whether set or not, with the reason.
+
+    Keys are paths such as `phases.0.batch_size`.
 
     Args:
-        config: a config, whose tables are right each for itself.
-        faulty: top-level keys that are not, of which nothing is said.
+        config: a config whose tables are each valid.
+        faulty: top-level keys that are invalid; rules about them are skipped.
     """
-    found: dict[str, str] = {}
+    idle: dict[str, str] = {}
     for rule in _RULES:
         if faulty.isdisjoint(rule.reads) and rule.idle(config):
             for key in rule.keys:
                 if key.partition(".")[0] not in faulty:
-                    found |= dict.fromkeys(_paths(config, key), rule.why)
+                    idle |= dict.fromkeys(_paths(config, key), rule.reason)
     for number, task in enumerate(config.tasks):
         if len(task.data) == 1:
-            found[f"tasks.{number}.power"] = "the task has a single file"
-    return found
+            idle[f"tasks.{number}.power"] = "the task has a single file"
+    return idle
 
 
 def _paths(config: "RunConfig", key: str) -> Iterator[str]:
@@ -146,12 +148,12 @@ def _paths(config: "RunConfig", key: str) -> Iterator[str]:
     if not star:
         yield key
         return
-    for number in range(len(getattr(config, first))):
-        yield f"{first}.{number}.{rest}"
+    for index in range(len(getattr(config, first))):
+        yield f"{first}.{index}.{rest}"
 
 
 def is_set(config: "RunConfig", path: str) -> bool:
-    """Whether a config names a key itself, rather than leaving it at its default."""
+    """Whether a config sets a key, rather than leaving it at its default."""
     *steps, last = path.split(".")
     table: object = config
     for step in steps:

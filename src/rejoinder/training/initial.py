@@ -1,4 +1,4 @@
-"""Starting from a trained model: its words, its encoder, its response head."""
+"""Starts training from an exported model: its vocabulary, encoder and heads."""
 
 from pathlib import Path
 
@@ -6,80 +6,70 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rejoinder.encoders.shapes import BOOKKEEPING
 from rejoinder.errors import ConfigError
-from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.models.folder import BIGRAM_ROWS, ModelContents, read_model
 from rejoinder.text.features import WordFeatures
 from rejoinder.training.config import to_tree
-from rejoinder.training.model import TrainableModel
+from rejoinder.training.model import RESPONSES, TrainableModel
 from rejoinder.training.settings import RunConfig
 
 
 def open_initial(config: RunConfig) -> ModelContents | None:
-    """The model that a config starts from, if it names one.
+    """Reads the model that a config starts from, if it names one.
 
     Raises:
-        ModelError: it is no model folder, or damaged.
-        ConfigError: its encoder or its text is another than the config's.
+        ModelError: the folder is not a model, or is damaged.
+        ConfigError: its encoder, response head or text settings differ from the config's.
     """
-    if not config.training.init_from:
+    folder = config.training.init_from
+    if not folder:
         return None
-    model = read_model(Path(config.training.init_from))
-    wanted = {"encoder": to_tree(config.encoder), "head": {"kind": "dnn", **to_tree(config.head)}}
+    model = read_model(Path(folder))
+    wanted = {"encoder": to_tree(config.encoder), "head": config.heads[RESPONSES].describe()}
+    stored = {"encoder": dict(model.encoder), "head": dict(model.heads[RESPONSES])}
     for name, table in wanted.items():
-        found = dict(getattr(model, name))
-        if found != table:
+        if stored[name] != table:
             raise ConfigError(
-                f"training.init_from {config.training.init_from} has {name} {found}; the config "
-                f"has {table}: they must be the same."
+                f"training.init_from {folder} has {name} {stored[name]}; the config has {table}: "
+                "they must be equal."
             )
     text, asked = model.features.config(), to_tree(config.text)
     for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
         if text.get(name) != asked.get(name):
             raise ConfigError(
-                f"training.init_from {config.training.init_from} has text.{name} "
-                f"{text.get(name)}; the config has {asked.get(name)}: they must be the same, for "
-                "the model's text is what is read."
+                f"training.init_from {folder} has text.{name} {text.get(name)}; the config has "
+                f"{asked.get(name)}: they must be equal, since the model's vocabulary is used."
             )
     return model
 
 
 def start_from(model: TrainableModel, initial: ModelContents) -> None:
-    """Give a new model the weights of a trained one; other tasks' parameters stay as drawn."""
+    """Copies the weights of an exported model; parameters that it lacks stay as drawn."""
     state = model.state_dict()
-    for name, value in _weights(initial).items():
-        if name in state:  # a classifier, where the new run has one
-            state[name].copy_(value)
-    state["log_scales.responses"].copy_(torch.tensor(float(np.log(initial.tensors["scale"]))))
-
-
-def _weights(initial: ModelContents) -> dict[str, Tensor]:
-    """Tensors of a model folder by the names that they have in training."""
-    weights: dict[str, Tensor] = {}
+    table = initial.kind.table
     for name, array in initial.tensors.items():
-        value = torch.from_numpy(np.ascontiguousarray(array))
-        if name == "embedding":
-            weights |= _table(initial, value.float())
-        elif name.startswith(("transformer.", "bilstm.")):
-            weights["encoder." + name.partition(".")[2]] = value.float()
-        elif name.startswith("dan."):
-            weights[name.replace("dan.", "encoder.dnn.layers.", 1)] = value.float()
-        elif name.startswith("head."):
-            weights[name.replace("head.", "head.layers.", 1)] = value.float()
-        elif name.startswith("entailment."):
-            weights[name.replace("entailment.", "entailment.dnn.layers.", 1)] = value.float()
-        elif name == "skip.weight":
-            weights["encoder.dnn.skip.weight"] = value.float()
-    return weights
+        if name == f"encoder.{table}":
+            rows, seen = _whole_table(initial, array)
+            state[name].copy_(rows)
+            state[name.removesuffix(".weight") + BOOKKEEPING].copy_(seen)
+        elif name in state:  # a head of another objective may be missing on either side
+            state[name].copy_(_tensor(array))
+    scale = torch.tensor(float(np.log(initial.tensors["scale"])))
+    state[f"log_scales.{RESPONSES}"].copy_(scale)
 
 
-def _table(initial: ModelContents, rows: Tensor) -> dict[str, Tensor]:
-    """The table of words: buckets that were never trained begin at zero."""
-    places = initial.tensors.get("bigram_rows")
-    if places is None:
-        seen = torch.ones(len(rows), dtype=torch.bool)
-    else:
-        words = initial.features.words if isinstance(initial.features, WordFeatures) else 0
-        index = torch.from_numpy(np.concatenate([np.arange(words), places]).astype(np.int64))
-        seen = index >= 0
-        rows = rows[index.clamp(min=0)] * seen.unsqueeze(1)
-    return {"encoder.table.weight": rows, "encoder.table.seen": seen}
+def _whole_table(initial: ModelContents, array: np.ndarray) -> tuple[Tensor, Tensor]:
+    """Returns the table with the rows dropped at export as zeros, and which rows were kept."""
+    rows = _tensor(array)
+    buckets = initial.tensors.get(BIGRAM_ROWS)
+    if buckets is None:
+        return rows, torch.ones(len(rows), dtype=torch.bool)
+    words = initial.features.words if isinstance(initial.features, WordFeatures) else 0
+    index = torch.from_numpy(np.concatenate([np.arange(words), buckets]).astype(np.int64))
+    seen = index >= 0
+    return rows[index.clamp(min=0)] * seen.unsqueeze(1), seen
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).float()

@@ -1,4 +1,4 @@
-"""The training loop: takes batches and moves the weights; its surroundings are handed in."""
+"""The training loop: steps, evaluations and checkpoints of a run, from start to end."""
 
 import math
 import signal
@@ -17,11 +17,12 @@ from rejoinder.training.batches import Position
 from rejoinder.training.checkpoint import Checkpoint, TrainingState
 from rejoinder.training.machine import collected_signals, seed_generators
 from rejoinder.training.mixture import Mixture
-from rejoinder.training.model import LiveEncoder, PreparedBatch, TrainableModel
+from rejoinder.training.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
 from rejoinder.training.prefetch import Prefetcher
 from rejoinder.training.reporting import Meter, Reporter
-from rejoinder.training.settings import RunConfig, TaskConfig
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.tasks.base import Task
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores a model in training; the first score chooses the best weights."""
@@ -36,7 +37,7 @@ class _Ready(NamedTuple):
     stream: str
     after: Position
     """Position of the stream once the batch is used."""
-    batch: PreparedBatch
+    batch: CollatedBatch
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,10 @@ class Limits:
 
 @dataclass
 class Trainer:
-    """A run in progress."""
+    """Trains a model: steps, evaluations, checkpoints.
+
+    Batches, reports and evaluations come from the objects that it is given.
+    """
 
     config: RunConfig
     run: Path
@@ -124,15 +128,15 @@ class Trainer:
     def _batches(self) -> Generator[_Ready, None, None]:
         """Yields the batches of all further steps; runs in the thread of the prefetcher."""
 
-        def size(step: int, task: TaskConfig) -> int:
+        def size(step: int, task: Task) -> int:
             if task.batch_size is not None:
                 return task.batch_size
             return phase_at(self.config.phases, min(step, self.config.steps - 1))[0].batch_size
 
         for mixed in self.mixture.batches(self.state.step, self.state.positions, size):
-            yield _Ready(mixed.stream, mixed.batch.after, self.model.prepare(mixed))
+            yield _Ready(mixed.stream, mixed.batch.after, self.model.collate(mixed))
 
-    def _step(self, batch: PreparedBatch, meter: Meter) -> None:
+    def _step(self, batch: CollatedBatch, meter: Meter) -> None:
         step = self.state.step
         # dropout follows from the seed and the step: a resumed run draws the same
         seed_generators(self.model.device, self.config.training.seed * 1_000_003 + step)

@@ -1,17 +1,16 @@
 """The machine a run computes on: device, threads, random generators, and a description."""
 
-import os
 import platform
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
 
 from rejoinder.errors import InputError
+from rejoinder.files.platform import processor_name, usable_cores
 
 
 def pick_device(name: str) -> torch.device:
@@ -86,21 +85,10 @@ def collected_signals() -> Iterator[list[signal.Signals]]:
 def describe_machine() -> dict[str, object]:
     """Returns processor, cores, accelerator and versions, to stand beside a measured speed."""
     return {
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "processor": processor_name(),
+        "cores": usable_cores(),
         "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "platform": platform.platform(),
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rejoinder.training.batches import Batch, Position, Stream
-from rejoinder.training.settings import TaskConfig
+from rejoinder.training.tasks.base import Task
 
 _DRAW = 0x3141
 """Keeps the draws of streams apart from other draws of the same seed."""
@@ -16,7 +16,7 @@ _DRAW = 0x3141
 class TaskStreams:
     """A task and its streams."""
 
-    task: TaskConfig
+    task: Task
     streams: tuple[Stream, ...]
 
 
@@ -24,7 +24,7 @@ class TaskStreams:
 class MixedBatch:
     """A batch with the task and the stream that it comes from."""
 
-    task: TaskConfig
+    task: Task
     stream: str
     batch: Batch
 
@@ -37,7 +37,7 @@ class Mixture:
 
     def __init__(self, tasks: Sequence[TaskStreams], seed: int) -> None:
         """Divides the share of each task among its streams in proportion to (rows)^power."""
-        self._streams: list[tuple[TaskConfig, Stream]] = []
+        self._streams: list[tuple[Task, Stream]] = []
         shares: list[float] = []
         for entry in tasks:
             sizes = np.array([stream.rows for stream in entry.streams], np.float64)
@@ -63,7 +63,7 @@ class Mixture:
         self,
         step: int,
         positions: Mapping[str, Position],
-        size: Callable[[int, TaskConfig], int],
+        size: Callable[[int, Task], int],
     ) -> Iterator[MixedBatch]:
         """Yields the batches of all steps from `step` on.
 

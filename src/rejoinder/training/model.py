@@ -1,193 +1,163 @@
-"""All that learns in a run, in one module: encoder, heads, scales."""
+"""All trained parameters of a run in one module: encoder, heads, scales."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rejoinder.encoders.bilstm import BilstmEncoder
-from rejoinder.encoders.dan import DanEncoder
-from rejoinder.encoders.heads import FeedForward, unit_rows
-from rejoinder.encoders.settings import BilstmConfig, DanConfig
-from rejoinder.encoders.sparse import SparseTable
-from rejoinder.encoders.transformer import TransformerEncoder
-from rejoinder.objectives.entailment import EntailmentHead, classification, entailment_ranking
-from rejoinder.objectives.in_batch import RankingLoss, duplicates
-from rejoinder.objectives.paraphrase import paraphrase
-from rejoinder.objectives.response_selection import response_selection
+from rejoinder.encoders.base import TrainableEncoder
+from rejoinder.encoders.dense import FeedForward
+from rejoinder.kinds import ENCODERS
+from rejoinder.objectives.in_batch import StepLoss, duplicates
+from rejoinder.objectives.response_selection import respond
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
-from rejoinder.text.ragged import Ragged
 from rejoinder.training.mixture import MixedBatch
 from rejoinder.training.settings import RunConfig
-from rejoinder.training.task_settings import (
-    EntailmentRankingTask,
-    EntailmentTask,
-    ResponsesTask,
-    TaskConfig,
-)
+from rejoinder.training.tasks import OBJECTIVES
+from rejoinder.training.tasks.base import StepInputs, Task
 
+RESPONSES = "responses"
 _CHUNK = 4_096
-
-
-class TrainableEncoder(Protocol):
-    """The extension point for encoders: an `nn.Module` with these three."""
-
-    dim: int
-
-    def prepare(self, batch: Ragged) -> Any:
-        """What `forward` reads, made without gradients, in another thread."""
-        ...
-
-    def __call__(self, batch: Any) -> Tensor:
-        """(N, dim) float32, unit rows; zero rows for sentences without ids."""
-        ...
-
-    def tables(self) -> list[SparseTable]:
-        """Tables whose touched rows the optimiser moves one by one."""
-        ...
+"""Sentences encoded at a time during evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedBatch:
-    """B rows as an encoder and a loss read them."""
+class CollatedBatch:
+    """B rows as the encoder and the loss read them."""
 
-    task: TaskConfig
+    task: Task
     sentences: Any
-    """What the encoder made of the sentences: left sides, right sides, more candidates."""
+    """What `TrainableEncoder.collate` returned: left sides, right sides, further candidates."""
     rows: int
     same: Tensor | None
     """(2, M) int64, see `objectives.in_batch.duplicates`."""
     labels: Tensor | None
 
-    def to(self, device: torch.device) -> "PreparedBatch":
-        """The same batch on `device`."""
+    def to(self, device: torch.device) -> "CollatedBatch":
+        """Returns a copy on `device`."""
         same, labels = (
             None if tensor is None else tensor.to(device, non_blocking=True)
             for tensor in (self.same, self.labels)
         )
-        return PreparedBatch(self.task, self.sentences.to(device), self.rows, same, labels)
+        return CollatedBatch(self.task, self.sentences.to(device), self.rows, same, labels)
 
 
 class TrainableModel(nn.Module):
-    """One encoder for all tasks; a head on the response side (figure 3), one for inference."""
+    """One encoder for all tasks, and the heads and scales of their objectives."""
 
     def __init__(self, rows: int, config: RunConfig, generator: torch.Generator) -> None:
+        """A model with weights drawn from `generator`.
+
+        Args:
+            rows: number of different token ids.
+            config: of the run.
+            generator: on the CPU.
+        """
         super().__init__()
         self.settings = config.objective
         self.precision = config.training.precision
-        self.encoder = cast("TrainableEncoder", _encoder(rows, config, generator))
+        module = ENCODERS[config.encoder.kind].module_class
+        self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
         if config.training.rank_init:
             for table in self.encoder.tables():
                 table.weigh_by_rank(config.training.rank_init)
-        self.head = FeedForward(
-            self.encoder.dim,
-            config.head.layers,
-            config.head.activation,
-            residual=config.head.residual,
-            generator=generator,
+        self.heads = nn.ModuleDict(
+            {
+                name: FeedForward(
+                    head.inputs * self.encoder.dim,
+                    head.layers,
+                    head.activation,
+                    residual=head.residual,
+                    generator=generator,
+                )
+                for name, head in config.heads.items()
+            }
         )
-        if "responses" not in config.objectives:
-            self.head.requires_grad_(False)
-        self.entailment = (
-            EntailmentHead(self.encoder.dim, config.entailment, generator)
-            if "entailment" in config.objectives
-            else None
-        )
+        if RESPONSES not in config.objectives:
+            self.heads[RESPONSES].requires_grad_(False)
         start = math.log(config.objective.scale)
         self.log_scales = nn.ParameterDict(
             {
                 _scale_key(name): nn.Parameter(
                     torch.tensor(start), requires_grad=config.objective.learn_scale
                 )
-                for name in sorted({"responses"} | _ranking_tasks(config))
+                for name in sorted({RESPONSES} | _ranking_tasks(config))
             }
         )
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
-        device: torch.device = self.log_scales["responses"].device
+        """The device of the parameters."""
+        device: torch.device = self.log_scales[RESPONSES].device
         return device
 
-    def scale(self, task: str = "responses") -> Tensor:
-        """() float32, what dot products are multiplied by."""
+    def scale(self, task: str = RESPONSES) -> Tensor:
+        """Returns () float32, the factor of dot products in the softmax of a task."""
         scale: Tensor = self.log_scales[_scale_key(task)].exp().clamp(max=self.settings.max_scale)
         return scale
 
     def autocast(self) -> torch.autocast:
-        """Matrix products in the precision of the run."""
+        """Returns a context in which matrix products have the precision of the run."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
 
-    def prepare(self, mixed: MixedBatch) -> PreparedBatch:
-        """All that can be done for a batch in another thread, without gradients."""
+    def collate(self, mixed: MixedBatch) -> CollatedBatch:
+        """Does all work on a batch that needs no gradients; it may run in another thread."""
         batch, same, labels = mixed.batch, None, None
         if batch.labels is not None:
             labels = torch.from_numpy(batch.labels)
         elif self.settings.mask_duplicates:
             same = torch.from_numpy(duplicates(batch.left_keys, batch.right_keys))
-        sentences = self.encoder.prepare(batch.sentences)
-        return PreparedBatch(mixed.task, sentences, len(batch.left_keys), same, labels)
+        sentences = self.encoder.collate(batch.sentences)
+        return CollatedBatch(mixed.task, sentences, len(batch.left_keys), same, labels)
 
-    def loss(self, batch: PreparedBatch) -> RankingLoss:
-        """The loss of a batch that was moved to the device."""
+    def loss(self, batch: CollatedBatch) -> StepLoss:
+        """Returns the loss of a batch on the model's device."""
+        task, kind = batch.task, OBJECTIVES[batch.task.objective]
         with self.autocast():
             embeddings = self.encoder(batch.sentences)
-            left, right = embeddings[: batch.rows], embeddings[batch.rows :]
-            return self._task_loss(left, right, batch)
-
-    def _task_loss(self, left: Tensor, right: Tensor, batch: PreparedBatch) -> RankingLoss:
-        same, task = batch.same, batch.task
-        if isinstance(task, ResponsesTask):
-            responses, both = self.respond(right), self.settings.symmetric
-            return response_selection(left, responses, self.scale(), same=same, symmetric=both)
-        if isinstance(task, EntailmentTask):
-            head = cast("EntailmentHead", self.entailment)
-            return classification(head(left, right), cast("Tensor", batch.labels))
-        scale = self.scale(task.label)
-        if isinstance(task, EntailmentRankingTask):
-            return entailment_ranking(left, right, scale, same=same, symmetric=task.symmetric)
-        return paraphrase(left, right, scale, same=same)
+            inputs = StepInputs(
+                left=embeddings[: batch.rows],
+                right=embeddings[batch.rows :],
+                labels=batch.labels,
+                same=batch.same,
+                scale=self.scale(task.label) if kind.ranks else embeddings.new_ones(()),
+                head=self.heads[kind.name] if kind.name in self.heads else None,  # noqa: SIM401
+                task=task,
+                settings=self.settings,
+            )
+            return kind.loss(inputs)
 
     def respond(self, embeddings: Tensor) -> Tensor:
-        """(N, D) v' = F(v), unit rows; zero rows stay zero."""
-        return unit_rows(self.head(embeddings), embeddings.detach().any(dim=1))
-
-
-def _encoder(rows: int, config: RunConfig, generator: torch.Generator) -> nn.Module:
-    """The encoder that the config names, its weights drawn from `generator`."""
-    if isinstance(config.encoder, DanConfig):
-        return DanEncoder(rows, config.encoder, generator)
-    if isinstance(config.encoder, BilstmConfig):
-        return BilstmEncoder(rows, config.encoder, generator)
-    return TransformerEncoder(rows, config.encoder, generator)
+        """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
+        return respond(self.heads[RESPONSES], embeddings)
 
 
 def _scale_key(task: str) -> str:
-    """The key of a task's scale; a name that the dictionary has for itself gets another."""
+    """Key of a task's scale; names of methods of `ParameterDict` get a colon."""
     return f"{task}:" if hasattr(nn.ParameterDict(), task) else task
 
 
 def _ranking_tasks(config: RunConfig) -> set[str]:
-    return {task.label for task in config.mixture if task.objective != "entailment"}
+    return {task.label for task in config.mixture if OBJECTIVES[task.objective].ranks}
 
 
 class LiveEncoder:
-    """A model in training as something that encodes: what evaluation is handed."""
+    """A model in training as an encoder for evaluation."""
 
     def __init__(self, model: TrainableModel, features: TextFeatures) -> None:
         self.model, self.features = model, features
 
     def encode(self, sentences: Sequence[str], /) -> Embeddings:
-        """(N, D) float32, unit rows."""
+        """Returns embeddings u, (N, D) float32, unit rows."""
         return self._encode(sentences, response=False)
 
     def encode_response(self, sentences: Sequence[str], /) -> Embeddings:
-        """(N, D) float32, unit rows: v' = F(E(y))."""
+        """Returns response embeddings v' = F(E(y)), (N, D) float32, unit rows."""
         return self._encode(sentences, response=True)
 
     @torch.no_grad()
@@ -198,9 +168,9 @@ class LiveEncoder:
         out = np.empty((len(sentences), model.encoder.dim), np.float32)
         for start in range(0, len(sentences), _CHUNK):
             ids = self.features(sentences[start : start + _CHUNK])
-            prepared = model.encoder.prepare(ids).to(model.device)
+            collated = model.encoder.collate(ids).to(model.device)
             with model.autocast():
-                embeddings = model.encoder(prepared)
+                embeddings = model.encoder(collated)
                 if response:
                     embeddings = model.respond(embeddings)
             out[start : start + _CHUNK] = embeddings.float().cpu().numpy()

@@ -1,6 +1,5 @@
 """Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,15 +14,12 @@ from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
-from rejoinder.training.config import to_tree
-from rejoinder.training.labelled import Labelled, read_labelled
-from rejoinder.training.settings import RunConfig, TaskConfig
+from rejoinder.training.labelled import Labelled, LabelledFiles
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.tasks.base import Task
 
 PreparationProgress = Callable[[int, int], None]
 """Called with the number of pairs read so far and the number of all pairs."""
-
-_SCHEDULE = frozenset(("name", "share", "power", "batch_size", "word_dropout", "data"))
-"""Keys of a task that say how often its rows are drawn, and do not change what is read."""
 
 
 @dataclass(frozen=True)
@@ -31,42 +27,31 @@ class Data:
     """The data that a run reads.
 
     Labelled files are read once for all tasks that read them in the same way, and stay in memory
-    until `forget_labelled`, so that training need not read again what preparation has read.
+    until `forget_labelled`: training does not read again what preparation has read.
     """
 
     pairs: Pairs | None = None
     """Read by the task `responses`; None if no task needs pairs."""
     folder: Path | None = None
     """The folder that the paths of labelled files start from."""
-    _labelled: dict[str, Labelled] = field(default_factory=dict, repr=False, compare=False)
+    _labelled: dict[tuple[str, ...], LabelledFiles] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    def labelled(self, config: RunConfig) -> list[tuple[TaskConfig, list[Labelled]]]:
+    def labelled(self, config: RunConfig) -> list[tuple[Task, list[Labelled]]]:
         """Returns the labelled files of each task, without their leaks.
 
         Raises:
             InputError: a task needs a folder and there is none, or a file can't be used.
         """
         hashes = evaluation_hashes(config)
-        return [
-            (task, [self._read(task, index, hashes) for index in range(len(task.data))])
-            for task in config.mixture
-        ]
+        sets = () if hashes is None else hashes.sets
+        files = self._labelled.setdefault(sets, LabelledFiles(self.folder, hashes))
+        return [(task, files.of(task)) for task in config.mixture]
 
     def forget_labelled(self) -> None:
         """Frees the memory of the labelled files; they are read again when asked for."""
         self._labelled.clear()
-
-    def _read(self, task: TaskConfig, index: int, hashes: EvaluationHashes | None) -> Labelled:
-        file = task.data[index]
-        if self.folder is None:
-            raise InputError(
-                f"the task {task.objective} reads {file.path}; name the folder with --data."
-            )
-        reading = {key: value for key, value in to_tree(task).items() if key not in _SCHEDULE}
-        key = json.dumps([reading, to_tree(file), None if hashes is None else hashes.sets])
-        if key not in self._labelled:
-            self._labelled[key] = read_labelled(task, file, self.folder, hashes)
-        return self._labelled[key]
 
 
 @dataclass(frozen=True)
@@ -108,8 +93,8 @@ def prepare(
     Raises:
         InputError: no word is frequent enough, or data is missing or unusable.
     """
-    pairs = data.pairs if "responses" in config.objectives else None
-    if pairs is None and "responses" in config.objectives:
+    pairs = data.pairs if config.reads_pairs else None
+    if pairs is None and config.reads_pairs:
         raise InputError("the task responses reads pairs; name their folder with --pairs.")
     blocks = [] if pairs is None else pairs.blocks("train")
     total = sum(block.rows for block in blocks)
@@ -120,7 +105,7 @@ def prepare(
 
     def texts() -> Iterator[pl.Series]:
         for file in labelled.values():
-            yield pl.Series(file.texts, dtype=pl.String)
+            yield pl.Series(file.content.texts, dtype=pl.String)
         done, hashes = 0, evaluation_hashes(config)
         for number, block in enumerate(blocks):
             frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
@@ -141,16 +126,16 @@ def prepare(
     facts = {name: _facts(file) for name, file in labelled.items()}
     for task, files in tasks:
         for file in files:
-            facts[file.name]["rows"][task.label] = len(file.rows)
+            facts[file.name]["rows"][task.label] = len(file.examples)
     return Prepared(features, excluded, total, sum(map(len, excluded.values())), facts)
 
 
 def _facts(file: Labelled) -> dict[str, Any]:
     return {
-        "sha256": file.sha256,
+        "sha256": file.content.sha256,
         "rows": {},
-        "leaks": file.leaks,
-        "unlabelled": file.dropped,
+        "leaks": file.content.leaks,
+        "unlabelled": file.content.unlabelled,
     }
 
 

@@ -1,25 +1,28 @@
-"""What a run is: frozen tables, one a table of its TOML file, with the bounds of every value."""
+"""The settings of a run: a frozen class per table of its TOML file, with bounds and defaults."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic.fields import FieldInfo
 
-from rejoinder.encoders.settings import Activation, DanConfig, Encoder
+from rejoinder.encoders.settings import Activation, DanConfig, EncoderSettings
 from rejoinder.errors import nearest
+from rejoinder.kinds import ENCODERS
 from rejoinder.objectives.settings import EntailmentConfig
 from rejoinder.schema.base import AsTuple, Layers, Printable, Probability, Settings, Text, tagged
 from rejoinder.schema.faults import several
+from rejoinder.schema.nodes import forget_schemas
 from rejoinder.training.contradictions import contradictions
-from rejoinder.training.task_settings import ResponsesTask
-from rejoinder.training.task_settings import TaskConfig as TaskConfig
-from rejoinder.training.task_settings import TaskData as TaskData
+from rejoinder.training.tasks import OBJECTIVES
+from rejoinder.training.tasks.base import Head, Task
+from rejoinder.training.tasks.responses import ResponsesTask
 
 _LEAK_SETS = ("stsb-dev", "stsb-test")
 
 
 def _leak_set(name: str) -> str:
     if name not in _LEAK_SETS:
-        from rejoinder.leaks import shipped  # for the few that name others
+        from rejoinder.leaks import shipped  # imported only where other sets are named
 
         known = shipped()
         if name not in known:
@@ -39,66 +42,73 @@ _Rate = Annotated[float, Field(ge=0, le=1_000)]
 
 
 class WordsConfig(Settings):
-    """Strings become the ids of words, and of bigrams of neighbouring ones."""
+    """Text as ids of words, and optionally of bigrams of neighbouring words."""
 
     kind: Literal["words"] = "words"
     max_words: int = Field(
-        default=200_000, ge=1, le=5_000_000, description="Words kept, the most frequent ones."
+        default=200_000,
+        ge=1,
+        le=5_000_000,
+        description="Size of the vocabulary: the most frequent words.",
     )
     min_count: int = Field(
-        default=5, ge=1, le=1_000_000_000, description="Words seen less often are not kept."
+        default=5,
+        ge=1,
+        le=1_000_000_000,
+        description="Words that occur less often are left out of the vocabulary.",
     )
     bigram_buckets: int = Field(
         default=0,
         ge=0,
         le=50_000_000,
-        description="Rows for hashed bigrams of words; 0 for none.",
+        description="Hash buckets for bigrams of words; 0 means no bigrams.",
     )
     unknown_buckets: int = Field(
         default=0,
         ge=0,
         le=50_000_000,
-        description="Rows for words that are not kept, by a hash of their spelling; 0 leaves them "
-        "out.",
+        description="Hash buckets for words outside the vocabulary, by their spelling; 0 ignores "
+        "such words.",
     )
 
 
 class SubwordsConfig(Settings):
-    """Strings become the ids of subwords: byte-level byte-pair encoding."""
+    """Text as ids of subwords: byte-level byte-pair encoding."""
 
     kind: Literal["subwords"] = "subwords"
     max_words: int = Field(
         default=200_000,
         ge=256,
         le=1_000_000,
-        description="Subwords kept, the most frequent ones; the 256 bytes are among them.",
+        description="Size of the vocabulary of subwords, the 256 bytes included.",
     )
     min_count: int = Field(
         default=5,
         ge=1,
         le=1_000_000_000,
-        description="Pairs of subwords seen less often are not merged.",
+        description="Pairs of subwords that occur less often are not merged.",
     )
     max_tokens: int = Field(
         default=128,
         ge=1,
         le=8_192,
-        description="Subwords of a sentence that are read; what is beyond is cut.",
+        description="Subwords read per sentence; the rest is cut off.",
     )
 
 
 if TYPE_CHECKING:
     TextConfig = WordsConfig | SubwordsConfig
-else:
+else:  # type checkers can't follow a union made from a tuple
     TextConfig: Any = tagged((WordsConfig, SubwordsConfig), "kind", default="words")
 
 
 class HeadConfig(Settings):
-    """The feed-forward network on the response side."""
+    """The response head: dense layers on the response side."""
 
     layers: Layers = Field(
         default=(500, 500),
-        description="Units of its layers; the last is as wide as the embedding. Empty: no head.",
+        description="Units of its layers; the last equals the embedding dimension. Empty means no "
+        "head.",
     )
     activation: Activation = Field(
         default="tanh", description="Between layers; none after the last."
@@ -107,27 +117,28 @@ class HeadConfig(Settings):
 
 
 class ObjectiveConfig(Settings):
-    """Ranking over the batch."""
+    """Settings of all objectives that rank candidates of a batch."""
 
     scale: float = Field(
         default=1.0,
         gt=0,
         le=10_000,
-        description="What a dot product is multiplied by before the softmax, at the start.",
+        description="Initial logit scale: factor of dot products in the softmax (1/temperature).",
     )
-    learn_scale: bool = Field(default=False, description="Learn the scale from there on.")
+    learn_scale: bool = Field(default=False, description="Learn the scale during training.")
     max_scale: float = Field(
-        default=100.0, gt=0, le=10_000, description="What a learned scale can't exceed."
+        default=100.0, gt=0, le=10_000, description="Upper bound of a learned scale."
     )
     mask_duplicates: bool = Field(
         default=False,
-        description="Leave out of the softmax what is known to answer the same input.",
+        description="Leave candidates out of the softmax that are known to fit the same input.",
     )
     symmetric: bool = Field(
-        default=False, description="In `responses`, also pick the right input for each response."
+        default=False, description="For `responses`: also pick the right input for each response."
     )
     word_dropout: Probability = Field(
-        default=0.0, description="Share of ids left out of a sentence, at random, in training."
+        default=0.0,
+        description="Fraction of ids dropped from each sentence at random during training.",
     )
 
     @model_validator(mode="after")
@@ -140,63 +151,69 @@ class ObjectiveConfig(Settings):
 
 
 class OptimizerConfig(Settings):
-    """Which rule moves the parameters: of the dense layers, and of the rows of large tables."""
+    """The optimisers of dense layers and of embedding tables."""
 
-    dense: Literal["sgd", "adam"] = Field(default="sgd", description="Of the dense layers.")
+    dense: Literal["sgd", "adam"] = Field(
+        default="sgd", description="Optimiser of the dense layers."
+    )
     table: Literal["sgd", "adagrad"] = Field(
         default="sgd",
-        description="Of the rows of words and bigrams; `adagrad`: one accumulator a row (the mean "
-        "square of its gradient).",
+        description="Optimiser of the embedding table; `adagrad` keeps one accumulator per row "
+        "(the mean square of its gradient).",
     )
     adam_betas: Annotated[tuple[_Beta, _Beta], AsTuple] = Field(
-        default=(0.9, 0.99), description="Adam's decay of the gradient's mean and of its square's."
+        default=(0.9, 0.99),
+        description="Adam's decay rates of the mean of gradients and of their squares.",
     )
 
 
 class Phase(Settings):
-    """A stretch of steps with one batch size and one learning rate."""
+    """A number of steps with one batch size and one learning rate schedule."""
 
-    steps: int = Field(ge=1, le=1_000_000_000_000, description="Optimiser steps, one batch each.")
+    steps: int = Field(
+        ge=1, le=1_000_000_000_000, description="Number of optimiser steps, one batch each."
+    )
     batch_size: int = Field(
         default=128,
         ge=2,
         le=1_048_576,
-        description="Pairs; each has the other responses of the batch as negatives.",
+        description="Pairs per batch; each has the other responses of the batch as negatives.",
     )
-    learning_rate: _Rate = Field(default=0.01, description="Of the dense layers.")
+    learning_rate: _Rate = Field(default=0.01, description="Learning rate of the dense layers.")
     table_learning_rate: _Rate | None = Field(
-        default=None, description="Of the rows of words and bigrams; absent: the learning rate."
+        default=None,
+        description="Learning rate of the embedding table; by default `learning_rate`.",
     )
     warmup_steps: int = Field(
         default=0,
         ge=0,
         le=1_000_000_000_000,
-        description="Steps of linear rise from 0, of those of the phase.",
+        description="Steps of linear increase from 0, at the beginning of the phase.",
     )
     decay: Literal["none", "linear"] = Field(
-        default="none", description="`linear`: down to 0 at the end of the phase."
+        default="none", description="`linear` decreases the rate to 0 at the end of the phase."
     )
 
 
 class TrainingConfig(Settings):
-    """The loop around the steps."""
+    """Settings of the training loop."""
 
     seed: int = Field(
         default=0,
         ge=0,
         le=4_294_967_295,
-        description="What all draws follow from: weights, order, dropout.",
+        description="Seed of all random draws: weights, order, dropout.",
     )
     precision: Literal["fp32", "bf16"] = Field(
         default="fp32",
-        description="`bf16`: matrix products in bfloat16; sums, losses and parameters stay in "
-        "float32.",
+        description="`bf16` computes matrix products in bfloat16; sums, losses and parameters stay "
+        "in float32.",
     )
     window_pairs: int = Field(
         default=524_288,
         ge=2,
         le=1_000_000_000,
-        description="Pairs shuffled at a time: the bound on the memory that data takes.",
+        description="Pairs shuffled at a time; bounds the memory used for data.",
     )
     log_every: int = Field(
         default=100, ge=1, le=_Every, description="Steps between lines of metrics."
@@ -205,69 +222,75 @@ class TrainingConfig(Settings):
         default=0,
         ge=0,
         le=_Every,
-        description="Steps between evaluations on the dev split; 0: at the end only.",
+        description="Steps between evaluations on the dev split; 0 means only at the end.",
     )
     evaluate_pairs: int = Field(
         default=10_000,
         ge=1,
         le=_Every,
-        description="Inputs of the dev split that an evaluation during training ranks.",
+        description="Inputs of the dev split ranked by an evaluation during training.",
     )
     checkpoint_every: int = Field(
-        default=0, ge=0, le=_Every, description="Steps between checkpoints; 0: at the end only."
+        default=0,
+        ge=0,
+        le=_Every,
+        description="Steps between checkpoints; 0 means only at the end.",
     )
     keep_checkpoints: int = Field(
-        default=2, ge=1, le=1_000_000, description="Checkpoints kept, the latest ones."
+        default=2, ge=1, le=1_000_000, description="Number of most recent checkpoints to keep."
     )
     exclude_leaks: bool = Field(
         default=False,
-        description="Drop pairs with a sentence of the evaluation sets named by `leak_sets`.",
+        description="Drop pairs that contain a sentence of the evaluation sets in `leak_sets`.",
     )
     leak_sets: _LeakSets = Field(
         default=_LEAK_SETS,
-        description="Names of evaluation sets whose sentences' hashes are shipped.",
+        description="Names of evaluation sets; hashes of their sentences come with the package.",
     )
     rank_init: float = Field(
         default=0.0,
         ge=0,
         le=1_000,
-        description="Length that the row of the word of rank r starts with, in ln(r + e); 0: all "
-        "start with 1.",
+        description="Initial length of the row of the word of rank r, in units of ln(r + e); 0 "
+        "starts all rows with length 1.",
     )
     init_from: Text = Field(
         default="",
-        description="A model folder whose words, encoder and response head training starts from.",
+        description="Model folder whose vocabulary, encoder and heads training starts from.",
     )
 
 
 class ExportConfig(Settings):
-    """What becomes the model."""
+    """Settings of the exported model."""
 
     weights: Literal["last", "best", "average"] = Field(
         default="last",
-        description="`best`: by P@1 on dev; `average`: over the evaluations of the second half.",
+        description="`best` takes those with the highest P@1 on dev; `average` the mean over the "
+        "evaluations of the second half.",
     )
     dtype: Literal["float16", "float32"] = Field(
-        default="float16", description="Of the table; everything else is kept in float32."
+        default="float16",
+        description="Type of embedding tables (and a Transformer's matrices); the rest is float32.",
     )
 
 
 class RunConfig(Settings):
-    """A whole run."""
+    """The config of a run."""
 
-    name: _Name = Field(default="rejoinder", description="What the model is called.")
+    name: _Name = Field(default="rejoinder", description="Name of the model.")
     text: TextConfig = Field(default_factory=WordsConfig)
-    encoder: Encoder = Field(default_factory=DanConfig)
+    encoder: EncoderSettings = Field(default_factory=DanConfig)
+    """A table of one of the kinds in `ENCODERS`."""
     head: HeadConfig = Field(default_factory=HeadConfig)
     objective: ObjectiveConfig = Field(default_factory=ObjectiveConfig)
     entailment: EntailmentConfig = Field(default_factory=EntailmentConfig)
     optimizer: OptimizerConfig = Field(default_factory=OptimizerConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     export: ExportConfig = Field(default_factory=ExportConfig)
-    tasks: Annotated[tuple[TaskConfig, ...], Field(max_length=1_000), AsTuple] = ()
-    """None: response selection alone."""
+    tasks: tuple[Task, ...] = ()
+    """Tables of the kinds in `OBJECTIVES`. Empty means response selection only."""
     phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), AsTuple] = ()
-    """At least one."""
+    """At least one is required."""
 
     @model_validator(mode="after")
     def _contradicts_itself_nowhere(self, info: ValidationInfo) -> Self:
@@ -277,16 +300,49 @@ class RunConfig(Settings):
         return self
 
     @property
-    def mixture(self) -> tuple[TaskConfig, ...]:
-        """The tasks; response selection alone where none is named."""
+    def mixture(self) -> tuple[Task, ...]:
+        """The tasks; response selection only where the config has none."""
         return self.tasks or (ResponsesTask(objective="responses", share=1.0),)
 
     @property
     def objectives(self) -> frozenset[str]:
-        """What the tasks learn."""
+        """Names of the objectives of all tasks."""
         return frozenset(task.objective for task in self.mixture)
 
     @property
+    def reads_pairs(self) -> bool:
+        """Whether a task reads the pairs given by `--pairs`."""
+        return any(OBJECTIVES[name].read is None for name in self.objectives)
+
+    @property
+    def heads(self) -> dict[str, Head]:
+        """The heads of the run by objective; that of `responses` is always there."""
+        return {
+            kind.name: kind.head(self)
+            for kind in OBJECTIVES.values()
+            if kind.head is not None and kind.name in self.objectives | {"responses"}
+        }
+
+    @property
     def steps(self) -> int:
-        """Optimiser steps of all phases."""
+        """Number of optimiser steps of all phases."""
         return sum(phase.steps for phase in self.phases)
+
+
+def _update_kinds() -> None:
+    """Gives `RunConfig` the tables of all encoder and objective kinds registered so far."""
+    encoders = tuple(kind.config_class for kind in ENCODERS.values())
+    tasks = tuple(kind.task for kind in OBJECTIVES.values())
+    task: Any = tagged(tasks, "objective")
+    many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), AsTuple]
+    RunConfig.model_fields["encoder"] = FieldInfo.from_annotated_attribute(
+        tagged(encoders, "kind", default="dan"), Field(default_factory=DanConfig)
+    )
+    RunConfig.model_fields["tasks"] = FieldInfo.from_annotated_attribute(many, ())
+    RunConfig.model_rebuild(force=True)
+    forget_schemas()
+
+
+_update_kinds()
+ENCODERS.on_change(_update_kinds)
+OBJECTIVES.on_change(_update_kinds)

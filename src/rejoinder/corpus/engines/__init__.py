@@ -1,6 +1,5 @@
 """Engines that compute the one query of extraction."""
 
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,24 +9,42 @@ from rejoinder.errors import InputError, MissingExtraError, nearest
 if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener
 
-ENGINES: Mapping[str, str] = {
+ENGINES: dict[str, str] = {
     "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
 }
-"""Module and class (or function) that opens the engine of a name; imported when it is asked for."""
+"""`module:class` by name of the engine. The module is imported when the engine is used. A function
+instead of a class will do (see `Opener`)."""
+
+
+def register_engine(name: str, opener: str) -> None:
+    """Adds an engine from outside of this package, for `extract(…, engine=name)`.
+
+    Args:
+        name: a new name.
+        opener: `module:class` or `module:function`, an `Opener`.
+
+    Raises:
+        InputError: the name is taken, or `opener` has no colon.
+    """
+    if name in ENGINES:
+        raise InputError(f"there is an engine {name!r} already; choose another name.")
+    if ":" not in opener:
+        raise InputError(f"{opener!r} is not MODULE:CLASS; write it as my_package.engine:Engine.")
+    ENGINES[name] = opener
 
 
 def open_engine(name: str, memory: str, threads: int | None, spill: Path) -> "Engine":
-    """The engine of that name.
+    """Opens an engine.
 
     Args:
-        name: one of `ENGINES`.
-        memory: what it may take, as `2GB`.
-        threads: at most so many; none: all cores.
-        spill: a folder for what does not fit.
+        name: a key of `ENGINES`.
+        memory: the memory that it may take, such as `2GB`.
+        threads: the largest number of threads. None means all cores.
+        spill: a folder for data that does not fit into memory.
 
     Raises:
-        InputError: no such engine; the memory is no amount, or too little for it.
-        MissingExtraError: its package is not installed.
+        InputError: there is no such engine; `memory` is not an amount, or too little.
+        MissingExtraError: a package that the engine needs is not installed.
     """
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")

@@ -1,4 +1,4 @@
-"""What an engine of extraction does: it keeps tables and computes Ibis expressions over them."""
+"""The interface of the engines of extraction."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,34 +9,44 @@ import polars as pl
 
 
 class Engine(Protocol):
-    """The extension point: a module, a line in `ENGINES`; the contract is `test_engines.py`."""
+    """Keeps tables and computes Ibis expressions over them.
+
+    A new engine is a module and a line in `ENGINES` (see `docs/extend/engine.md`). Its contract is
+    tested by `tests/corpus/test_engines.py`.
+    """
 
     def ingest(
         self, name: str, frames: Iterator[pl.DataFrame], select: Callable[[ir.Table], ir.Table]
     ) -> ir.Table:
-        """Keep `select` of a stream of frames of the schema `COMMENTS` as the table `name`."""
+        """Keeps `select` of a stream of frames with the schema `COMMENTS` as the table `name`.
+
+        An exception of the stream is raised unchanged.
+        """
         ...
 
     def keep(self, name: str, expression: ir.Table) -> ir.Table:
-        """Compute a table once and keep it as `name`, in place of one of that name."""
+        """Computes a table once and keeps it as `name`, replacing a table of that name."""
         ...
 
     def rows(self, expression: ir.Table) -> pl.DataFrame:
-        """A small result."""
+        """Computes a small result."""
         ...
 
     def stream(self, expression: ir.Table, rows: int) -> Iterator[pl.DataFrame]:
-        """A large result, in its order, in frames of about `rows`."""
+        """Computes a large result and yields it in its order, in frames of about `rows` rows.
+
+        The first frame may be empty; it has the columns.
+        """
         ...
 
     def close(self) -> None:
-        """Forget everything."""
+        """Drops all tables and frees the resources."""
         ...
 
 
 class Opener(Protocol):
-    """What makes an engine."""
+    """Opens an engine: a class of engines or a function."""
 
     def __call__(self, memory: str, threads: int | None, spill: Path, /) -> Engine:
-        """An engine that keeps to nearly `memory` and spills into `spill`."""
+        """Returns an engine that takes about `memory` and spills into the folder `spill`."""
         ...

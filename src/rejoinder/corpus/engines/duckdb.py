@@ -1,4 +1,4 @@
-"""DuckDB: one machine, out of core within a bound on memory."""
+"""DuckDB: the engine for one machine. It spills to disk beyond a bound on memory."""
 
 import os
 import re
@@ -16,10 +16,11 @@ from rejoinder.corpus.schema import COMMENTS
 from rejoinder.errors import InputError, StorageError
 
 _SHARE = 0.95
-"""Of the memory: a process allowed 2 GB took 2.5 with all of it, 2.1 with this."""
+"""Share of the allowed memory that DuckDB is told. The process took 2.5 GB of 2 GB with all of it,
+and 2.1 GB with this share."""
 _LEAST = 150_000_000
 _LEAST_PER_THREAD = 100_000_000
-"""Bytes with which the engine got through three million comments; with two thirds it did not."""
+"""Bytes that sufficed for three million comments. Two thirds of them did not."""
 _STREAM = "stream_of_comments"
 _SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
 _ARROW = pa.schema(
@@ -28,13 +29,13 @@ _ARROW = pa.schema(
 
 
 class DuckDBEngine:
-    """An engine in memory that spills into a folder."""
+    """An in-memory database that spills into a folder."""
 
     def __init__(self, memory: str, threads: int | None, spill: Path) -> None:
-        """An engine that keeps to nearly `memory`, as `2GB`, and spills into `spill`.
+        """Opens a database that takes about `memory`, such as `2GB`, and spills into `spill`.
 
         Raises:
-            InputError: `memory` is no amount, or too little for so many threads.
+            InputError: `memory` is not an amount, or too little for that many threads.
         """
         amount = _bytes(memory)
         threads = _threads(amount, threads, memory)
@@ -51,7 +52,7 @@ class DuckDBEngine:
     def ingest(
         self, name: str, frames: Iterator[pl.DataFrame], select: Callable[[ir.Table], ir.Table]
     ) -> ir.Table:
-        """Keep `select` of a stream of frames as the table `name`."""
+        """Keeps `select` of a stream of frames as the table `name`."""
         failed: list[BaseException] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -69,23 +70,23 @@ class DuckDBEngine:
         try:
             return self._keep(name, sql)
         except duckdb.Error:
-            if failed:  # the engine wraps what a reader says: the reader's own words are wanted
+            if failed:  # DuckDB wraps the exceptions of a reader: raise the reader's own
                 raise failed[0] from None
             raise
         finally:
             self.connection.con.unregister(_STREAM)
 
     def keep(self, name: str, expression: ir.Table) -> ir.Table:
-        """Compute a table once and keep it as `name`."""
+        """Computes a table once and keeps it as `name`."""
         return self._keep(name, ibis.to_sql(expression, dialect="duckdb"))
 
     def rows(self, expression: ir.Table) -> pl.DataFrame:
-        """A small result."""
+        """Computes a small result."""
         return pl.concat(list(self.stream(expression, 100_000)))
 
     def stream(self, expression: ir.Table, rows: int) -> Iterator[pl.DataFrame]:
-        """A large result, in its order, in frames of about `rows`."""
-        # without this the parts of a sorted result come as they are ready
+        """Computes a large result and yields it in its order, in frames of about `rows` rows."""
+        # without this setting, parts of a sorted result come in any order
         self._run("SET preserve_insertion_order = true")
         sql = ibis.to_sql(expression, dialect="duckdb")
         reader = self._guarded(lambda: self.connection.con.sql(sql).to_arrow_reader(rows))
@@ -94,11 +95,11 @@ class DuckDBEngine:
             yield pl.DataFrame(pl.from_arrow(batch))
 
     def close(self) -> None:
-        """Close the connection; its tables and what it spilled are gone."""
+        """Closes the connection, which drops its tables and spilled data."""
         self.connection.disconnect()
 
     def _keep(self, name: str, sql: str) -> ir.Table:
-        # the order of what is kept means nothing, and keeping it costs memory
+        # the order of kept rows does not matter, and preserving it costs memory
         self._run("SET preserve_insertion_order = false")
         self._run(f"CREATE OR REPLACE TABLE {name} AS {sql}")
         table: ir.Table = self.connection.table(name)
@@ -111,15 +112,15 @@ class DuckDBEngine:
         try:
             return work()
         except RuntimeError as error:
-            if str(error) == "Query interrupted":  # DuckDB's own word for Ctrl-C
+            if str(error) == "Query interrupted":  # DuckDB's message for Ctrl-C
                 raise KeyboardInterrupt from None
             raise
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             reason = str(error).split("\n")[0]
-            if "max_temp_directory_size" in str(error):  # nine tenths of the space that was free
+            if "max_temp_directory_size" in str(error):  # nine tenths of the free space
                 raise StorageError(
-                    "the disk of the output has no space left for what does not fit into --memory; "
-                    "free some, raise --memory, or name an output on another disk."
+                    "the disk of the output has no space left for data that does not fit into "
+                    "--memory; free some, raise --memory, or name an output on another disk."
                 ) from None
             if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in reason:
                 raise InputError(
@@ -129,21 +130,21 @@ class DuckDBEngine:
 
 
 def _bytes(memory: str) -> float:
-    """Bytes of an amount of memory.
+    """Returns the bytes of an amount of memory.
 
     >>> _bytes("800MB")
     800000000.0
     """
     amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", memory)
     if amount is None:
-        raise InputError(f"--memory {memory!r} is no amount; write it as 2GB or 800MB.")
+        raise InputError(f"--memory {memory!r} is not an amount; write it as 2GB or 800MB.")
     number, unit, binary = amount.groups()
     power = " KMGT".index(unit)
     return float(number) * float((1024 if binary else 1000) ** power)
 
 
 def _threads(amount: float, threads: int | None, memory: str) -> int:
-    """So many threads as were asked for, or as there are cores and memory for."""
+    """Returns the given number of threads, or as many as cores and memory allow."""
     needed = max(_LEAST, (threads or 1) * _LEAST_PER_THREAD)
     if amount < needed:
         raise InputError(

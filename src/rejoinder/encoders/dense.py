@@ -1,4 +1,4 @@
-"""The dense layers behind a pooled sentence: the DNN of the DAN, the head of the response side."""
+"""Dense layers: the network of the DAN, and the heads of objectives."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -20,8 +20,8 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 class FeedForward(nn.Module):
     """Linear layers with an activation between them and none after the last.
 
-    With `residual` the input is added to the output: as it is where the widths are equal, through
-    a linear map of its own (`skip`) where they are not. Without layers it is the identity.
+    With `residual` the input is added to the output, through a linear map (`skip`) where the
+    widths differ. Without layers it is the identity.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class FeedForward(nn.Module):
         residual: bool,
         generator: torch.Generator,
     ) -> None:
-        """Layers of the sizes given on inputs of `width`."""
+        """Layers of the given sizes on inputs of `width`, drawn from `generator`."""
         super().__init__()
         sizes = [width, *layers]
         self.dim = sizes[-1]
@@ -59,9 +59,9 @@ class FeedForward(nn.Module):
 
 
 def unit_rows(x: Tensor, present: Tensor) -> Tensor:
-    """(N, dim) with rows of length 1; rows where `present` (N,) is false are zero.
+    """Returns (N, dim) rows scaled to length 1; rows where `present` (N,) is false become zero.
 
-    A sentence without known features must not depend on biases: its embedding is zero.
+    The embedding of a sentence without known tokens must not depend on biases: it is zero.
     """
     return F.normalize(x.float(), dim=1) * present.unsqueeze(1).to(torch.float32)
 
@@ -69,7 +69,7 @@ def unit_rows(x: Tensor, present: Tensor) -> Tensor:
 def _linear(
     inside: int, outside: int, generator: torch.Generator, *, bias: bool = True
 ) -> nn.Linear:
-    """A linear layer drawn from `generator` (Glorot, uniform), its bias zero."""
+    """Returns a linear layer drawn from `generator` by Glorot's uniform rule, with a zero bias."""
     layer = nn.Linear(inside, outside, bias=bias)
     bound = (6.0 / (inside + outside)) ** 0.5
     with torch.no_grad():

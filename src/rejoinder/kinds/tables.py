@@ -1,4 +1,4 @@
-"""The values of `config.json`, checked as they are taken: a fault names the file and the key."""
+"""Checked access to the tables of `config.json`: an error names the file and the key."""
 
 from collections.abc import Mapping, Sequence
 from reprlib import repr as short
@@ -7,23 +7,29 @@ from typing import Any
 from rejoinder.errors import ModelError
 
 LARGEST = 2**31 - 1
-"""Of any size: ids of words and rows are int32."""
+"""The largest size: ids of words and rows are int32."""
 
 
 class Table:
     """A table of `config.json`."""
 
-    def __init__(self, config: Mapping[str, Any], name: str, where: str) -> None:
-        """The table `name`; `where` is what messages call the file.
+    def __init__(self, config: Mapping[str, Any], name: str, where: str, parent: str = "") -> None:
+        """The table `name` of `config`.
+
+        Args:
+            config: the table that holds it.
+            name: its key.
+            where: name of the file in messages.
+            parent: path of `config` in the file with a final dot, such as `heads.`.
 
         Raises:
             ModelError: there is no such table.
         """
-        self.name, self.where = name, where
+        self.name, self.where = parent + name, where
         values = config.get(name)
         if not isinstance(values, Mapping):
-            found = f"is {short(values)}" if name in config else "is missing"
-            raise ModelError(f"{where}: {name} {found}; a table is needed: {_DAMAGED}")
+            state = f"is {short(values)}" if name in config else "is missing"
+            raise ModelError(f"{where}: {self.name} {state}; a table is needed: {_DAMAGED}")
         self.values: Mapping[str, Any] = values
 
     def size(self, key: str, least: int = 1, most: int = LARGEST) -> int:
@@ -48,20 +54,20 @@ class Table:
         return value
 
     def word(self, key: str, known: Sequence[str]) -> str:
-        """One of the words `known`."""
+        """A string that is one of `known`."""
         value = self.values.get(key)
         if not isinstance(value, str) or value not in known:
             raise self.fault(key, f"one of {', '.join(map(repr, known))}")
         return value
 
     def fault(self, key: str, needed: str) -> ModelError:
-        """The error of a value that is not what is `needed`."""
-        found = f"is {short(self.values[key])}" if key in self.values else "is missing"
-        return ModelError(f"{self.where}: {self.name}.{key} {found}; {needed} is needed.")
+        """Returns the error for a value that is not what is `needed`."""
+        state = f"is {short(self.values[key])}" if key in self.values else "is missing"
+        return ModelError(f"{self.where}: {self.name}.{key} {state}; {needed} is needed.")
 
 
 def is_size(value: object, least: int = 1, most: int = LARGEST) -> bool:
-    """Whether `value` is a whole number from `least` to `most`; true and false are none.
+    """Whether `value` is a whole number from `least` to `most`; booleans are not numbers here.
 
     >>> is_size(3), is_size(True), is_size(3.0), is_size(0)
     (True, False, False, False)

@@ -1,0 +1,254 @@
+"""Trains models: one call for a run, and one for runs of several seeds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from rejoinder.errors import InputError, TrainingError
+from rejoinder.files.claims import claim, refuse_occupied
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.training.config import load_config
+from rejoinder.training.loop import Evaluate, Limits
+from rejoinder.training.preparation import PreparationProgress
+from rejoinder.training.reporting import Reporter, SilentReporter
+from rejoinder.training.run import (
+    RunOptions,
+    RunResult,
+    begin,
+    go_on,
+    open_data,
+    removed_if_refused,
+)
+from rejoinder.training.settings import RunConfig
+
+Config = RunConfig | Path | str
+"""A config, the path of a TOML file, or the name of a shipped config."""
+
+
+@dataclass(frozen=True)
+class Run(RunResult):
+    """A run on disk and the outcome of its last session."""
+
+    def load_encoder(self) -> SentenceEncoder:
+        """Loads the trained model.
+
+        Raises:
+            TrainingError: the run was stopped before it exported a model.
+        """
+        if self.model is None:
+            raise TrainingError(
+                f"{self.folder} stopped at step {self.steps:,} and has no model yet; resume it."
+            )
+        return SentenceEncoder.load(self.model)
+
+
+class SessionOptions(TypedDict, total=False):
+    """Options that `train` and `train_seeds` share; `train` explains them."""
+
+    pairs: Path | str | None
+    data: Path | str | None
+    overrides: Sequence[str]
+    device: str
+    threads: int | None
+    stop_at: int | None
+    minutes: float | None
+    resume: bool
+    overwrite: bool
+    evaluate: Evaluate | None
+    reporter: Reporter | None
+    progress: PreparationProgress | None
+
+
+def train(
+    config: Config | None,
+    *,
+    out: Path | str,
+    pairs: Path | str | None = None,
+    data: Path | str | None = None,
+    overrides: Sequence[str] = (),
+    device: str = "auto",
+    threads: int | None = None,
+    stop_at: int | None = None,
+    minutes: float | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    evaluate: Evaluate | None = None,
+    reporter: Reporter | None = None,
+    progress: PreparationProgress | None = None,
+) -> Run:
+    """Trains an encoder in the folder `out`; the model is `out/model`.
+
+    The same config, data and number of threads give the same bytes, also if the run is stopped and
+    resumed. SIGINT and SIGTERM stop it after the current step, with a checkpoint.
+
+    Args:
+        config: a config, the path of a TOML file or the name of a shipped config. With `resume` it
+            may be None for the config of the run.
+        out: the folder of the run.
+        pairs: a folder that `extract` wrote, for the task `responses`.
+        data: a folder of data sets: the files of `[[tasks]]` are below it, and if it holds the STS
+            Benchmark, evaluations include its dev split.
+        overrides: settings to replace, as `key=value` (see `docs/config.md`).
+        device: `auto`, `cpu` or `cuda`.
+        threads: number of CPU threads of torch during the call; None leaves torch's setting.
+        stop_at: step to stop at, with a checkpoint and no model.
+        minutes: minutes in steps after which to stop, with a checkpoint and a model.
+        resume: continue from the last checkpoint.
+        overwrite: replace what is at `out`.
+        evaluate: scores the model in training; None scores it with `DevScores`.
+        reporter: told about steps, evaluations and checkpoints.
+        progress: called with the number of prepared pairs and that of all pairs.
+
+    Raises:
+        RejoinderError: an option, the config or the data is not usable, or training fails. A new
+            run that fails before its first checkpoint leaves no folder.
+    """
+    folder = Path(out)
+    session = _Session(
+        pairs=pairs,
+        data=data,
+        overrides=overrides,
+        device=device,
+        threads=threads,
+        stop_at=stop_at,
+        minutes=minutes,
+        resume=resume,
+        overwrite=overwrite,
+        evaluate=evaluate,
+        reporter=reporter,
+        progress=progress,
+    )
+    with claim(folder):
+        return session.train(session.plan(config, folder))
+
+
+def train_seeds(
+    config: Config | None,
+    seeds: Sequence[int],
+    *,
+    out: Path | str,
+    **options: Unpack[SessionOptions],
+) -> Mapping[int, Run]:
+    """Trains a run per seed, in the folders `out/seed-N`.
+
+    With `resume`, runs that were begun are continued, and the others begin. Limits are those of
+    each run.
+
+    Args:
+        config: see `train`.
+        seeds: seeds of the runs; each is trained once.
+        out: the folder that the folders of the runs are in.
+        options: see `train`.
+
+    Returns:
+        The runs by seed. A signal stops the run in progress, which is then the last one.
+
+    Raises:
+        RejoinderError: see `train`.
+    """
+    folder = Path(out)
+    session = _Session(**options)
+    if not session.resume:
+        refuse_occupied(folder, overwrite=session.overwrite)
+    with claim(folder):
+        plans = {
+            seed: session.plan(config, folder / f"seed-{seed}", seed)
+            for seed in dict.fromkeys(seeds)
+        }
+        runs: dict[int, Run] = {}
+        for seed, plan in plans.items():
+            runs[seed] = session.train(plan)
+            if runs[seed].interrupted is not None:
+                break
+        return runs
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A run to begin or to resume."""
+
+    config: RunConfig
+    folder: Path
+    resume: bool
+
+
+class _Session:
+    """The options and data of one call, for one run or several."""
+
+    def __init__(self, **options: Unpack[SessionOptions]) -> None:
+        self.resume = options.get("resume", False)
+        self.overwrite = options.get("overwrite", False)
+        if self.resume and self.overwrite:
+            raise InputError("--resume continues a run and --overwrite replaces it; leave one out.")
+        stop_at, minutes = options.get("stop_at"), options.get("minutes")
+        if (stop_at is not None and stop_at < 1) or (minutes is not None and not minutes > 0):
+            raise InputError(f"stop_at and minutes must be above 0; got {stop_at} and {minutes}.")
+        limits = Limits(stop_at, None if minutes is None else 60 * minutes)
+        self._options = RunOptions(limits, options.get("device", "auto"), options.get("threads"))
+        self._overrides = options.get("overrides", ())
+        self._evaluate = options.get("evaluate")
+        self._reporter = options.get("reporter") or SilentReporter()
+        self._progress = options.get("progress") or (lambda _done, _total: None)
+        pairs, data = options.get("pairs"), options.get("data")
+        self._data = open_data(
+            None if pairs is None else Path(pairs), None if data is None else Path(data)
+        )
+
+    def plan(self, config: Config | None, run: Path, seed: int | None = None) -> _Plan:
+        """Returns the run in the folder `run`, its config loaded and checked.
+
+        Args:
+            config: see `train`.
+            run: the folder.
+            seed: the seed of one of several runs, which may begin when others are resumed; None
+                for a single run.
+        """
+        begun = self.resume and (run / "config.toml").is_file()
+        if self.resume and not begun and (config is None or seed is None):
+            raise InputError(_nothing_to_resume(run))
+        if config is None and not begun:
+            raise InputError(
+                "--config is missing: a TOML file, or a name that `rejoinder config list` shows."
+            )
+        seeds = [] if seed is None else [f"training.seed={seed}"]
+        source = run / "config.toml" if config is None else config
+        return _Plan(load_config(source, [*self._overrides, *seeds]), run, begun)
+
+    def train(self, plan: _Plan) -> Run:
+        """Begins or resumes a run."""
+        if plan.resume:
+            return self._go_on(plan)
+        overwrite, progress = self.overwrite, self._progress
+        begin(plan.config, self._data, plan.folder, overwrite=overwrite, progress=progress)
+        with removed_if_refused(plan.folder):
+            return self._go_on(plan)
+
+    def _go_on(self, plan: _Plan) -> Run:
+        result = go_on(
+            plan.folder,
+            self._data,
+            self._options,
+            config=plan.config,
+            evaluate=self._evaluate or self._dev_scores(plan.config.training.evaluate_pairs),
+            reporter=self._reporter,
+        )
+        return Run(**vars(result))
+
+    def _dev_scores(self, max_inputs: int) -> Evaluate:
+        # imported here: a run with scores of its own needs no evaluation, and a missing extra is
+        # reported before anything else is loaded
+        from rejoinder.api.dev_scores import DevScores
+
+        pairs = None if self._data.pairs is None else self._data.pairs.folder
+        return DevScores(pairs, self._data.folder, max_inputs=max_inputs)
+
+
+def _nothing_to_resume(run: Path) -> str:
+    seeds = sorted(path.name.removeprefix("seed-") for path in run.glob("seed-*"))
+    if seeds:
+        return (
+            f"{run} holds runs of several seeds; resume them with the same seeds: "
+            f"--seed {','.join(seeds)}."
+        )
+    return f"{run} holds no run to resume; leave --resume out to begin one."

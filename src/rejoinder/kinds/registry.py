@@ -1,0 +1,79 @@
+"""Registries: names with the records that they stand for, imported when they are first used."""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from rejoinder.errors import InputError, nearest
+
+Record = TypeVar("Record")
+
+
+def resolve(reference: Any) -> Any:
+    """Returns what `"module:attribute"` refers to; anything but a string is returned as it is."""
+    if not isinstance(reference, str):
+        return reference
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+class Registry(Generic[Record]):
+    """Records by name, in the order in which they were registered."""
+
+    def __init__(self, what: str, references: Mapping[str, str]) -> None:
+        """A registry of records that have not been imported yet.
+
+        Args:
+            what: what the records are, for messages, such as `encoder`.
+            references: `"module:attribute"` of each record, by name.
+        """
+        self.what = what
+        self._records: dict[str, Any] = dict(references)
+        self._listeners: list[Callable[[], None]] = []
+
+    def __getitem__(self, name: str) -> Record:
+        """Returns the record of that name.
+
+        Raises:
+            InputError: no record has that name.
+            MissingExtraError: the record needs a package that is not installed.
+        """
+        if name not in self._records:
+            raise InputError(f"{self.what} kind {name!r}: {nearest(name, self._records)}.")
+        record: Record = resolve(self._records[name])
+        self._records[name] = record
+        return record
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._records
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def values(self) -> tuple[Record, ...]:
+        """Returns all records, which imports them."""
+        return tuple(self[name] for name in self._records)
+
+    def register(self, name: str, record: Record) -> None:
+        """Adds a record.
+
+        Raises:
+            InputError: another record has that name.
+        """
+        if name in self._records:
+            raise InputError(f"{self.what} kind {name!r} is registered already; choose a new name.")
+        self._records[name] = record
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        """Removes a record, so that its name is free again."""
+        del self._records[name]
+        self._changed()
+
+    def _changed(self) -> None:
+        for changed in self._listeners:
+            changed()
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        """Calls `changed` after each registration from now on."""
+        self._listeners.append(changed)

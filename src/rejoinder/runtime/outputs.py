@@ -1,0 +1,111 @@
+"""Computes the outputs of a model for columns of text: embeddings and entailment."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.errors import ModelError
+from rejoinder.models.folder import ModelContents
+from rejoinder.models.layout import ENTAILMENT, RESPONSES
+from rejoinder.protocols import Embeddings
+from rejoinder.runtime.batches import BATCH_SIZE, each_batch
+from rejoinder.runtime.layers import Layers, unit_rows
+from rejoinder.runtime.runtimes import open_runtime
+
+
+class ModelOutputs:
+    """The embeddings of both sides of a model, and the probabilities of its classifier."""
+
+    def __init__(self, model: ModelContents, threads: int | None) -> None:
+        """Prepares a model for `threads` CPU cores, by default all that the process may use.
+
+        Raises:
+            ModelError: the encoder kind is unknown.
+            MissingExtraError: the encoder needs a package that is not installed.
+        """
+        self._name, self._features, self._dim = model.name, model.features, model.dim
+        self._runtime = open_runtime(model, threads)
+        heads = {
+            name: Layers(f"heads.{name}", table, model.tensors)
+            for name, table in model.heads.items()
+        }
+        self._head, self._classifier = heads[RESPONSES], heads.get(ENTAILMENT)
+        self._adaptation = model.adaptation
+
+    @property
+    def entails(self) -> bool:
+        """Whether the model has a classifier of pairs."""
+        return self._classifier is not None
+
+    def unknown(self, texts: pl.Series) -> NDArray[np.bool_]:
+        """Returns which texts have no known word, (N,) bool."""
+        unknown = np.empty(len(texts), np.bool_)
+        for low in range(0, len(texts), BATCH_SIZE):
+            batch = texts.slice(low, BATCH_SIZE)
+            unknown[low : low + len(batch)] = self._features(batch).lengths == 0
+        return unknown
+
+    def embed(
+        self,
+        texts: pl.Series,
+        batch_size: int = BATCH_SIZE,
+        *,
+        response: bool = False,
+        adapted: bool = True,
+        normalize: bool = True,
+        show: bool = False,
+    ) -> Embeddings:
+        """Returns (N, D) float32 embeddings.
+
+        Args:
+            texts: (N,) strings.
+            batch_size: Texts per batch.
+            response: Whether to compute v' instead of u. The adaptation is never applied to v'.
+            adapted: Whether to apply the adaptation to u.
+            normalize: Whether rows have length 1.
+            show: Whether to draw a progress bar on standard error.
+
+        Raises:
+            ModelError: an embedding is not finite.
+        """
+        adaptation = self._adaptation if adapted and not response else None
+        out = np.empty((len(texts), self._dim), np.float32)
+
+        def work(part: slice) -> None:
+            batch = self._features(texts[part])
+            present = batch.lengths > 0
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
+                rows = self._runtime(batch)
+                if response:
+                    rows = self._head(unit_rows(rows, present)) * present[:, None]
+                if adaptation is not None:
+                    rows = adaptation.project(rows)
+                rows = unit_rows(rows, present) if normalize else _finite(rows)
+            out[part] = rows
+
+        each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
+        return out
+
+    def entailment(self, premises: pl.Series, hypotheses: pl.Series) -> NDArray[np.float32]:
+        """Returns (N, 3) float32 probabilities of contradiction, neutral and entailment.
+
+        Raises:
+            ModelError: the model has no classifier.
+        """
+        if self._classifier is None:
+            raise ModelError(
+                f"{self._name} was not trained on inference; train it with a task `entailment`, "
+                "as the shipped config dan-multitask-modern does."
+            )
+        u1, u2 = np.split(self.embed(pl.concat([premises, hypotheses]), adapted=False), 2)
+        features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
+        scores = self._classifier(features * np.float32(self._dim**0.5))
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
+        return probabilities
+
+
+def _finite(rows: Embeddings) -> Embeddings:
+    if not np.isfinite(rows).all():
+        raise ModelError("the weights give embeddings that are not finite; they are too large.")
+    return rows

@@ -1,0 +1,60 @@
+"""Runtimes by encoder kind and weight type; torch is imported only where one needs it.
+
+A new runtime is one file and one entry of `RUNTIMES` (docs/extend/runtime.md).
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from rejoinder.errors import ModelError
+from rejoinder.kinds.registry import resolve
+from rejoinder.models.folder import ModelContents
+from rejoinder.protocols import Embeddings
+from rejoinder.text.ragged import Ragged
+
+
+class Runtime(Protocol):
+    """The extension point for runtimes: token ids to embeddings."""
+
+    @property
+    def workers(self) -> int:
+        """Threads that may call it at a time; 1 if it uses all cores by itself."""
+        ...
+
+    def __call__(self, batch: Ragged) -> Embeddings:
+        """(N, D) float32, not normalised; zero rows for sentences without known tokens."""
+        ...
+
+
+@dataclass(frozen=True)
+class RuntimeKind:
+    """A runtime, and the models that it can run."""
+
+    encoder: str | None
+    """Encoder kind; None means any kind, through its torch module."""
+    weights: tuple[str, ...]
+    """Types of the encoder's weights, as NumPy names them."""
+    build: str
+    """`"module:class"` of a `Runtime` built from (`ModelContents`, number of threads or None)."""
+
+
+RUNTIMES: list[RuntimeKind] = [
+    RuntimeKind("dan", ("float16", "float32"), "rejoinder.runtime.dan:DanRuntime"),
+    RuntimeKind(None, ("float16", "float32"), "rejoinder.runtime.torch_runtime:TorchRuntime"),
+]
+"""All runtimes; the first that fits a model is used."""
+
+
+def open_runtime(model: ModelContents, threads: int | None) -> Runtime:
+    """Opens the runtime of a model on `threads` threads, by default one per core.
+
+    Raises:
+        ModelError: no runtime fits the model.
+        MissingExtraError: the runtime needs a package that is not installed.
+    """
+    kind, weights = model.kind.name, model.weight_type
+    for candidate in RUNTIMES:
+        if candidate.encoder in (None, kind) and weights in candidate.weights:
+            runtime: Runtime = resolve(candidate.build)(model, threads)
+            return runtime
+    raise ModelError(f"no runtime computes encoder kind {kind!r} with weights of type {weights}.")

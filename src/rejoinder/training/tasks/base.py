@@ -1,0 +1,221 @@
+"""The record of an objective kind, and the tables that all tasks of a config share.
+
+Importing this needs no torch.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from rejoinder.schema.base import AsTuple, FilledText, Printable, Probability, Settings
+from rejoinder.schema.toml import toml_value
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from rejoinder.encoders.settings import Activation
+    from rejoinder.leaks import EvaluationHashes
+    from rejoinder.objectives.in_batch import StepLoss
+    from rejoinder.training.examples import Examples, LabelledText
+    from rejoinder.training.settings import ObjectiveConfig, RunConfig
+
+_Label = Annotated[str, Field(max_length=200), Printable]
+
+
+def _as_table(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+def _task_name(value: str) -> str:
+    if not re.fullmatch(r"[\w-]*", value):
+        raise ValueError(f"is {toml_value(value)}; a name is letters, digits, - and _")
+    if value == "responses":
+        raise ValueError('is "responses", which is the task of that objective; choose another name')
+    return value
+
+
+class GroupFile(Settings):
+    """A file of groups of sentences with the same meaning."""
+
+    path: FilledText = Field(description="Path below the folder given by `--data`.")
+    share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Fraction of rows used, sampled at random (for ablations).",
+    )
+
+
+class InferenceFile(GroupFile):
+    """A file of pairs of sentences with a label, as SNLI's."""
+
+    premise: FilledText = Field(
+        default="sentence1",
+        description="Field of the premise; a list of premises is read as one text.",
+    )
+    hypothesis: FilledText = Field(default="sentence2", description="Field of the hypothesis.")
+    label: FilledText = Field(default="gold_label", description="Field of the label.")
+    labels: Mapping[_Label, Literal["entailment", "neutral", "contradiction", ""]] = Field(
+        default_factory=dict,
+        description="Maps the file's labels to entailment, neutral or contradiction; rows whose "
+        'label maps to "" are skipped.',
+    )
+
+
+TaskData = GroupFile | InferenceFile
+_DATA = "Files to train on: a list of paths, or of tables with a path."
+
+
+def _files_of(kind: type[GroupFile]) -> Any:
+    """The type of a list of files, each a path or a table."""
+    return Annotated[
+        tuple[Annotated[kind, BeforeValidator(_as_table)], ...],  # type: ignore[valid-type]
+        Field(min_length=1, max_length=1_000, description=_DATA),
+        AsTuple,
+    ]
+
+
+if TYPE_CHECKING:
+    GroupFiles = tuple[GroupFile, ...]
+    InferenceFiles = tuple[InferenceFile, ...]
+else:
+    GroupFiles = _files_of(GroupFile)
+    InferenceFiles = _files_of(InferenceFile)
+
+
+class Task(Settings):
+    """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
+
+    objective: str
+    share: float = Field(
+        gt=0, le=1, description="Share of the steps; the shares of all tasks add up to 1."
+    )
+    batch_size: int | None = Field(
+        default=None,
+        ge=2,
+        le=1_048_576,
+        description="Rows per batch; by default that of the phase.",
+    )
+    word_dropout: Probability | None = Field(
+        default=None,
+        description="Fraction of ids dropped from each sentence at random; by default "
+        "objective.word_dropout.",
+    )
+
+    @property
+    def label(self) -> str:
+        """Name of the task in metrics, and of its scale."""
+        return self.objective
+
+    if TYPE_CHECKING:  # fields of labelled tasks, properties of those on pairs
+
+        @property
+        def data(self) -> tuple[TaskData, ...]:
+            """Labelled files; empty for a task on pairs."""
+
+        @property
+        def power(self) -> float:
+            """Exponent of the number of rows by which files divide the task's share."""
+
+
+class PairsTask(Task):
+    """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
+
+    @property
+    def data(self) -> tuple[TaskData, ...]:
+        """No labelled files."""
+        return ()
+
+    @property
+    def power(self) -> float:
+        """Has no effect on a single stream, which gets the whole share."""
+        return 1.0
+
+
+class LabelledTask(Task):
+    """Base class of an entry of `[[tasks]]` that reads labelled files; it needs a field `data`."""
+
+    name: Annotated[str, Field(max_length=100), AfterValidator(_task_name)] = Field(
+        default="",
+        description="Distinguishes tasks of the same objective, each with its own scale; letters, "
+        "digits, - and _. Empty means the name of the objective.",
+    )
+    power: float = Field(
+        default=1.0,
+        ge=0,
+        le=4,
+        description="A file of n rows gets a part of the share proportional to n to this power.",
+    )
+
+    @property
+    def label(self) -> str:
+        """Name of the task in metrics, and of its scale."""
+        return self.name or self.objective
+
+
+@dataclass(frozen=True)
+class Head:
+    """Dense layers behind embeddings, trained by one objective and stored with the model."""
+
+    layers: tuple[int, ...]
+    """Units of its layers; empty for the identity."""
+    activation: "Activation"
+    inputs: int = 1
+    """Width of its input, as a multiple of the embedding dimension."""
+    residual: bool = False
+
+    def describe(self) -> dict[str, Any]:
+        """Its table in `config.json`, under `heads`."""
+        return {
+            "inputs": self.inputs,
+            "layers": list(self.layers),
+            "activation": self.activation,
+            "residual": self.residual,
+        }
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """What the loss of a step on B rows is computed from."""
+
+    left: "Tensor"
+    """(B, D) float32, unit rows: inputs, premises, or first sentences."""
+    right: "Tensor"
+    """(B + E, D) float32, unit rows: their counterparts, followed by E further candidates."""
+    labels: "Tensor | None"
+    """(B,) int64 classes of the rows, where the examples have labels."""
+    same: "Tensor | None"
+    """(2, M) int64, pairs that are no true negatives; see `objectives.in_batch`."""
+    scale: "Tensor"
+    """() float32, learned scale of the task; unused by objectives without one."""
+    head: "nn.Module | None"
+    """The head of the objective, where it has one."""
+    task: Any
+    """The task's table."""
+    settings: "ObjectiveConfig"
+    """The table `[objective]` of the config."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveKind:
+    """One kind of objective: its table in a config, its data, its loss, its head."""
+
+    name: str
+    """The value of `objective` in a table of `[[tasks]]`."""
+    task: type[Task]
+    """The class of that table: `PairsTask`, or `LabelledTask` with a field `data`."""
+    loss: "Callable[[StepInputs], StepLoss]"
+    """The loss of a step."""
+    read: "Callable[[Any, Path, EvaluationHashes | None], LabelledText] | None" = None
+    """Reads a labelled file without its leaks; None means that the objective reads pairs."""
+    examples: "Callable[[Any, Any], Examples] | None" = None
+    """Makes the examples of a task from what `read` returned."""
+    head: "Callable[[RunConfig], Head] | None" = None
+    """The head that the objective trains; None means that it has none."""
+    ranks: bool = True
+    """Whether it ranks candidates of the batch: it then has a learned scale, and duplicates can be
+    masked."""

@@ -1,0 +1,51 @@
+"""Natural language inference as classification (Yang et al. 2018, §2.2)."""
+
+from typing import TYPE_CHECKING, Literal
+
+from rejoinder.models.layout import CLASSES, PAIR_FEATURES
+from rejoinder.training.examples import ClassifiedExamples, InferenceText, read_inference_text
+from rejoinder.training.tasks.base import (
+    Head,
+    InferenceFiles,
+    LabelledTask,
+    ObjectiveKind,
+    StepInputs,
+)
+
+if TYPE_CHECKING:
+    from rejoinder.objectives.in_batch import StepLoss
+    from rejoinder.training.settings import RunConfig
+
+
+class EntailmentTask(LabelledTask):
+    """A classifier of pairs: entailment, neutral or contradiction."""
+
+    objective: Literal["entailment"]
+    data: InferenceFiles
+
+
+def _examples(_task: EntailmentTask, text: InferenceText) -> ClassifiedExamples:
+    return ClassifiedExamples(text.premises, text.hypotheses, text.labels)
+
+
+def _head(config: "RunConfig") -> Head:
+    sizes = config.entailment
+    return Head((sizes.hidden, CLASSES), sizes.activation, inputs=PAIR_FEATURES)
+
+
+def _loss(step: StepInputs) -> "StepLoss":
+    from rejoinder.objectives.entailment import classification, pair_features
+
+    assert step.head is not None and step.labels is not None  # noqa: S101, PT018 -- the record has both
+    return classification(step.head(pair_features(step.left, step.right)), step.labels)
+
+
+ENTAILMENT = ObjectiveKind(
+    name="entailment",
+    task=EntailmentTask,
+    loss=_loss,
+    read=read_inference_text,
+    examples=_examples,
+    head=_head,
+    ranks=False,
+)

@@ -1,0 +1,61 @@
+"""Natural language inference as ranking: a premise finds the hypothesis that it entails."""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field
+
+from rejoinder.training.examples import (
+    CONTRADICTION,
+    ENTAILMENT,
+    EntailedExamples,
+    InferenceText,
+    read_inference_text,
+)
+from rejoinder.training.tasks.base import InferenceFiles, LabelledTask, ObjectiveKind, StepInputs
+
+if TYPE_CHECKING:
+    from rejoinder.objectives.in_batch import StepLoss
+
+
+class EntailmentRankingTask(LabelledTask):
+    """A premise finds the hypothesis that it entails among those of the batch."""
+
+    objective: Literal["entailment-ranking"]
+    data: InferenceFiles
+    hard_negatives: bool = Field(
+        default=True, description="Add contradictions of the premises as candidates."
+    )
+    symmetric: bool = Field(
+        default=True, description="Also pick the right premise for each entailed hypothesis."
+    )
+
+
+def _examples(task: EntailmentRankingTask, text: InferenceText) -> EntailedExamples:
+    against = (text.labels == CONTRADICTION) & task.hard_negatives
+    order = np.argsort(text.premises[against], kind="stable")
+    counts = np.bincount(text.premises[against], minlength=len(text.texts))
+    entailed = text.labels == ENTAILMENT
+    return EntailedExamples(
+        text.premises[entailed],
+        text.hypotheses[entailed],
+        contradictions=text.hypotheses[against][order],
+        starts=np.concatenate([[0], np.cumsum(counts)]),
+    )
+
+
+def _loss(step: StepInputs) -> "StepLoss":
+    from rejoinder.objectives.in_batch import in_batch_softmax
+
+    return in_batch_softmax(
+        step.left, step.right, step.scale, same=step.same, symmetric=step.task.symmetric
+    )
+
+
+ENTAILMENT_RANKING = ObjectiveKind(
+    name="entailment-ranking",
+    task=EntailmentRankingTask,
+    loss=_loss,
+    read=read_inference_text,
+    examples=_examples,
+)

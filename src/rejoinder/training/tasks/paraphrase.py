@@ -1,0 +1,36 @@
+"""Groups of sentences with the same meaning: a sentence finds another of its group."""
+
+from typing import TYPE_CHECKING, Literal
+
+from rejoinder.training.examples import GroupedExamples, GroupText, read_group_text
+from rejoinder.training.tasks.base import GroupFiles, LabelledTask, ObjectiveKind, StepInputs
+
+if TYPE_CHECKING:
+    from rejoinder.objectives.in_batch import StepLoss
+
+
+class ParaphraseTask(LabelledTask):
+    """A sentence finds another sentence of its group among those of the batch."""
+
+    objective: Literal["paraphrase"]
+    data: GroupFiles
+
+
+def _examples(_task: ParaphraseTask, text: GroupText) -> GroupedExamples:
+    return GroupedExamples(text.starts, text.members)
+
+
+def _loss(step: StepInputs) -> "StepLoss":
+    from rejoinder.objectives.in_batch import in_batch_softmax
+
+    # neither side comes first, so each picks the other
+    return in_batch_softmax(step.left, step.right, step.scale, same=step.same, symmetric=True)
+
+
+PARAPHRASE = ObjectiveKind(
+    name="paraphrase",
+    task=ParaphraseTask,
+    loss=_loss,
+    read=read_group_text,
+    examples=_examples,
+)

@@ -1,0 +1,70 @@
+"""`adapt` of the library: any encoder or its name, with and without files written."""
+
+import numpy as np
+import pytest
+
+from rejoinder.adaptation.fitting import FitSettings
+from rejoinder.adaptation.linear import read_adaptation
+from rejoinder.api.adaptation import adapt
+from rejoinder.datasets import sts
+from rejoinder.errors import InputError
+from rejoinder.models.folder import write_model
+from rejoinder.runtime.encoder import SentenceEncoder
+from tiny_models import WORDS, dan_model
+
+SETTINGS = FitSettings(learning_rate=3e-3, max_epochs=3)
+
+
+class Lengths:
+    """An encoder of somebody else: counts words by their length."""
+
+    def encode(self, sentences):
+        rows = np.zeros((len(sentences), 7), np.float32)
+        for row, text in zip(rows, sentences, strict=True):
+            np.add.at(row, [len(word) % 7 for word in text.split()], 1)
+        return rows
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    draw = np.random.default_rng(0)
+    folder = tmp_path / "sts"
+    folder.mkdir()
+    for split, size in (("train", 200), ("dev", 80)):
+        monkeypatch.setitem(sts.ROWS, split, size)
+        lines = []
+        for n in range(size):
+            first = draw.permutation(WORDS[:40])[:6]
+            second = [*first[: n % 6], *draw.permutation(WORDS[:40])[: 6 - n % 6]]
+            lines.append(f"news\tf\t2014\t{n}\t{n % 6}\t{' '.join(first)}\t{' '.join(second)}\n")
+        (folder / f"sts-{split}.csv").write_text("".join(lines), "utf-8")
+    return folder
+
+
+def test_a_model_folder_gives_an_encoder_and_the_same_model_on_disk(data, tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    adapted = adapt(tmp_path / "model", data, out=tmp_path / "out", settings=SETTINGS)
+    written = SentenceEncoder.load(tmp_path / "out")
+    assert isinstance(adapted, SentenceEncoder)
+    assert written.describe()["adaptation"] == adapted.describe()["adaptation"]
+    np.testing.assert_array_equal(adapted.encode(WORDS), written.encode(WORDS))
+    again = adapt(str(tmp_path / "model"), str(data), settings=SETTINGS)
+    np.testing.assert_array_equal(again.encode(WORDS), adapted.encode(WORDS))
+    with pytest.raises(InputError, match="--overwrite"):
+        adapt(tmp_path / "model", data, out=tmp_path / "out")
+    adapt(Lengths(), data, out=tmp_path / "out", settings=SETTINGS, overwrite=True)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["adaptation.safetensors"]
+
+
+def test_any_encoder_is_adapted_in_memory(data, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    adapted = adapt(Lengths(), data, settings=SETTINGS)
+    facts = adapted.describe()["adaptation"]
+    assert facts["encoder"] == {"name": "Lengths"}
+    assert facts["dev_pearson_after"] >= facts["dev_pearson_before"]
+    assert sorted(tmp_path.rglob("*")) == before
+    adapted.adaptation.write(tmp_path / "a.safetensors")
+    assert read_adaptation(tmp_path / "a.safetensors").sha256 == facts["sha256"]
+    assert len(adapted.fitted_pairs()) == len(adapted.adaptation.fitted_pairs) > 0
+    with pytest.raises(InputError, match="an encoder is needed"):
+        adapt(7, data)

@@ -1,0 +1,171 @@
+"""The contract of all encoder kinds: what batches, order, export and resuming must not change."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder.encoders.shapes import shapes_of
+from rejoinder.kinds import ENCODERS
+from rejoinder.kinds.tables import Table
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.schema.faults import check
+from rejoinder.text.ragged import Ragged
+from rejoinder.training.config import to_tree
+from runs import SMALL_ENCODERS, same_files, small_run
+
+ROWS = 20
+TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo.", "zzzz"]
+sentences = st.lists(st.lists(st.integers(0, ROWS - 1), max_size=9), min_size=1, max_size=8)
+every_kind = pytest.mark.parametrize("kind", list(ENCODERS))
+
+
+def ragged(lists):
+    flat = np.array([item for row in lists for item in row], np.int32)
+    return Ragged(flat, np.cumsum([0, *map(len, lists)]).astype(np.int64))
+
+
+def encoder(kind, seed=3):
+    record = ENCODERS[kind]
+    config = check(record.config_class, SMALL_ENCODERS[kind], kind)
+    return record.module_class(ROWS, config, torch.Generator().manual_seed(seed))
+
+
+def encoded(model, lists, **options):
+    with torch.no_grad():
+        return model(model.collate(ragged(lists)), **options)
+
+
+@every_kind
+@settings(max_examples=20, deadline=None)
+@given(lists=sentences)
+def test_neither_batch_nor_padding_changes_an_embedding(kind, lists):
+    model = encoder(kind).eval()
+    whole = encoded(model, lists)
+    alone = torch.cat([encoded(model, [row]) for row in lists])
+    assert whole.shape == (len(lists), model.dim)
+    assert whole.dtype == torch.float32
+    torch.testing.assert_close(whole, alone, atol=1e-5, rtol=0)
+
+
+@every_kind
+@settings(max_examples=10, deadline=None)
+@given(lists=sentences)
+def test_sentences_in_another_order_have_the_same_embeddings(kind, lists):
+    model = encoder(kind).eval()
+    torch.testing.assert_close(
+        encoded(model, lists[::-1]).flip(0), encoded(model, lists), atol=1e-5, rtol=0
+    )
+
+
+@every_kind
+def test_rows_have_length_one_and_empty_sentences_are_zero(kind):
+    model = encoder(kind).eval()
+    lists = [[1, 2, 3], [], [4], []]
+    for normalize in (True, False):
+        rows = encoded(model, lists, normalize=normalize)
+        assert not rows[[1, 3]].any()
+        assert rows[[0, 2]].any(dim=1).all()
+        if normalize:
+            assert rows.norm(dim=1).tolist() == pytest.approx([1, 0, 1, 0], abs=1e-5)
+    unit = torch.nn.functional.normalize(encoded(model, lists, normalize=False), dim=1)
+    torch.testing.assert_close(unit, encoded(model, lists), atol=1e-6, rtol=0)
+    assert encoded(model, []).shape == (0, model.dim)
+
+
+@every_kind
+def test_the_same_seed_draws_the_same_weights_and_another_seed_others(kind):
+    one, same, other = (encoder(kind, seed).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert not all(torch.equal(one[name], other[name]) for name in one)
+
+
+@every_kind
+def test_evaluation_leaves_no_trace(kind):
+    model = encoder(kind).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    encoded(model, [[1, 2]])
+    model(model.collate(ragged([[1, 2]])))
+    assert not any(table.touched for table in model.tables())
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@every_kind
+def test_bfloat16_is_near(kind):
+    model = encoder(kind).eval()
+    exact = encoded(model, [[1, 2, 3], [4]])
+    with torch.autocast("cpu", torch.bfloat16):
+        near = encoded(model, [[1, 2, 3], [4]])
+    assert near.dtype == torch.float32
+    torch.testing.assert_close(near, exact, atol=0.03, rtol=0)
+
+
+@every_kind
+def test_shapes_listed_without_torch_are_those_of_the_module(kind):
+    record = ENCODERS[kind]
+    config = check(record.config_class, SMALL_ENCODERS[kind], kind)
+    config_json = {
+        "encoder": to_tree(config),
+        "text": {"words": 15, "unknown_buckets": 5, "bigram_buckets": 0, "subwords": 20},
+    }
+    tables = [Table(config_json, name, "test") for name in ("encoder", "text")]
+    assert record.tensor_shapes(*tables) == shapes_of(record)(*tables)
+    assert record.dim(config_json["encoder"]) == config.dim == encoder(kind).dim
+    if record.bigrams:
+        config_json["text"]["bigram_buckets"] = 7
+        assert record.tensor_shapes(*tables) == shapes_of(record)(*tables)
+
+
+@every_kind
+def test_tensors_have_the_same_names_and_values_in_the_run_and_in_the_model(train, tmp_path, kind):
+    from rejoinder.models.folder import read_model
+
+    run = small_run(kind, export={"dtype": "float32"})
+    state = {}
+    result, _ = train(run, tmp_path / "run", evaluate=partial(_keep_state, state))
+    tensors = read_model(result.model).tensors
+    table = f"encoder.{ENCODERS[kind].table}"
+    shared = [name for name in tensors if name in state and name != table]
+    assert len(shared) >= len(tensors) - 3  # the table, its index and the scale
+    for name in shared:
+        np.testing.assert_array_equal(tensors[name], state[name])
+
+
+def _keep_state(state, live):
+    state.update({name: value.numpy() for name, value in live.model.state_dict().items()})
+    return {"score": 1.0}
+
+
+@every_kind
+def test_the_exported_model_encodes_as_the_trained_one(train, tmp_path, kind):
+    live = {}
+
+    def keep(encoder):
+        live["sentences"] = encoder.encode(TEXTS)
+        live["responses"] = encoder.encode_response(TEXTS)
+        return {"score": 1.0}
+
+    # after an epoch every word was trained; others are left out of a model
+    phases = [{"steps": 80, "batch_size": 64, "learning_rate": 0.01}]
+    run = small_run(kind, export={"dtype": "float32"}, phases=phases, training={"log_every": 50})
+    result, _ = train(run, tmp_path / "run", evaluate=keep)
+    model = SentenceEncoder.load(result.model)
+    np.testing.assert_allclose(model.encode(TEXTS), live["sentences"], atol=2e-5)
+    np.testing.assert_allclose(model.encode_response(TEXTS), live["responses"], atol=2e-5)
+    assert not model.encode(TEXTS)[2].any()
+    training = model.describe()["training"]
+    assert (training["pairs"], training["steps"]) == (result.pairs, 80)
+
+
+@every_kind
+@pytest.mark.parametrize("stop_at", [5, 15])
+def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_at):
+    whole, _ = train(small_run(kind), tmp_path / "whole")
+    train(small_run(kind), tmp_path / "parts", stop_at=stop_at)
+    parts, _ = train(small_run(kind), tmp_path / "parts", resume=True)
+    assert whole.done
+    assert parts.done
+    assert same_files(whole.model, parts.model)

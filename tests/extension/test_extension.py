@@ -1,0 +1,143 @@
+"""New kinds, defined here and registered, go all the way without an edit of the package."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rejoinder.cli.main import app
+from rejoinder.errors import ConfigError, InputError
+from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.tasks import register_family
+from rejoinder.kinds import ENCODERS, register_encoder
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.training.config import load_config, to_toml
+from rejoinder.training.reference import page
+from rejoinder.training.tasks import OBJECTIVES, register_objective
+from runs import same_files
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs" / "extend"
+TEXTS = ["How old are you?", "What is your age?", "", "I live in Oslo."]
+CONFIG = """
+name = "extended"
+[text]
+min_count = 2
+[encoder]
+kind = "gated"
+dim = 12
+[head]
+layers = [12]
+[optimizer]
+dense = "adam"
+table = "adagrad"
+[training]
+log_every = 10
+evaluate_every = 10
+[export]
+dtype = "float32"
+[[tasks]]
+objective = "responses"
+share = 0.5
+[[tasks]]
+objective = "margin"
+share = 0.5
+data = ["groups.jsonl"]
+margin = 0.2
+batch_size = 16
+[[phases]]
+steps = 30
+batch_size = 64
+learning_rate = 0.01
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered():
+    sys.path.insert(0, str(HERE))
+    from ages import AGES
+    from gated import GATED
+    from margin import MARGIN
+
+    register_encoder(GATED)
+    register_objective(MARGIN)
+    register_family(AGES)
+    yield
+    ENCODERS.remove("gated")
+    OBJECTIVES.remove("margin")
+    sys.path.remove(str(HERE))
+
+
+@pytest.fixture
+def run_command(tmp_path):
+    def call(*arguments):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+        return result
+
+    (tmp_path / "config.toml").write_text(CONFIG, "utf-8")
+    return call
+
+
+def test_config_train_resume_export_load_encode_evaluate_compare(
+    run_command, small_pairs, labelled, tmp_path
+):
+    train = ["train", "--config", tmp_path / "config.toml", "--pairs", small_pairs]
+    train += ["--data", labelled, "--threads", "1"]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    run_command(*train, "--out", whole)
+    run_command(*train, "--out", parts, "--stop-at", 15)
+    assert not (parts / "model").exists()
+    run_command(*train, "--out", parts, "--resume")
+    assert same_files(whole / "model", parts / "model")
+
+    metrics = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    assert any("loss margin" in line for line in metrics)
+    model = SentenceEncoder.load(whole / "model")
+    embeddings = model.encode(TEXTS)
+    assert embeddings.shape == (4, 12)
+    np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), [1, 1, 0, 1], atol=1e-5)
+    config = json.loads((whole / "model" / "config.json").read_text("utf-8"))
+    assert config["encoder"] == {"kind": "gated", "dim": 12}
+    assert config["heads"]["margin"]["layers"] == [12, 8]
+
+    for name in ("whole", "untrained"):
+        if name == "untrained":
+            run_command(*train, "--out", tmp_path / name, "phases.0.steps=1")
+        out = tmp_path / f"{name}.json"
+        run_command("evaluate", tmp_path / name / "model", "--tasks", "ages", "--out", out)
+    [result] = json.loads((tmp_path / "whole.json").read_text("utf-8"))["results"]
+    assert (result["task"], result["n"]) == ("ages/cosine", 6)
+    [comparison] = compare(tmp_path / "whole.json", tmp_path / "untrained.json").tasks
+    assert comparison.first == result["scores"]["pearson"]
+    assert comparison.test == "williams"
+
+
+def test_options_of_new_kinds_are_checked_and_documented(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(CONFIG, "utf-8")
+    config = load_config(path)
+    (tmp_path / "again.toml").write_text(to_toml(config), "utf-8")
+    assert load_config(tmp_path / "again.toml") == config
+    with pytest.raises(ConfigError) as refused:
+        load_config(path, ["encoder.dim=0", "tasks.1.margin=3"])
+    assert "encoder.dim is 0; allowed: a whole number from 1" in str(refused.value)
+    assert "tasks.1.margin is 3; allowed: a number above 0 up to 2" in str(refused.value)
+    assert '`[encoder]`, `kind = "gated"`' in page()
+    assert "Minimum difference of cosines." in page()
+
+
+def test_names_are_given_once():
+    with pytest.raises(InputError, match="encoder kind 'gated' is registered already"):
+        register_encoder(ENCODERS["gated"])
+    with pytest.raises(InputError, match="objective kind 'margin' is registered already"):
+        register_objective(OBJECTIVES["margin"])
+
+
+@pytest.mark.parametrize(("document", "module"), [("encoder", "gated"), ("objective", "margin")])
+def test_the_documentation_shows_this_code(document, module):
+    code = (HERE / f"{module}.py").read_text("utf-8").split('"""\n\n', 1)[1]
+    assert f"```python\n{code}```" in (DOCS / f"{document}.md").read_text("utf-8")

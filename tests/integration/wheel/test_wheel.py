@@ -1,0 +1,118 @@
+"""The wheel, installed without extras: what works, how fast it is, what the rest asks for."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import metadata, version
+from importlib.resources import files
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rejoinder
+from rejoinder.models.folder import write_model
+
+IMPORT_BUDGET = 0.25
+"""Seconds that `import rejoinder` may take, the fastest of five."""
+DIMENSION = 5
+"""Of the tiny model's embeddings."""
+
+
+def python(code: str) -> str:
+    """Runs code in a fresh interpreter and returns what it prints."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def command(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("rejoinder")
+    return subprocess.run(
+        [program, *map(str, words)], capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """A DAN with random weights, written with the wheel. The module that draws them is a test's."""
+    path = Path(__file__).parents[2] / "tiny_models.py"
+    spec = spec_from_file_location(path.stem, path)
+    tiny_models = module_from_spec(spec)
+    spec.loader.exec_module(tiny_models)
+    folder = tmp_path_factory.mktemp("models") / "model"
+    write_model(folder, tiny_models.dan_model())
+    return folder
+
+
+def test_it_is_the_wheel_that_is_tested_and_no_extra_is_here():
+    assert Path(sys.prefix) in Path(rejoinder.__file__).parents
+    for package in ("torch", "duckdb", "ibis", "tokenizers", "tensorboard", "httpx", "gensim"):
+        assert find_spec(package) is None, package
+
+
+def test_the_package_is_imported_fast_and_without_what_is_heavy():
+    code = """
+import sys, time
+begin = time.perf_counter()
+import rejoinder
+print(time.perf_counter() - begin)
+assert not {"torch", "duckdb", "pydantic", "polars", "scipy"} & {*sys.modules}
+"""
+    assert min(float(python(code)) for _ in range(5)) < IMPORT_BUDGET
+
+
+def test_this_python_is_one_that_the_package_names():
+    own = f"Programming Language :: Python :: {sys.version_info[0]}.{sys.version_info[1]}"
+    assert own in metadata("rejoinder").get_all("Classifier")
+
+
+def test_the_command_says_its_version_from_any_folder(tmp_path):
+    shown = command("--version", folder=tmp_path)
+    assert shown.stdout == f"rejoinder {version('rejoinder')}\n"
+
+
+def test_the_shipped_configs_are_in_the_wheel():
+    configs = list(files("rejoinder").joinpath("data/configs").iterdir())
+    assert {"dan-modern.toml", "dan-paper.toml", "demo.toml"} <= {file.name for file in configs}
+    for file in configs:
+        assert tomllib.loads(file.read_text("utf-8"))["name"] == file.name.removesuffix(".toml")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["config", "list"], "pip install 'rejoinder[train]'"),
+        (["extract", "dump.jsonl", "--out", "pairs"], "pip install 'rejoinder[extract]'"),
+        (["train", "--config", "demo", "--out", "run"], "pip install 'rejoinder[train]'"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_what_needs_an_extra_names_it(words, message, tmp_path):
+    (tmp_path / "dump.jsonl").write_text('{"id": "a", "parent_id": "b", "body": "c"}\n')
+    result = command(*words, folder=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["dump.jsonl"]
+
+
+def test_a_dan_encodes_in_python_without_torch(model):
+    encoder = rejoinder.SentenceEncoder.load(model)
+    embeddings = encoder.encode(["How old are you?", "What is your age?", "how OLD are you ?"])
+    assert embeddings.shape == (3, DIMENSION)
+    assert np.allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-6)
+    assert np.allclose(embeddings[0], embeddings[2], atol=1e-6)
+    [hits] = encoder.search(["How old are you?"], ["what is", "how old are you ?"], top_k=1)
+    assert hits[0].text == "how old are you ?"
+
+
+def test_a_dan_encodes_on_the_command_line(model, tmp_path):
+    (tmp_path / "sentences.txt").write_text("How old are you?\nWhat is your age?\n")
+    out = tmp_path / "embeddings.npy"
+    result = command("encode", "--model", model, "sentences.txt", "--out", out, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert np.load(out).shape == (2, DIMENSION)
+    result = command("similarity", "--model", model, "how old", "how old", "--json")
+    assert json.loads(result.stdout)[0]["cosine"] == pytest.approx(1, abs=1e-6)
