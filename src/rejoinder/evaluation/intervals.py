@@ -42,17 +42,15 @@ def grouped_correlation_interval(
         y: (N,) values.
         groups: indices of the values of each group. Values are resampled within their group.
         seed: seeds the draws.
-        level: the share of draws within the interval.
-
-    Raises:
-        ScoringError: the values of a draw are all equal.
+        level: the share of draws within the interval. Draws of equal values count as r = 0.
     """
     generator = np.random.default_rng(seed)
     total = np.zeros(RESAMPLES)
     for rows in groups:
         for start in range(0, RESAMPLES, _CHUNK):
             draws = rows[generator.integers(0, len(rows), (_CHUNK, len(rows)))]
-            total[start : start + _CHUNK] += len(rows) * row_correlations(x[draws], y[draws])
+            r = row_correlations(x[draws], y[draws], constant=0.0)
+            total[start : start + _CHUNK] += len(rows) * r
     return _percentiles(total / sum(len(rows) for rows in groups), level)
 
 
@@ -61,8 +59,7 @@ def correlation_interval(
 ) -> Interval:
     """Returns the interval of Pearson's r of two (N,) arrays, or with `ranks` of Spearman's rho.
 
-    Raises:
-        ScoringError: the values of a draw are all equal.
+    A draw of equal values, which happens with few items, counts as 0.
     """
     generator = np.random.default_rng(seed)
     values = []
@@ -71,7 +68,7 @@ def correlation_interval(
         left, right = x[draws], y[draws]
         if ranks:
             left, right = ranked(left, axis=1), ranked(right, axis=1)
-        values.append(row_correlations(left, right))
+        values.append(row_correlations(left, right, constant=0.0))
     return _percentiles(np.concatenate(values), level)
 
 
