@@ -85,6 +85,17 @@ def test_missing_data_is_named_and_the_status_says_so(data):
     call(*words, "--skip-missing")
 
 
+def test_quiet_prints_results_alone(data, results, tmp_path):
+    words = ("evaluate", "baseline:bow", "--tasks", "sts12", "--data", data)
+    loud = call(*words, "--out", tmp_path / "r.json")
+    again = call(*words, "--out", tmp_path / "r.json")
+    quiet = call(*words, "--out", tmp_path / "r.json", "--quiet")
+    assert "in " in again.stderr
+    assert not quiet.stderr
+    assert quiet.stdout == again.stdout == loud.stdout
+    assert not call("compare", results / "bow.json", results / "random.json", "-q").stderr
+
+
 def test_a_repetition_finds_nothing_new(results):
     told = call("evaluate", "--repeat", results / "bow.json")
     assert "0 differ" in told.output
@@ -141,7 +152,7 @@ def test_missing_rows_are_said(reviews):
     assert "all of cr has 120 rows, and 3,775 were published" in told.stderr
     said = refused(*words[:-1], "61")
     assert "cr/senteval, encoder baseline:random: kfold is 61" in said
-    assert "at most 60 folds" in said
+    assert "Use at most 60 folds" in said
 
 
 def test_other_data_is_scored_anew(data, tmp_path):

@@ -31,3 +31,9 @@ def test_intervals_cover_what_theory_says():
     assert correlation_interval(x, y, 0) == pytest.approx(expected, abs=0.015)
     low, high = correlation_interval(x, y, 0, ranks=True)
     assert low < spearman_correlation(x, y) < high
+
+
+def test_few_items_have_an_interval_too():
+    few = np.array([1.0, 2.0, 3.0])
+    low, high = correlation_interval(few, few, 0)
+    assert (low, high) == (0, pytest.approx(1))

@@ -1,4 +1,4 @@
-"""Anybody's encoder as one that `evaluate` takes: functions, sentence-transformers, files."""
+"""Makes encoders of functions, of sentence-transformers models, and of files of vectors."""
 
 import importlib
 import inspect
@@ -18,7 +18,7 @@ from rejoinder.protocols import Embeddings, Encodes
 
 
 class Called:
-    """A function from sentences to vectors."""
+    """An encoder that calls a function from sentences to vectors."""
 
     def __init__(self, encode: Callable[[Sequence[str]], Any], name: str) -> None:
         self._encode = encode
@@ -26,11 +26,11 @@ class Called:
         self._source = _source_of(encode)
 
     def describe(self) -> dict[str, object]:
-        """Who this is."""
+        """Returns the name, and the SHA-256 of the source file if there is one."""
         return {"name": self._name, **self._source}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """What the function returns, as an array where it makes one; the caller checks it."""
+        """Returns what the function returns, as an array if possible. The caller checks it."""
         returned: Embeddings = self._encode(list(sentences))
         try:
             return np.asarray(returned)
@@ -39,49 +39,51 @@ class Called:
 
 
 def _source_of(function: object) -> dict[str, str]:
-    """The SHA-256 of the file that a function stands in: another one is another encoder."""
+    """Returns the SHA-256 of a function's source file: a changed file is another encoder."""
     try:
         file = inspect.getsourcefile(function)  # type: ignore[arg-type]
         return {} if file is None else {"source_sha256": sha256_of_file(Path(file))}
-    except (OSError, TypeError):  # of a library in C, of an object that is called
+    except (OSError, TypeError):  # a function in C, or a callable object
         return {}
 
 
-def open_function(place: str) -> Encodes:
-    """The function, or the object with `encode`, that `MODULE:NAME` names.
+def open_function(reference: str) -> Encodes:
+    """Returns the encoder that `MODULE:NAME` refers to: a function, or an object with `encode`.
 
-    Modules of the working folder are found too. A class is called without arguments.
+    Modules of the working folder can be imported too. A class is called without arguments.
 
     Raises:
-        InputError: there is none.
+        InputError: the module or the name does not exist, or it is no encoder.
     """
-    module, _, name = place.partition(":")
+    module, _, name = reference.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), name)
+        target = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"py:{place} names no function: {error}; write py:MODULE:NAME.") from None
+        raise InputError(
+            f"py:{reference} names no function: {error}; write py:MODULE:NAME."
+        ) from None
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        raise InputError(f"py:{place}: the module {module} {raised(error)}") from error
+        raise InputError(f"py:{reference}: the module {module} {raised(error)}") from error
     finally:
         sys.path.pop(0)
-    if isinstance(found, type):
-        found = call(found, who=f"py:{place}: the class {name}")
-    if hasattr(found, "encode"):
-        encoder: Encodes = found
+    if isinstance(target, type):
+        target = call(target, who=f"py:{reference}: the class {name}")
+    if hasattr(target, "encode"):
+        encoder: Encodes = target
         return encoder
-    if not callable(found):
+    if not callable(target):
         raise InputError(
-            f"py:{place} is an object of type {type(found).__name__}; a function, or an object "
-            "with a method encode, is needed."
+            f"py:{reference} is an object of type {type(target).__name__}; a function, or an "
+            "object with a method encode, is needed."
         )
-    return Called(found, f"py:{place}")
+    return Called(target, f"py:{reference}")
 
 
 class SentenceTransformers:
-    """A model of the sentence-transformers library."""
+    """An encoder that calls a model of the sentence-transformers library."""
 
     def __init__(self, name: str) -> None:
         try:
@@ -98,16 +100,16 @@ class SentenceTransformers:
         self._name = name
 
     def describe(self) -> dict[str, object]:
-        """Who this is, with the longest text that it reads."""
+        """Returns the name, and the number of tokens that the model reads of a text."""
         return {"name": f"st:{self._name}", "max_tokens": self._model.max_seq_length}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, D) float32."""
+        """Returns (N, D) float32 embeddings."""
         return np.asarray(self._model.encode(list(sentences), show_progress_bar=False), np.float32)
 
 
 class StoredVectors:
-    """Vectors by text, from a file with the columns `text` and `embedding`."""
+    """An encoder that looks texts up in a file with the columns `text` and `embedding`."""
 
     def __init__(self, path: str | Path) -> None:
         path = Path(path)
@@ -123,25 +125,25 @@ class StoredVectors:
                 f"{path} can't be read as vectors by text: {str(error).splitlines()[0]}; Parquet "
                 "or JSON lines with the columns text and embedding are needed."
             ) from None
-        self._places = {text: row for row, text in enumerate(texts)}
+        self._index = {text: row for row, text in enumerate(texts)}
         self._path = path
         self._sha256 = sha256_of(content)
 
     def describe(self) -> dict[str, object]:
-        """Who this is."""
+        """Returns the name of the file, the dimension and the SHA-256."""
         dim = int(self._vectors.shape[1])
         return {"name": f"vectors:{self._path.name}", "dim": dim, "sha256": self._sha256}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, D) float32.
+        """Returns (N, D) float32 embeddings.
 
         Raises:
             InputError: a sentence has no vector.
         """
-        missing = [text for text in sentences if text not in self._places]
+        missing = [text for text in sentences if text not in self._index]
         if missing:
             raise InputError(
                 f"{self._path} has no vector for {len(missing)} of {len(sentences)} sentences, "
                 f"the first {missing[0][:60]!r}."
             )
-        return self._vectors[[self._places[text] for text in sentences]]
+        return self._vectors[[self._index[text] for text in sentences]]

@@ -1,4 +1,4 @@
-"""Calling an encoder that is not ours: what it raises or returns amiss becomes one sentence."""
+"""Calls code of other people, and turns what it raises or returns wrongly into one sentence."""
 
 import json
 import os
@@ -15,24 +15,24 @@ from rejoinder.protocols import Describes
 
 _CALLERS = (Path(__file__), Path(__file__).with_name("adapters.py"))
 TRACEBACK = "REJOINDER_TRACEBACK"
-"""Set in the environment, it lets the exceptions of encoders through as they are."""
+"""Environment variable: if it is set, exceptions of encoders are not turned into messages."""
 _BLOCK = 4_096
-"""Rows that are looked at in one go."""
+"""Number of rows that are checked at once."""
 _LONGEST = 300
-"""Characters of an exception's message that are repeated."""
+"""Number of characters of an exception's message that are quoted."""
 
 
 def call(method: Callable[..., Any], *arguments: Any, who: str) -> Any:
-    """`method(*arguments)`; what it raises is told with the line that raised it.
+    """Returns `method(*arguments)`. An exception is reported with the line that raised it.
 
     Args:
-        method: a function of somebody else.
+        method: a function of other people.
         arguments: what it is called with.
-        who: how the sentence begins: the task, the encoder, the method.
+        who: how the message begins: with the task, the encoder and the method.
 
     Raises:
-        InputError: it raised an exception. Errors of rejoinder pass as they are, and all do where
-            REJOINDER_TRACEBACK is set in the environment.
+        InputError: the method raised an exception. Errors of rejoinder are raised unchanged, and so
+            are all exceptions if REJOINDER_TRACEBACK is set in the environment.
     """
     try:
         return method(*arguments)
@@ -45,26 +45,26 @@ def call(method: Callable[..., Any], *arguments: Any, who: str) -> Any:
 
 
 def raised(error: Exception) -> str:
-    """What an exception was and where it came from, as the end of a sentence."""
-    said = " ".join(str(error).split())[:_LONGEST]
-    kind = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    """Returns the type, message and origin of an exception, as the end of a sentence."""
+    message = " ".join(str(error).split())[:_LONGEST]
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
-        return f"raised {kind} ({error.filename}:{error.lineno})."
+        return f"raised {what} ({error.filename}:{error.lineno})."
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or Path(frames[-1].filename) in _CALLERS:
-        return f"can't be called: {kind}."
+        return f"can't be called: {what}."
     last = frames[-1]
     return (
-        f"raised {kind} ({last.filename}:{last.lineno} in {last.name}). {TRACEBACK}=1 in the "
+        f"raised {what} ({last.filename}:{last.lineno} in {last.name}). {TRACEBACK}=1 in the "
         "environment shows the whole traceback."
     )
 
 
 def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
-    """What an encoder returned for `count` texts as a (count, D) array of numbers, D > 0.
+    """Returns what an encoder returned for `count` texts as a (count, D) array, D > 0.
 
     Raises:
-        InputError: it is of another shape or kind; see `numbers_of`.
+        InputError: it has another shape, or is no array of numbers: see `numbers_of`.
     """
     array = numbers_of(value, who, "(N, D) numbers, a row a sentence, are")
     if array.ndim != 2 or len(array) != count:
@@ -80,27 +80,28 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
 
 
 def numbers_of(value: Any, who: str, needed: str) -> NDArray[Any]:
-    """What somebody's function returned as an array of real numbers.
+    """Returns what a function returned as an array of real numbers.
 
     Args:
-        value: what it returned.
-        who: how the sentence begins.
-        needed: what is needed, with its verb.
+        value: what the function returned.
+        who: how the message begins.
+        needed: what is needed, with its verb, for the message.
 
     Raises:
-        InputError: it is no array of numbers: ragged rows, strings, complex numbers, None.
+        InputError: it is no array of real numbers but ragged rows, strings, complex numbers, None.
     """
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        why = _raggedness(value) or f"{type(value).__name__} that is no array ({error})"
+        why = _ragged_rows(value) or f"{type(value).__name__} that is no array ({error})"
         raise InputError(f"{who} returned {why}; {needed} needed.") from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{who} returned {_kind(array, value)}; {needed} needed.")
+        raise InputError(f"{who} returned {_type_text(array, value)}; {needed} needed.")
     return array
 
 
-def _raggedness(value: Any) -> str:
+def _ragged_rows(value: Any) -> str:
+    """Returns how long the rows of a value are if their lengths differ, else an empty string."""
     try:
         lengths = sorted({len(row) for row in value})
     except TypeError:
@@ -110,7 +111,7 @@ def _raggedness(value: Any) -> str:
     return f"rows of different lengths, of {lengths[0]} to {lengths[-1]} numbers"
 
 
-def _kind(array: NDArray[Any], value: Any) -> str:
+def _type_text(array: NDArray[Any], value: Any) -> str:
     if array.dtype.kind == "c":
         return "complex numbers"
     if array.dtype.kind in "US":
@@ -125,7 +126,7 @@ def _kind(array: NDArray[Any], value: Any) -> str:
 
 
 def first_not_finite(rows: NDArray[np.floating[Any]]) -> int | None:
-    """The first of (N, D) rows that holds a value that is not finite."""
+    """Returns the index of the first of (N, D) rows with a value that is not finite, or None."""
     for start in range(0, len(rows), _BLOCK):
         finite = np.isfinite(rows[start : start + _BLOCK]).all(axis=1)
         if not finite.all():
@@ -134,25 +135,25 @@ def first_not_finite(rows: NDArray[np.floating[Any]]) -> int | None:
 
 
 def identity(encoder: object) -> dict[str, Any]:
-    """Who an encoder says it is, as JSON holds it: at least `name` and `max_tokens`.
+    """Returns how an encoder describes itself, as plain JSON: at least `name` and `max_tokens`.
 
     Raises:
-        InputError: `describe` raises, or returns what JSON can't hold.
+        InputError: `describe` raises an exception, or returns a value that JSON can't hold.
     """
-    kind = type(encoder).__name__
-    who = f"describe() of the encoder {kind}"
+    class_name = type(encoder).__name__
+    who = f"describe() of the encoder {class_name}"
     about = call(encoder.describe, who=who) if isinstance(encoder, Describes) else {}
     if not isinstance(about, Mapping):
         raise InputError(
             f"{who} returned an object of type {type(about).__name__}; a dictionary is needed."
         )
-    whole = {"name": kind, "max_tokens": "not told", **about}
+    whole = {"name": class_name, "max_tokens": "not told", **about}
     for key, value in whole.items():
         _check_json(key, value, who)
     if not isinstance(whole["name"], str):
         raise InputError(f"{who}: 'name' is {_short(whole['name'])}; a string is needed.")
-    found: dict[str, Any] = json.loads(json.dumps(whole))
-    return found
+    plain: dict[str, Any] = json.loads(json.dumps(whole))
+    return plain
 
 
 def _check_json(key: object, value: object, who: str) -> None:
@@ -172,14 +173,14 @@ def _check_json(key: object, value: object, who: str) -> None:
 
 def _short(value: object) -> str:
     try:
-        said = repr(value)
+        text = repr(value)
     except Exception:
-        said = "a value"
-    return said if len(said) <= 60 else f"{said[:57]}..."
+        text = "a value"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """The first of some names that was there before.
+    """Returns the first name that occurs a second time, or None.
 
     >>> first_repeated(["a", "b", "a"])
     'a'
@@ -193,5 +194,5 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def quoted(texts: Sequence[str], row: int) -> str:
-    """A text of a list as messages show it."""
+    """Returns a text of a list, shortened and quoted for a message."""
     return repr(texts[row][:60])

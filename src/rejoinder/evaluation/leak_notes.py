@@ -1,29 +1,32 @@
-"""What a model's training says of leaks from the set that it is scored on."""
+"""Notes on whether a model's training data was checked for the sentences of an evaluation set."""
 
 from collections.abc import Mapping
 
-_SETS = {"sts17": "sts2017"}
-"""Tasks whose set has another name in the list of leaks."""
-_SPLIT = ("stsb", "snli")
-"""Tasks whose splits are sets of their own."""
-_OWN = ("response",)
-"""Tasks on the model's own kind of data: their splits hold other threads than train."""
+_SET_NAMES = {"sts17": "sts2017"}
+"""Tasks whose evaluation set has another name in the list of leak sets."""
+_BY_SPLIT = ("stsb", "snli")
+"""Tasks of which each split is an evaluation set of its own."""
+_UNCHECKED = ("response",)
+"""Tasks on the model's own kind of data. Their splits hold other threads than train."""
 
 
 def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | None:
-    """A sentence on the sentences of the set scored that were left out of training.
+    """Returns a sentence on leaks from an evaluation set into the training data of an encoder.
 
     Args:
         task: id of the task.
-        split: the split scored.
-        encoder: what the encoder says of itself; only one whose training names its `leak_sets`,
-            as models of rejoinder do, can be told about.
+        split: the split that is scored.
+        encoder: what the encoder describes itself with.
+
+    Returns:
+        The sentence. None if the encoder's description does not name the `leak_sets` of its
+        training, as that of models of rejoinder does, or if the task needs no check.
     """
     training = encoder.get("training")
     family = task.partition("/")[0].removesuffix("-unrepeated")
-    if not isinstance(training, Mapping) or "leak_sets" not in training or family in _OWN:
+    if not isinstance(training, Mapping) or "leak_sets" not in training or family in _UNCHECKED:
         return None
-    name = f"{family}-{split}" if family in _SPLIT else _SETS.get(family, family)
+    name = f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
     sets = training["leak_sets"]
     if not isinstance(sets, list | tuple) or name not in sets:
         return "the training data was not checked for sentences of this set"

@@ -1,4 +1,4 @@
-"""Data sets with other than the published number of rows: scored, and said so."""
+"""Notes on data sets that don't have the published number of rows. They are scored all the same."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,11 @@ from rejoinder.datasets.catalogue import official_rows
 
 
 def row_notes(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
-    """A sentence for every split that has another number of rows than was published.
+    """Returns a sentence for each split whose number of rows is not the published one.
 
     Args:
         name: id of the data set in the catalogue.
-        counts: rows that were read, by split.
+        counts: number of rows that were read, by split.
 
     >>> row_notes("sick", {"train": 299, "test": 4927})
     ('train of sick has 299 rows, and 4,500 were published: the scores are of another set',)

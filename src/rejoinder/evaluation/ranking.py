@@ -1,4 +1,4 @@
-"""MAP, AvgRec and MRR of ranked lists, by the definitions of SemEval-2016 task 3's scorer."""
+"""MAP, AvgRec and MRR of ranked lists, as defined by the scorer of SemEval-2016 task 3."""
 
 from collections.abc import Sequence
 
@@ -6,26 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
+from rejoinder.measures.arrays import Floats
 
 CUTOFF = 10
-"""Places of a list that count."""
+"""Only the first ten of a list count."""
 
 Flags = NDArray[np.bool_]
+"""(N,) whether each entry of a list is relevant, best score first."""
 
 
-def ranked(scores: NDArray[np.float64], relevant: Flags) -> Flags:
-    """(N,) whether each place of the list is relevant, best score first, ties in the order given.
+def ranked(scores: Floats, relevant: Flags) -> Flags:
+    """Returns `relevant` in the order of (N,) scores, highest first; ties keep their order.
 
-    The official scorer sorts stably: a system that gives all the same score keeps the order of
-    the file.
+    The official scorer sorts stably: a system that gives all entries the same score keeps the order
+    of the file.
     """
     return relevant[np.argsort(-scores, kind="stable")]
 
 
 def average_precision(flags: Flags) -> float:
-    """Mean of the precision at each relevant place among the first ten; 0 where there is none.
+    """Returns the mean precision at each relevant entry among the first ten, or 0 without one.
 
-    The mean is over the relevant ones that are among these ten, not over all.
+    The mean is over the relevant entries among these ten, not over all.
 
     >>> round(average_precision(np.array([True, False, True])), 4)
     0.8333
@@ -33,34 +35,34 @@ def average_precision(flags: Flags) -> float:
     flags = flags[:CUTOFF]
     if not flags.any():
         return 0.0
-    places = np.flatnonzero(flags) + 1
-    return float((np.arange(1, len(places) + 1) / places).mean())
+    positions = np.flatnonzero(flags) + 1
+    return float((np.arange(1, len(positions) + 1) / positions).mean())
 
 
 def reciprocal_rank(flags: Flags) -> float:
-    """One over the place of the first relevant one among the first ten, 0 without one."""
-    places = np.flatnonzero(flags[:CUTOFF])
-    return float(1 / (places[0] + 1)) if len(places) else 0.0
+    """Returns 1 / rank of the first relevant entry among the first ten, or 0 without one."""
+    positions = np.flatnonzero(flags[:CUTOFF])
+    return float(1 / (positions[0] + 1)) if len(positions) else 0.0
 
 
 def average_recall(lists: Sequence[Flags]) -> float:
-    """Share of the relevant ones that could be, and are, among the first k; mean over k = 1 to 10.
+    """Returns the mean over k = 1 to 10 of the recall at k, relative to the best possible order.
 
-    All lists are pooled: a query counts as often as it has relevant questions.
+    All lists are pooled, so a query counts in proportion to its relevant questions.
     """
-    found, possible = np.zeros(CUTOFF), np.zeros(CUTOFF)
+    retrieved, possible = np.zeros(CUTOFF), np.zeros(CUTOFF)
     for flags in lists:
         top = np.pad(flags[:CUTOFF], (0, max(0, CUTOFF - len(flags))))
-        found += np.cumsum(top)
+        retrieved += np.cumsum(top)
         possible += np.minimum(np.arange(1, CUTOFF + 1), flags.sum())
-    return float((found / possible).mean())
+    return float((retrieved / possible).mean())
 
 
 def official_scores(lists: Sequence[Flags]) -> dict[str, float]:
-    """MAP, AvgRec and MRR in percent. A query without a relevant one counts, with 0.
+    """Returns MAP, AvgRec and MRR in percent. A query without a relevant question counts as 0.
 
     Raises:
-        InputError: no list has a relevant one.
+        InputError: no list has a relevant entry.
     """
     if not any(flags.any() for flags in lists):
         raise InputError("no question is relevant to any query: nothing can be ranked right.")

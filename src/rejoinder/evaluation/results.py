@@ -1,4 +1,4 @@
-"""A result: what was scored, how well, on what, with which settings."""
+"""Results of evaluation tasks: the scores, and what they depend on."""
 
 import datetime
 import json
@@ -21,13 +21,12 @@ from rejoinder.evaluation.metrics.base import Metric
 from rejoinder.version import VERSION
 
 Key = tuple[str, str, str, str]
-"""Task, split, SHA-256 of the data, settings as JSON: with the encoder, all that decides a
-result."""
+"""Task, split, SHA-256 of the data, settings as JSON. With the encoder, these decide a result."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Figures of a part of the data."""
+    """The scores of a part of the data, such as a genre or a source."""
 
     n: int
     scores: Mapping[str, float]
@@ -35,7 +34,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Result:
-    """Figures of one task on one split."""
+    """The scores of one task on one split."""
 
     task: str
     split: str
@@ -44,37 +43,37 @@ class Result:
     """Name of the main score."""
     scores: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
-    """95 % intervals, by name of score."""
+    """95 % intervals by name of score."""
     groups: Mapping[str, Group]
-    """By genre or source."""
+    """Scores by genre or source."""
     seed: int
     data: Mapping[str, Any]
-    """What was scored on: form, SHA-256."""
+    """The data that was scored on: its name, form and SHA-256."""
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     encoder: Mapping[str, Any] = field(default_factory=dict)
-    """Identity of the encoder, its training data among it."""
+    """How the encoder describes itself, with its training data."""
     dtype: str | None = None
-    """Of the embeddings as the encoder returned them; none where it was asked for similarities."""
+    """dtype of the embeddings that the encoder returned. None if it returned similarities."""
     date: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
     predictions: Mapping[str, str] = field(default_factory=dict)
-    """The file of the items, beside the results, and its SHA-256."""
+    """The file of the items, beside the results file, and its SHA-256."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Those that act on the task: two results with other settings are two results."""
+    """The settings that act on the task. Results under other settings are other results."""
     run: Mapping[str, Any] = field(default_factory=dict)
-    """How `rejoinder evaluate` was asked for it, to run it again; empty: it was not."""
+    """The request to `evaluate`, so that it can be repeated. Empty if that is not possible."""
     items: Items | None = field(default=None, compare=False)
 
     @property
     def key(self) -> Key:
-        """What tells it from other results of the same encoder."""
+        """What distinguishes it from other results of the same encoder."""
         return (self.task, self.split, str(self.data.get("sha256")), settings_key(self.settings))
 
     @property
     def in_percent(self) -> bool:
-        """Whether the main score goes to 100, not to 1."""
+        """Whether the main score goes from 0 to 100 instead of 0 to 1."""
         return self.metric.percent
 
     @property
@@ -83,7 +82,7 @@ class Result:
         return metric_of(self.main)
 
     def __post_init__(self) -> None:
-        metric_of(self.main)  # an unknown one is an error here, not when the file is read
+        metric_of(self.main)  # raises an error now, not when the results file is read
         for name, value in self.scores.items():
             if not math.isfinite(value):
                 raise InputError(f"{self.task} on {self.split}: {name} is {value}.")
@@ -93,17 +92,28 @@ class Result:
                 f"{self.task} on {self.split}: the id {repeated!r} is in the data more than once; "
                 "items are compared by their ids: each needs its own."
             )
+        if self.main not in self.scores:
+            raise InputError(
+                f"{self.task} on {self.split}: the main score {self.main} is not among the scores."
+            )
 
 
 def settings_key(settings: Mapping[str, Any]) -> str:
-    """Settings as one string, the same for the same settings."""
+    """Returns settings as one string that is the same for the same settings."""
     return json.dumps(settings, sort_keys=True)
 
 
 def stamp(
     result: Result, encoder: Mapping[str, Any], settings: Mapping[str, Any], seconds: float
 ) -> Result:
-    """The result with who was scored, how, when, and on what machine, and what leaked."""
+    """Returns the result with its encoder, settings, date, versions, machine, and a note on leaks.
+
+    Args:
+        result: what a task returned.
+        encoder: how the encoder describes itself.
+        settings: the settings that act on the task.
+        seconds: how long the task took.
+    """
     note = leak_note(result.task, result.split, encoder)
     return replace(
         result,
@@ -128,7 +138,7 @@ def stamp(
 
 @dataclass(frozen=True)
 class Missing:
-    """A task that could not run, and why: its data is not there."""
+    """A task that could not be scored because its data is missing."""
 
     task: str
     reason: str

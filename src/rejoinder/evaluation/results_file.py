@@ -1,4 +1,4 @@
-"""`results.json` on disk, and the predictions beside it: written, read, checked, extended."""
+"""Reads and writes results files, and the predictions beside them."""
 
 import io
 import json
@@ -23,21 +23,25 @@ from rejoinder.measures.correlation import LARGEST
 
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
 _HASH_DIGITS = 12
-"""Of the SHA-256 in a name: files of other predictions have other names."""
+"""Digits of the SHA-256 in a file name: files of other predictions have other names."""
 
 
 class ResultsFile:
-    """A results file that this process holds: its results, and further ones, written at once."""
+    """A results file that this process has claimed. Results that are added are written at once."""
 
     def __init__(self, path: Path, results: Sequence[Result]) -> None:
         self.path = path
         self.results = list(results)
 
     def keep(self, encoder: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Keep to the results of one encoder.
+        """Keeps the results of one encoder only.
+
+        Args:
+            encoder: how the encoder describes itself.
+            overwrite: drop results of other encoders instead of raising an error.
 
         Raises:
-            InputError: the file holds those of another one, and `overwrite` is false.
+            InputError: the file holds results of another encoder, and `overwrite` is False.
         """
         others = [result for result in self.results if dict(result.encoder) != dict(encoder)]
         if others and not overwrite:
@@ -49,35 +53,35 @@ class ResultsFile:
         self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
 
     def add(self, result: Result) -> Result:
-        """Write the file with one more result, in place of one with the same key.
+        """Adds a result, or replaces the one with the same key, and writes the file.
 
         Returns:
-            The result with the name of its file of predictions.
+            The result with the name of its predictions file.
         """
-        replaced = [one for one in self.results if one.key == result.key]
-        kept = [one for one in self.results if one.key != result.key]
+        replaced = [old for old in self.results if old.key == result.key]
+        kept = [old for old in self.results if old.key != result.key]
         self.results = write_results(self.path, [*kept, result])
-        named = {one.predictions.get("file") for one in self.results}
-        for one in replaced:
-            place = self.path.parent / one.predictions.get("file", "")
-            if one.predictions.get("file") not in named and place.parent == _items_folder(
-                self.path
-            ):
-                place.unlink(missing_ok=True)
+        named = {kept.predictions.get("file") for kept in self.results}
+        folder = _items_folder(self.path)
+        for old in replaced:
+            file = old.predictions.get("file")
+            path = self.path.parent / (file or "")
+            if file not in named and path.parent == folder:
+                path.unlink(missing_ok=True)
         return self.results[-1]
 
 
 @contextmanager
 def open_results(path: Path, *, overwrite: bool = False) -> Iterator[ResultsFile]:
-    """Hold a results file against other processes, from reading it to the last result.
+    """Claims a results file, from reading it to writing the last result.
 
     Args:
-        path: the file; it need not exist.
-        overwrite: take a file that can't be read for an empty one.
+        path: the file. It need not exist.
+        overwrite: treat a file that can't be read as an empty one.
 
     Raises:
-        InputError: it is no file, or no results file and `overwrite` is false.
-        BusyError: another process holds it.
+        InputError: it is no file; or it is no results file, and `overwrite` is False.
+        BusyError: another process has claimed it.
         StorageError: it can't be written.
     """
     if path.exists() and not path.is_file():
@@ -98,16 +102,16 @@ def _read_or_none(path: Path, *, overwrite: bool) -> list[Result]:
 
 
 def write_results(path: Path, results: Sequence[Result]) -> list[Result]:
-    """Write `results.json` and a Parquet file of items for every result that has some.
+    """Writes a results file, and a Parquet file of predictions for each result with items.
 
-    Items go to `<name>.predictions/` beside it, before the results that name them.
+    The predictions go to `<name>.predictions/` beside the file. They are written first.
 
     Args:
         path: the results file.
-        results: those of one encoder.
+        results: results of one encoder.
 
     Returns:
-        The results as written, with the names of their files.
+        The results as written, with the names of their predictions files.
     """
     written = [_write_items(path, result) for result in results]
     rows = [sealed(as_tree(result)) for result in written]
@@ -117,12 +121,11 @@ def write_results(path: Path, results: Sequence[Result]) -> list[Result]:
 
 
 def read_results(path: Path) -> list[Result]:
-    """What `write_results` wrote, once it is checked.
-
-    Its form, its hashes, and that its scores follow from the predictions beside it.
+    """Reads a results file. Checks its keys and hashes, and that scores follow from predictions.
 
     Raises:
-        InputError: the file is no such file, of another format version, damaged or changed.
+        InputError: the file is no results file, has another format version, or was damaged or
+            changed.
     """
     results: list[Result] = []
     keys: set[Key] = set()
@@ -143,58 +146,57 @@ def read_results(path: Path) -> list[Result]:
 
 
 def read_items(path: Path, result: Result) -> pl.DataFrame:
-    """The items of a result: columns id, prediction, gold, and where it was folded, fold.
+    """Reads the items of a result: columns id, prediction, gold, and perhaps fold.
 
     Args:
         path: the results file that the result was read from.
         result: one of its results.
 
     Raises:
-        InputError: it has none, or the file is not there, not the one that was written, or holds
-            an id twice.
+        InputError: the result has no predictions file, or the file is missing, changed or damaged.
     """
     what = f"{result.task} on {result.split}"
     if not result.predictions:
         raise InputError(f"{path}: {what} has no predictions file.")
-    place = path.parent / result.predictions["file"]
+    file = path.parent / result.predictions["file"]
     try:
-        content = place.read_bytes()
-    except (OSError, ValueError) as error:  # also a NUL or half a surrogate pair in the name
+        content = file.read_bytes()
+    except (OSError, ValueError) as error:  # a name can hold a NUL or half a surrogate pair
         raise InputError(
             f"{path}: the predictions of {what} can't be read: {error}; evaluate again."
         ) from None
     if sha256_of(content) != result.predictions["sha256"]:
-        raise InputError(f"{place} is not the file that {path} was written with; evaluate again.")
+        raise InputError(f"{file} is not the file that {path} was written with; evaluate again.")
     try:
         frame = pl.read_parquet(io.BytesIO(content))
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{place} is damaged: {error}; evaluate again.") from None
-    _check_items(frame, place, result)
+        raise InputError(f"{file} is damaged: {error}; evaluate again.") from None
+    _check_items(frame, file, result)
     return frame
 
 
-def _check_items(frame: pl.DataFrame, place: Path, result: Result) -> None:
-    kinds = {name: frame.schema.get(name) for name in _COLUMNS}
-    if kinds != _COLUMNS or frame.null_count().sum_horizontal().sum():
-        raise InputError(f"{place}: columns id, prediction and gold, without gaps, are needed.")
+def _check_items(frame: pl.DataFrame, file: Path, result: Result) -> None:
+    types = {name: frame.schema.get(name) for name in _COLUMNS}
+    if types != _COLUMNS or frame.null_count().sum_horizontal().sum():
+        raise InputError(f"{file}: columns id, prediction and gold, without gaps, are needed.")
     if frame.schema.get("fold", pl.Int64) != pl.Int64:
-        raise InputError(f"{place}: the column fold is of {frame.schema['fold']}, not of Int64.")
+        raise InputError(f"{file}: the column fold is of {frame.schema['fold']}, not of Int64.")
     if frame.is_empty():
-        raise InputError(f"{place} has no items; evaluate again.")
+        raise InputError(f"{file} has no items; evaluate again.")
     for name in ("prediction", "gold"):
-        # a NaN is above every number
+        # Polars orders NaN above every number, so this refuses it too
         if not (frame[name].abs() <= LARGEST).all():
             raise InputError(
-                f"{place}: a {name} is not finite, or beyond {LARGEST:.0e}; evaluate again."
+                f"{file}: a {name} is not finite, or beyond {LARGEST:.0e}; evaluate again."
             )
     if len(frame) != result.n:
         raise InputError(
-            f"{place} has {len(frame)} items, and {result.task} on {result.split} was scored on "
+            f"{file} has {len(frame)} items, and {result.task} on {result.split} was scored on "
             f"{result.n}; evaluate again."
         )
     repeated = first_repeated(frame["id"].to_list())
     if repeated is not None:
-        raise InputError(f"{place}: the id {repeated!r} is there more than once.")
+        raise InputError(f"{file}: the id {repeated!r} is there more than once.")
 
 
 def _write_items(path: Path, result: Result) -> Result:

@@ -1,4 +1,4 @@
-"""`results.json` as JSON: a result to a tree, and a tree, checked part by part, to a result."""
+"""Converts results to JSON and back. What is read is checked key by key."""
 
 import json
 import math
@@ -14,17 +14,21 @@ FORMAT = 3
 
 
 def as_tree(result: Result) -> dict[str, Any]:
-    """A result as JSON holds it."""
+    """Returns a result as JSON holds it, without its items."""
     tree = asdict(replace(result, items=None))
     del tree["items"]
     return tree
 
 
 def results_of(tree: object, path: str) -> list[Any]:
-    """The list of results within the tree of a file.
+    """Returns the list of results of a file.
+
+    Args:
+        tree: the content of the file.
+        path: the path, for messages.
 
     Raises:
-        InputError: it is no results file, or one of another format version.
+        InputError: it is no results file, or has another format version.
     """
     if not isinstance(tree, Mapping) or "format_version" not in tree:
         raise InputError(f"{path} is no results file of `rejoinder evaluate`.")
@@ -40,28 +44,28 @@ def results_of(tree: object, path: str) -> list[Any]:
 
 
 def result_of(tree: object, where: str) -> Result:
-    """A result from its tree.
+    """Returns a result read from JSON.
 
     Args:
-        tree: what `as_tree` gave, with or without its seal.
+        tree: what `as_tree` returned, with or without its seal.
         where: the file and the key, for messages.
 
     Raises:
-        InputError: a part is missing, unknown, or of another kind.
+        InputError: a key is missing or unknown, or its value has the wrong type.
     """
     row = _mapping(tree, where)
-    for name in _PARTS:
+    for name in _CHECKS:
         if name not in row:
             raise InputError(f"{where} has no {name!r}; it is damaged. Evaluate again.")
     for name in row:
-        if name not in (*_PARTS, "sha256"):
+        if name not in (*_CHECKS, "sha256"):
             raise InputError(f"{where} has an unknown key {name!r}. Evaluate again.")
-    found = {name: check(row[name], f"{where}.{name}") for name, check in _PARTS.items()}
-    if found["main"] not in found["scores"]:
-        raise InputError(f"{where}.main is {found['main']!r}, which is not among its scores.")
-    if find_metric(found["main"]) is None:
-        raise InputError(f"{where}.main is {found['main']!r}, which is no main score of a task.")
-    return Result(**found)
+    values = {name: check(row[name], f"{where}.{name}") for name, check in _CHECKS.items()}
+    if values["main"] not in values["scores"]:
+        raise InputError(f"{where}.main is {values['main']!r}, which is not among its scores.")
+    if find_metric(values["main"]) is None:
+        raise InputError(f"{where}.main is {values['main']!r}, which is no main score of a task.")
+    return Result(**values)
 
 
 def _wrong(value: object, where: str, needed: str) -> InputError:
@@ -69,8 +73,8 @@ def _wrong(value: object, where: str, needed: str) -> InputError:
 
 
 def _short(value: object) -> str:
-    said = "missing" if value is None else repr(value)
-    return said if len(said) <= 60 else f"{said[:57]}..."
+    text = "missing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _text(value: object, where: str) -> str:
@@ -104,13 +108,13 @@ def _mapping(value: object, where: str) -> Mapping[str, Any]:
 
 
 def _plain(value: object, where: str) -> Mapping[str, Any]:
-    """An object that can be written as JSON again: Python reads NaN and Infinity, too."""
-    found = _mapping(value, where)
+    """Returns an object that can be written as JSON again: Python also reads NaN and Infinity."""
+    plain = _mapping(value, where)
     try:
-        json.dumps(found, allow_nan=False)
+        json.dumps(plain, allow_nan=False)
     except ValueError:
         raise _wrong(value, where, "an object without NaN and infinities") from None
-    return found
+    return plain
 
 
 def _scores(value: object, where: str) -> dict[str, float]:
@@ -120,25 +124,25 @@ def _scores(value: object, where: str) -> dict[str, float]:
 
 
 def _intervals(value: object, where: str) -> dict[str, tuple[float, float]]:
-    found = {}
+    intervals = {}
     for name, pair in _mapping(value, where).items():
         ends = _list(pair, f"{where}.{name}")
         if len(ends) != 2:
             raise _wrong(pair, f"{where}.{name}", "a pair of numbers")
         low, high = (_number(end, f"{where}.{name}") for end in ends)
-        found[name] = (low, high)
-    return found
+        intervals[name] = (low, high)
+    return intervals
 
 
 def _groups(value: object, where: str) -> dict[str, Group]:
-    found = {}
+    groups = {}
     for name, entry in _mapping(value, where).items():
         group = _mapping(entry, f"{where}.{name}")
-        found[name] = Group(
+        groups[name] = Group(
             _count(group.get("n"), f"{where}.{name}.n"),
             _scores(group.get("scores"), f"{where}.{name}.scores"),
         )
-    return found
+    return groups
 
 
 def _notes(value: object, where: str) -> tuple[str, ...]:
@@ -151,10 +155,10 @@ def _texts(value: object, where: str) -> dict[str, str]:
 
 
 def _predictions(value: object, where: str) -> dict[str, str]:
-    found = _texts(value, where)
-    if found and set(found) != {"file", "sha256"}:
+    texts = _texts(value, where)
+    if texts and set(texts) != {"file", "sha256"}:
         raise _wrong(value, where, "an object of file and sha256")
-    return found
+    return texts
 
 
 def _dtype(value: object, where: str) -> str | None:
@@ -162,13 +166,13 @@ def _dtype(value: object, where: str) -> str | None:
 
 
 def _encoder(value: object, where: str) -> Mapping[str, Any]:
-    found = _plain(value, where)
-    if found:
-        _text(found.get("name"), f"{where}.name")
-    return found
+    encoder = _plain(value, where)
+    if encoder:
+        _text(encoder.get("name"), f"{where}.name")
+    return encoder
 
 
-_PARTS: Mapping[str, Callable[[object, str], Any]] = {
+_CHECKS: Mapping[str, Callable[[object, str], Any]] = {
     "task": _text,
     "split": _text,
     "n": _count,
@@ -189,5 +193,5 @@ _PARTS: Mapping[str, Callable[[object, str], Any]] = {
     "settings": _plain,
     "run": _plain,
 }
-if set(_PARTS) != {part.name for part in fields(Result)} - {"items"}:
-    raise TypeError("every field of Result, but for its items, needs a check here")
+if set(_CHECKS) != {field.name for field in fields(Result)} - {"items"}:
+    raise TypeError("every field of Result except items needs a check here")

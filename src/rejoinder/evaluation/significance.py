@@ -1,4 +1,4 @@
-"""Is one score really higher than another, on the same items? Tests for dependent scores."""
+"""Tests whether two scores on the same items differ by more than chance."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm, t
 
 from rejoinder.errors import InputError
+from rejoinder.measures.arrays import Floats, Indices
 
-Array = NDArray[np.float64]
 RESAMPLES = 10_000
 _CHUNK_VALUES = 4_000_000
 
 
 @dataclass(frozen=True)
 class Test:
-    """A two-sided test."""
+    """The outcome of a two-sided test."""
 
     statistic: float
     p: float
@@ -33,19 +33,19 @@ def _checked(n: int, *correlations: float) -> None:
 
 
 def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
-    """Two correlations with one variable x, of a and of b, that are correlated themselves.
+    """Tests two correlations with the same gold x, of a and of b, that depend on each other.
 
-    Williams 1959 as Steiger 1980, eq. (7), has it; t with n - 3 degrees of freedom. It is the test
-    of Cer et al. 2017.
+    This is Williams' test (1959) as in Steiger 1980, eq. (7): t with n - 3 degrees of freedom. Cer
+    et al. 2017 use it.
 
     Args:
-        r_ax: correlation of the first with gold.
-        r_bx: of the second with gold.
-        r_ab: of the first with the second.
-        n: items.
+        r_ax: correlation of the first encoder with gold.
+        r_bx: correlation of the second encoder with gold.
+        r_ab: correlation of the two encoders.
+        n: number of items.
 
     Raises:
-        InputError: fewer than four items, or no correlations.
+        InputError: there are fewer than four items, or a value is not within [-1, 1].
     """
     _checked(n, r_ax, r_bx, r_ab)
     if r_ax == r_bx:
@@ -60,7 +60,7 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
 
 
 def steiger(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
-    """The same question by Fisher's z (Steiger 1980, eq. 14, with the mean correlation).
+    """Tests what `williams` tests, by Fisher's z (Steiger 1980, eq. 14, with the mean correlation).
 
     Raises:
         InputError: see `williams`.
@@ -80,10 +80,11 @@ def steiger(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
-    """Two classifiers on the same items: (N,) whether each was right.
+    """Tests two classifiers on the same items, given (N,) whether each was right.
 
-    The exact test on the items that they differ in, as mid-p (Fagerland et al. 2013): the plain
-    exact test is too careful. The statistic is the number that only the first got right.
+    This is the exact test on the items in which they differ, as mid-p (Fagerland et al. 2013),
+    since the plain exact test is too conservative. The statistic is the number of items that only
+    the first got right.
     """
     only_first = int((first & ~second).sum())
     only_second = int((second & ~first).sum())
@@ -97,35 +98,36 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
 
 
 def paired_bootstrap(
-    metric: Callable[[NDArray[np.int64]], Array],
+    difference: Callable[[Indices], Floats],
     n: int,
     seed: int,
-    strata: Sequence[NDArray[np.int64]] | None = None,
+    strata: Sequence[Indices] | None = None,
     resamples: int = RESAMPLES,
 ) -> tuple[Test, tuple[float, float]]:
-    """The difference of two scores of any kind, by drawing items anew (Efron and Tibshirani 1993).
+    """Tests the difference of any two scores by resampling items (Efron and Tibshirani 1993).
 
     Args:
-        metric: takes (B, N) draws of rows, gives (B,) differences of the two scores.
-        n: items; from 200 on the test keeps its level.
-        seed: of the draws.
-        strata: rows of each subset, which are drawn within it; none: one of all rows.
-        resamples: how many.
+        difference: takes (B, N) draws of items and returns (B,) differences of the two scores.
+        n: number of items. The test keeps its level from 200 items on.
+        seed: seeds the draws.
+        strata: indices of the items of each subset; items are resampled within their subset. None
+            means one subset of all items.
+        resamples: number of draws.
 
     Returns:
-        The test (its statistic is the difference), and the 95 % interval of the difference.
+        The test, whose statistic is the difference, and the 95 % interval of the difference.
     """
     generator = np.random.default_rng(seed)
     strata = strata or [np.arange(n)]
-    observed = float(metric(np.concatenate(strata)[None])[0])
+    observed = float(difference(np.concatenate(strata)[None])[0])
     chunk = max(1, _CHUNK_VALUES // n)
-    found = []
+    drawn = []
     for start in range(0, resamples, chunk):
         size = min(chunk, resamples - start)
-        drawn = [rows[generator.integers(0, len(rows), (size, len(rows)))] for rows in strata]
-        found.append(metric(np.concatenate(drawn, axis=1)))
-    values = np.concatenate(found)
-    # shifted to no difference: how often is chance as far from it as what was seen
+        parts = [rows[generator.integers(0, len(rows), (size, len(rows)))] for rows in strata]
+        drawn.append(difference(np.concatenate(parts, axis=1)))
+    values = np.concatenate(drawn)
+    # draws around no difference: how often is chance at least as far from it as the observation
     beyond = int((np.abs(values - observed) >= abs(observed)).sum())
     low, high = np.quantile(values, [0.025, 0.975])
     test = Test(observed, (1 + beyond) / (1 + resamples), "paired bootstrap")
@@ -133,14 +135,14 @@ def paired_bootstrap(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number (Holm 1979), in the order given.
+    """Returns p-values corrected for their number (Holm 1979), in the order given.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected, largest = [0.0] * len(p_values), 0.0
-    for place, row in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[row]))
+    for rank, row in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[row]))
         corrected[row] = largest
     return corrected

@@ -1,4 +1,4 @@
-"""Results of one task under several settings or data, told apart by what differs."""
+"""Labels for results of the same task under several settings or on other data."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,9 +7,10 @@ from rejoinder.evaluation.results import Key, Result
 
 
 def variants(results: Iterable[Result]) -> dict[Key, str]:
-    """A label for each key of `results`: empty where no other has its task and split.
+    """Returns a label for each key of `results`, empty if no other has its task and split.
 
-    The label names the settings that differ, as `kfold 3, mode compat`, and the data if it does.
+    The label names the settings that differ, such as `kfold 3, mode compat`, and the data if that
+    differs.
     """
     groups: dict[tuple[str, str], dict[Key, Result]] = {}
     for result in results:
@@ -21,7 +22,7 @@ def variants(results: Iterable[Result]) -> dict[Key, str]:
 
 
 def with_label(task: str, split: str, label: str) -> str:
-    """A task and its split, with what tells the result from others of them.
+    """Returns a task, its split, and the label of its settings.
 
     >>> with_label("mr/senteval", "all", "kfold 3")
     'mr/senteval all (kfold 3)'
@@ -30,32 +31,30 @@ def with_label(task: str, split: str, label: str) -> str:
 
 
 def differences(first: Result, second: Result) -> str:
-    """What differs in the settings of two results, the first's against the second's.
-
-    Empty: nothing.
-    """
+    """Returns the settings in which two results differ, or an empty string."""
     a, b = _flat(first.settings), _flat(second.settings)
     names = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
     return ", ".join(f"{name} {a.get(name, '–')} against {b.get(name, '–')}" for name in names)
 
 
 def _labels(members: Mapping[Key, Result]) -> dict[Key, str]:
+    """Returns a label for each result of one task and split."""
     flat = {key: _flat(result.settings) for key, result in members.items()}
     names = list(dict.fromkeys(name for settings in flat.values() for name in settings))
-    apart = [
+    differing = [
         name for name in names if len({str(settings.get(name)) for settings in flat.values()}) > 1
     ]
     hashes = {key[2] for key in members}
     labels = {}
     for key, settings in flat.items():
-        parts = [f"{name} {settings.get(name, '–')}" for name in apart]
+        parts = [f"{name} {settings.get(name, '–')}" for name in differing]
         parts += [f"data {key[2][:8]}"] if len(hashes) > 1 else []
         labels[key] = ", ".join(parts)
     return labels
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without their nesting, and without those that follow from others."""
+    """Returns settings without nesting, and without those that follow from others."""
     classifiers = settings.get("classifiers", {})
     outer = {name: value for name, value in settings.items() if name != "classifiers"}
     inner = classifiers if isinstance(classifiers, Mapping) else {}

@@ -1,4 +1,4 @@
-"""What every task is given, and what a family of tasks is."""
+"""The context that every task gets, and the record that describes a family of tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """Where the data is, and the settings of a run."""
+    """The location of the data, and the settings of a run."""
 
     data: Path | None = None
-    """A folder of data sets."""
+    """Folder of data sets."""
     pairs: "Callable[[], ResponsePairs] | None" = None
-    """Reads the pairs that `response` ranks."""
+    """Function that reads the pairs that `response` ranks."""
     form: str | None = None
-    """Form of the STS data: official or senteval; none: what is there, official first."""
+    """Form of the STS data: official or senteval. None takes what is there, official first."""
     splits: Sequence[str] = ("dev", "test")
-    """Of the STS Benchmark and of CQA."""
+    """Splits of the STS Benchmark, SNLI and CQA that are scored."""
     seed: int = 0
-    """Of draws and intervals."""
+    """Seed of draws and intervals."""
     classifiers: ClassifierSettings = field(default_factory=ClassifierSettings)
     text: str = "both"
-    """Of the questions of CQA: subject, body or both."""
+    """Part of the questions of CQA that is read: subject, body or both."""
     tell: Callable[[str], None] = lambda _doing: None
-    """Called now and then with what a task is doing."""
+    """Called from time to time with what a task is doing."""
 
     def __post_init__(self) -> None:
         if self.form not in (None, "official", "senteval"):
             raise InputError(f"form {self.form!r}: official or senteval.")
 
     def folder(self, task: str) -> Path:
-        """The folder of data sets.
+        """Returns the folder of data sets.
 
         Raises:
-            DataMissingError: none was given.
+            DataMissingError: no folder was given.
         """
         if self.data is None:
             raise DataMissingError(f"the task {task} needs data; name its folder with --data.")
@@ -55,19 +55,19 @@ Hashes = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True)
 class Family:
-    """Tasks that share their data and their work."""
+    """Tasks that share their data and their work. `register_family` makes them known."""
 
     tasks: Mapping[str, tuple[str, ...]]
-    """The groups that each task belongs to, by its id. Any group or id can be asked for."""
+    """By the id of each task, the groups it belongs to. Ids and groups can be asked for."""
     run: Callable[[Embedder, Context, Sequence[str]], list[Result]]
-    """Results of those of the ids that are asked for."""
+    """Scores the tasks with the given ids, all of them of this family."""
     hashes: Callable[[Context, Sequence[str]], Hashes]
-    """What those results would be scored on: their `data["sha256"]`, without scoring."""
+    """Returns the `data["sha256"]` that the results would have, without scoring."""
     protocol: str | None = None
-    """Of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`; none: no
-    classifiers."""
+    """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
+    means that no classifier is trained."""
     reads_text: bool = False
-    """Whether the setting `text` acts on it."""
+    """Whether the setting `text` acts on the tasks."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -75,10 +75,10 @@ class Family:
         return tuple(self.tasks)
 
     def settings(self, context: Context) -> dict[str, Any]:
-        """The settings that act on its results, as plain values."""
-        found: dict[str, Any] = {"seed": context.seed}
+        """Returns the settings that act on the results, as plain values."""
+        settings: dict[str, Any] = {"seed": context.seed}
         if self.reads_text:
-            found["text"] = context.text
+            settings["text"] = context.text
         if self.protocol is not None:
-            found["classifiers"] = context.classifiers.describe(self.protocol)
-        return found
+            settings["classifiers"] = context.classifiers.describe(self.protocol)
+        return settings

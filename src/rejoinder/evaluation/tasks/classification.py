@@ -1,4 +1,4 @@
-"""SentEval's classification tasks: classifiers on frozen embeddings of sentences and of pairs."""
+"""SentEval's classification tasks: classifiers on frozen embeddings of sentences and pairs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,37 +32,39 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.measures.arrays import Indices
 from rejoinder.protocols import Embeddings
 
 Labels = NDArray[np.int64]
+"""(N,) int64 classes."""
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """What a classifier was scored on."""
+    """The data that a classifier was scored on."""
 
     split: str
     gold: Labels
     ids: Sequence[str]
     texts: Sequence[str]
     dev_n: int
-    """Rows that chose the penalty."""
+    """Number of rows that the penalty was chosen on."""
     sha256: str
     notes: tuple[str, ...]
 
 
 def pair_features(first: Embeddings, second: Embeddings) -> Embeddings:
-    """(N, 2 D) |u - v| and u·v by element (Tai et al. 2015; SentEval's MRPC, SICK, STS-B)."""
+    """Returns (N, 2 D) |u - v| and u * v (Tai et al. 2015; SentEval's MRPC, SICK and STS-B)."""
     return np.hstack([np.abs(first - second), first * second])
 
 
 def inference_features(first: Embeddings, second: Embeddings) -> Embeddings:
-    """(N, 4 D) u, v, u·v by element and |u - v| (SentEval's SNLI)."""
+    """Returns (N, 4 D) u, v, u * v and |u - v| (SentEval's SNLI)."""
     return np.hstack([first, second, first * second, np.abs(first - second)])
 
 
 def f1_score(predictions: Labels, gold: Labels) -> float:
-    """F1 of class 1, in percent; 0 where neither is ever 1."""
+    """Returns F1 of class 1 in percent; 0 if class 1 is neither gold nor predicted."""
     both = int(((predictions == 1) & (gold == 1)).sum())
     either = int((predictions == 1).sum() + (gold == 1).sum())
     return 100 * 2 * both / either if either else 0.0
@@ -70,11 +72,13 @@ def f1_score(predictions: Labels, gold: Labels) -> float:
 
 def published_order(
     texts: Sequence[Sequence[str]], labels: Sequence[float] | Sequence[str]
-) -> NDArray[np.int64]:
-    """(N,) rows in the order in which SentEval folds and draws: by number of tokens, then label.
+) -> Indices:
+    """Returns (N,) indices in the order of SentEval: by number of tokens, then by label.
+
+    SentEval makes folds and draws batches from rows in this order.
 
     Args:
-        texts: the columns of a row, compared one after the other, N sentences each.
+        texts: columns of N sentences each. The first column decides first.
         labels: N classes or grades.
     """
     keys = [
@@ -127,7 +131,7 @@ def _run_split(
     labels = (parts[0].labels, parts[1].labels, parts[2].labels)
     settings = context.classifiers
     if data.name == "WordContent":
-        # a thousand classes of words: the original has no hidden units there
+        # there are a thousand classes of words, and the original uses no hidden units
         settings = replace(settings, nhid=0)
     if settings.classifier == "pytorch":
         order = published_order([parts[0].sentences], labels[0].tolist())
@@ -171,20 +175,20 @@ def _run_snli(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     names = [data.classes[label] for label in train.labels]
     order = published_order([train.second, train.first], names)
     if context.classifiers.mode == "compat":
-        # half a million pairs: the original tries one penalty, next to none
+        # there are half a million pairs, and the original tries a single, tiny penalty
         context = replace(context, classifiers=replace(context.classifiers, noreg=True))
     return _run_inference(data, order, inference_features, embedder, context, ids)
 
 
 def _run_inference(
     data: SentencePairSet,
-    order: NDArray[np.int64],
+    order: Indices,
     features: Callable[[Embeddings, Embeddings], Embeddings],
     embedder: Embedder,
     context: Context,
     ids: Sequence[str],
 ) -> list[Result]:
-    """Published splits of pairs; the network draws from the rows of train in that `order`."""
+    """Scores published splits of pairs. The network draws rows of train in the given `order`."""
     _prepare_pairs(embedder, data)
     parts = [data.splits[split] for split in ("train", "dev", "test")]
     train, dev, test = (_pairs(embedder, part, features, data.name) for part in parts)
@@ -266,12 +270,12 @@ def _result(
 
 
 def _note(settings: ClassifierSettings, protocol: str) -> str:
-    told = f"classifier {settings.classifier}, mode {settings.mode}, nhid {settings.nhid}"
+    note = f"classifier {settings.classifier}, mode {settings.mode}, nhid {settings.nhid}"
     if protocol == "split":
-        return told
+        return note
     seed = settings.fold_seed(protocol)
     fixed = "" if seed == settings.seed else ", as in the original, whatever the seed"
-    return f"{told}, kfold {settings.kfold}, folds drawn with seed {seed}{fixed}"
+    return f"{note}, kfold {settings.kfold}, folds drawn with seed {seed}{fixed}"
 
 
 def _family(

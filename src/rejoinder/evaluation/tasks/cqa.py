@@ -1,4 +1,4 @@
-"""`cqa-b/2016`, `cqa-b/2017`: related questions, ranked (SemEval task 3, subtask B)."""
+"""`cqa-b/2016`, `cqa-b/2017`: ranking of related questions (SemEval task 3, subtask B)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +21,7 @@ _SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
 
 
 def engine_order(questions: QuestionSet) -> dict[str, float]:
-    """Scores of the order in which the search engine gave the questions: the baseline to beat."""
+    """Returns the scores of the search engine's order of the questions: the baseline to beat."""
     return official_scores(
         [ranked(-query.ranks.astype(np.float64), query.relevant) for query in questions.queries]
     )
@@ -30,17 +30,17 @@ def engine_order(questions: QuestionSet) -> dict[str, float]:
 def score_questions(
     embedder: Embedder, questions: QuestionSet, task: str, text: str = "both", seed: int = 0
 ) -> Result:
-    """MAP, AvgRec and MRR of the questions ranked by their similarity to the original one.
+    """Returns MAP, AvgRec and MRR of questions ranked by their similarity to the original question.
 
     Args:
         embedder: the encoder.
-        questions: a split.
-        task: id of the result.
+        questions: the questions of a split.
+        task: id of the task.
         text: subject, body, or both with a space between.
-        seed: of the interval, over queries.
+        seed: seeds the interval, which is over queries.
 
     Raises:
-        InputError: `text` is none of these, or a similarity is not usable.
+        InputError: `text` has another value, or a similarity is not usable.
     """
     if text not in TEXTS:
         raise InputError(f"text {text!r} of questions: one of {', '.join(TEXTS)} is needed.")
@@ -79,7 +79,7 @@ def _lists(questions: QuestionSet, scores: Floats) -> list[Flags]:
 
 
 def _items(questions: QuestionSet, precisions: Floats) -> Items:
-    """An item is a query, its prediction the average precision of its list."""
+    """Returns an item for each query. Its prediction is the average precision of its list."""
     return Items(
         [query.original.id for query in questions.queries],
         precisions,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.datasets.inference import InferencePairs
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
@@ -16,6 +15,7 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.measures.arrays import Indices
 from rejoinder.protocols import Entails
 
 
@@ -32,38 +32,35 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     return results
 
 
-def _predicted(encoder: Entails, pairs: InferencePairs, who: str) -> NDArray[np.int64]:
-    said = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
-    shares = numbers_of(said, who, "(N, 3) probabilities are")
-    if shares.shape != (len(pairs.labels), len(NLI_CLASSES)) or not np.isfinite(shares).all():
+def _predicted(encoder: Entails, pairs: InferencePairs, who: str) -> Indices:
+    returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
+    probabilities = numbers_of(returned, who, "(N, 3) probabilities are")
+    shape = probabilities.shape
+    if shape != (len(pairs.labels), len(NLI_CLASSES)) or not np.isfinite(probabilities).all():
         raise InputError(
-            f"{who} returned an array of shape {shares.shape} for {len(pairs.labels)} pairs, or a "
-            "value that is not finite; (N, 3) probabilities are needed."
+            f"{who} returned an array of shape {shape} for {len(pairs.labels)} pairs, or a value "
+            "that is not finite; (N, 3) probabilities are needed."
         )
-    classes: NDArray[np.int64] = shares.argmax(axis=1)
+    classes: Indices = probabilities.argmax(axis=1)
     return classes
 
 
-def _confusions(
-    gold: NDArray[np.int64], predicted: NDArray[np.int64]
-) -> Iterator[tuple[int, int, int, float]]:
-    """Gold class, answer, how often, and its share of the gold class, 0 to 1."""
-    for place in range(len(NLI_CLASSES)):
-        answers = predicted[gold == place]
+def _confusions(gold: Indices, predicted: Indices) -> Iterator[tuple[int, int, int, float]]:
+    """Yields gold class, predicted class, count, and the share of the gold class from 0 to 1."""
+    for label in range(len(NLI_CLASSES)):
+        answers = predicted[gold == label]
         counts = np.bincount(answers, minlength=len(NLI_CLASSES)).tolist()
-        for said, count in enumerate(counts):
-            yield place, said, count, count / max(len(answers), 1)
+        for answer, count in enumerate(counts):
+            yield label, answer, count, count / max(len(answers), 1)
 
 
-def _result(
-    task: str, split: str, pairs: InferencePairs, predicted: NDArray[np.int64], seed: int
-) -> Result:
-    """Accuracy, and as groups the cells of the confusion matrix."""
+def _result(task: str, split: str, pairs: InferencePairs, predicted: Indices, seed: int) -> Result:
+    """Returns the accuracy, and the cells of the confusion matrix as groups."""
     right = (predicted == pairs.labels).astype(np.float64)
     low, high = mean_interval(right, seed)
     groups = {
-        f"is {NLI_CLASSES[gold]}, said {NLI_CLASSES[said]}": Group(count, {"share": share})
-        for gold, said, count, share in _confusions(pairs.labels, predicted)
+        f"is {NLI_CLASSES[gold]}, said {NLI_CLASSES[answer]}": Group(count, {"share": share})
+        for gold, answer, count, share in _confusions(pairs.labels, predicted)
     }
     texts = [f"{a} | {b}" for a, b in zip(pairs.premises, pairs.hypotheses, strict=True)]
     return Result(

@@ -62,8 +62,8 @@ def _result(
     if settings.regressor == "pytorch":
         order = published_order(texts[0], gold[0].tolist())
         train = Graded(train.features[order], train.gold[order])
-    found = fit_relatedness(train, dev, test, grades, settings)
-    predictions = found.test
+    fitted = fit_relatedness(train, dev, test, grades, settings)
+    predictions = fitted.test
     first, second = texts[2]
     return Result(
         task=task,
@@ -74,8 +74,8 @@ def _result(
             "pearson_trained": pearson_correlation(predictions, test.gold),
             "spearman_trained": spearman_correlation(predictions, test.gold),
             "mse": float(np.mean((predictions - test.gold) ** 2)),
-            "dev_pearson_trained": pearson_correlation(found.dev, dev.gold),
-            "dev_spearman_trained": spearman_correlation(found.dev, dev.gold),
+            "dev_pearson_trained": pearson_correlation(fitted.dev, dev.gold),
+            "dev_spearman_trained": spearman_correlation(fitted.dev, dev.gold),
         },
         intervals={"pearson_trained": correlation_interval(predictions, test.gold, context.seed)},
         groups={},
@@ -100,7 +100,7 @@ def _stsb(context: Context) -> list[GradedPairs]:
 
 
 def _sha256(parts: Sequence[GradedPairs]) -> str:
-    """Of all that decides the scores: the test split, and those that the model is fitted on."""
+    """Returns the hash of all splits: the model is fitted on two of them and scored on one."""
     return sha256_of("".join(part.sha256 for part in parts).encode())
 
 

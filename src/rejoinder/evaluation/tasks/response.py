@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
@@ -17,29 +16,31 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.precision import CUTOFFS, precision_at, precision_name
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.measures.arrays import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
 
 NEGATIVES = 99
 _GATHERED_VALUES = 262_144
-"""Numbers of candidates that are gathered at once, 1 MB: they stay in the cache of a core."""
-_LOOKED_AT = 1_000
-"""Rows by which embeddings are held for sparse."""
+"""Numbers of candidate vectors that are gathered at once: 1 MB stays in the cache of a core."""
+_SAMPLED = 1_000
+"""Number of embeddings that decide whether embeddings are treated as sparse."""
 _SPARSE = 1 / 16
+"""Share of non-zero numbers below which embeddings are sparse."""
 _TELL_EVERY = 2_000
 Tell = Callable[[str], None]
-"""Called now and then with what is being done."""
+"""Called from time to time with what is being done."""
 
 
 @dataclass(frozen=True)
 class ResponsePairs:
-    """Messages with their replies: row i of `responses` answers row i of `inputs`."""
+    """Pairs of a split: row i of `responses` is the response to row i of `inputs`."""
 
     split: str
     inputs: Sequence[str]
     responses: Sequence[str]
     sources: Sequence[str]
     sha256: str
-    """Of the pairs that they are a split of."""
+    """Hash of the folder of pairs."""
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -53,17 +54,17 @@ def rank_responses(
     max_inputs: int | None = None,
     tell: Tell = lambda _doing: None,
 ) -> Result:
-    """P@1, P@3 and P@10 of the true response among 99 random ones, over all and per source.
+    """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
 
-    An encoder with `encode_response` encodes responses with it, any other all with `encode`; the
-    score is the dot product. Ties count against the model.
+    Candidates are ranked by the dot product. Responses are encoded with `encode_response` if the
+    encoder has it, else with `encode`. Ties count against the encoder.
 
     Args:
-        embedder: of anything that encodes.
-        pairs: a split; all of its responses are candidates.
-        seed: of the draw of negatives, of the sample of inputs and of the interval.
-        max_inputs: rank so many inputs only, a sample.
-        tell: told what is being done.
+        embedder: the encoder.
+        pairs: a split. All of its responses are candidates.
+        seed: seeds the draw of negatives, the sample of inputs, and the interval.
+        max_inputs: largest number of inputs that are ranked; more inputs are sampled.
+        tell: called with what is being done.
 
     Raises:
         InputError: fewer than two pairs, or an embedding is not usable.
@@ -79,10 +80,10 @@ def rank_responses(
     if max_inputs is not None and max_inputs < count:
         chosen = np.sort(generator.choice(count, max_inputs, replace=False))
     negatives = draw_negatives(chosen, count, min(NEGATIVES, count - 1), generator)
-    headed = isinstance(embedder.encoder, EncodesResponses)
+    has_head = isinstance(embedder.encoder, EncodesResponses)
     tell(f"encoding {count + len(chosen):,} texts")
     texts = [pairs.inputs[row] for row in chosen.tolist()]
-    if headed:
+    if has_head:
         inputs, input_rows = embedder.embed_distinct(texts, task)
         responses, response_rows = embedder.embed_responses(pairs.responses, task)
     else:
@@ -95,16 +96,17 @@ def rank_responses(
         )
     candidates = response_rows[np.column_stack([chosen, negatives])]
     ranks = true_ranks(inputs, input_rows, responses, candidates, tell)
-    return _result(pairs, chosen, ranks, negatives, seed, headed)
+    return _result(pairs, chosen, ranks, negatives, seed, has_head)
 
 
-def draw_negatives(
-    rows: NDArray[np.int64], count: int, size: int, generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """(len(rows), size) int64: for each row `size` different others of `count`, uniformly.
+def draw_negatives(rows: Indices, count: int, size: int, generator: np.random.Generator) -> Indices:
+    """Draws `size` different others of `count` rows for each of `rows`, uniformly.
 
-    From many, rows are drawn with replacement and redrawn where they repeat themselves: the same
-    distribution as drawing without, at a hundredth of the cost, as long as repeats are rare.
+    If repeats are rare, rows are drawn with replacement and drawn again if they repeat one. This
+    has the same distribution as drawing without replacement, at a hundredth of the cost.
+
+    Returns:
+        (len(rows), size) int64 indices.
     """
     if size == count - 1:
         others = np.arange(1, count)
@@ -120,29 +122,29 @@ def draw_negatives(
 
 def true_ranks(
     inputs: Embeddings,
-    input_rows: NDArray[np.int64],
+    input_rows: Indices,
     responses: Embeddings,
-    candidates: NDArray[np.int64],
+    candidates: Indices,
     tell: Tell = lambda _doing: None,
-) -> NDArray[np.int64]:
-    """(N,) int64, from 1: the rank of the first candidate of each input among all of its own.
+) -> Indices:
+    """Returns (N,) int64 ranks, from 1, of the first candidate of each input among its candidates.
 
     Args:
-        inputs: (M, D) float32.
-        input_rows: (N,) the row of each input.
-        responses: (L, D) float32.
-        candidates: (N, K) rows of responses, the right one first.
-        tell: told how far this is.
+        inputs: (M, D) float32 embeddings.
+        input_rows: (N,) row of each input in `inputs`.
+        responses: (L, D) float32 embeddings.
+        candidates: (N, K) rows of `responses`, the true one first.
+        tell: called with what is being done.
     """
     ranks = np.empty(len(input_rows), np.int64)
-    # of bags of words, nearly all zeros, only the columns that the input has are read
-    sparse = np.count_nonzero(inputs[:_LOOKED_AT]) < _SPARSE * inputs[:_LOOKED_AT].size
+    # vectors of bags of words are nearly all zeros: only the columns of the input's words are read
+    sparse = np.count_nonzero(inputs[:_SAMPLED]) < _SPARSE * inputs[:_SAMPLED].size
     size = 1 if sparse else _GATHERED_VALUES // (candidates.shape[1] * responses.shape[1])
     for start in range(0, len(ranks), max(1, size)):
         part = slice(start, start + max(1, size))
         vectors = inputs[input_rows[part]]  # (n, D)
         rows = candidates[part]
-        # one loop for right and wrong alike: equal texts must get equal scores, to the bit
+        # the true response is scored with the others: equal texts must get equal scores, to the bit
         if sparse:
             columns = np.flatnonzero(vectors[0])
             vectors = vectors[:, columns]
@@ -158,9 +160,9 @@ def true_ranks(
 
 def _result(
     pairs: ResponsePairs,
-    rows: NDArray[np.int64],
-    ranks: NDArray[np.int64],
-    negatives: NDArray[np.int64],
+    rows: Indices,
+    ranks: Indices,
+    negatives: Indices,
     seed: int,
     has_head: bool,
 ) -> Result:
@@ -218,7 +220,7 @@ def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
     return {(ids[0], pairs.split): pairs.sha256}
 
 
-def _precisions(ranks: NDArray[np.int64], names: Sequence[str]) -> dict[str, float]:
+def _precisions(ranks: Indices, names: Sequence[str]) -> dict[str, float]:
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 

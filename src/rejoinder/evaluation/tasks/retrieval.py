@@ -20,7 +20,7 @@ _SPLITS = ("train", "valid", "test")
 def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
     parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
     embedder.prepare(_NAME, [text for part in parts for text in part.captions])
-    # torch is asked for after the data: without either, the data is what is missed first
+    # torch is imported after the data was read: if both are missing, the data is reported
     from rejoinder.evaluation.classifiers.retrieval import (
         FOLD,
         PER_IMAGE,
@@ -34,21 +34,24 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
         return Side(part.features, embedder.embed(part.captions, _NAME))
 
     train, dev, test = parts
-    found = fit_retrieval(side(train), side(dev), side(test), context.classifiers)
+    fitted = fit_retrieval(side(train), side(dev), side(test), context.classifiers)
     scores = {}
-    ways = (("i2t", found.caption_ranks, FOLD), ("t2i", found.image_ranks, PER_IMAGE * FOLD))
-    for way, ranks, fold in ways:
+    directions = (
+        ("i2t", fitted.caption_ranks, FOLD),
+        ("t2i", fitted.image_ranks, PER_IMAGE * FOLD),
+    )
+    for direction, ranks, fold in directions:
         for cutoff, recall in zip((1, 5, 10), recalls(ranks), strict=True):
-            scores[f"recall_{cutoff}_{way}"] = recall
-        scores[f"median_rank_{way}"] = median_rank(ranks, fold)
-    low, high = mean_interval((found.image_ranks < 1).astype(np.float64), context.seed)
+            scores[f"recall_{cutoff}_{direction}"] = recall
+        scores[f"median_rank_{direction}"] = median_rank(ranks, fold)
+    low, high = mean_interval((fitted.image_ranks < 1).astype(np.float64), context.seed)
     return [
         Result(
             task=ids[0],
             split="test",
             n=len(test),
             main="recall_1_t2i",
-            scores={**scores, "dev_mean_recall": found.dev_score},
+            scores={**scores, "dev_mean_recall": fitted.dev_score},
             intervals={"recall_1_t2i": (100 * low, 100 * high)},
             groups={},
             seed=context.classifiers.seed,
@@ -61,7 +64,7 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
             ),
             items=Items(
                 [f"test:{row}" for row in range(len(test.captions))],
-                found.image_ranks.astype(np.float64),
+                fitted.image_ranks.astype(np.float64),
                 np.zeros(len(test.captions)),
                 test.captions,
             ),
@@ -75,7 +78,7 @@ def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
 
 
 def _sha256(parts: Sequence[Captioned]) -> str:
-    """Of all that decides the scores: the test split, and those that the maps are fitted on."""
+    """Returns the hash of all splits: the maps are fitted on two of them and scored on one."""
     return sha256_of("".join(part.sha256 for part in parts).encode())
 
 

@@ -1,4 +1,4 @@
-"""`stsb/*`, `sts12/cosine` … `sts17/cosine`: similarities against graded pairs, nothing trained."""
+"""`stsb/*`, `sts12/cosine` … `sts17/cosine`: similarities of graded pairs, without training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb, without_repeats
 from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
@@ -19,22 +18,30 @@ from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
-from rejoinder.measures.arrays import Floats
+from rejoinder.measures.arrays import Floats, Indices
 from rejoinder.measures.similarity import angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
 
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
+"""Lines of the pairs of Table 12 in Cer et al. 2017, in the file of track 5."""
 
 MEASURES: Mapping[str, Callable[[Floats], Floats]] = {
     "angular": angular_similarity,
     "cosine": lambda cosine: cosine,
 }
+"""What turns cosines into similarities, by name."""
 
 
 def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[Result]:
-    """Pearson and Spearman of each measure with the gold scores, over all and per genre.
+    """Returns a result for each measure: its correlations with gold, in all and by genre.
 
-    Both measures rank alike: their Spearman correlations differ by ties that rounding breaks.
+    Both measures give the same order: their Spearman correlations differ only in ties that rounding
+    breaks.
+
+    Args:
+        encoder: anything that encodes.
+        pairs: a split of the STS Benchmark.
+        seed: seeds the intervals.
 
     Raises:
         InputError: an embedding is not usable, or a correlation is not defined.
@@ -46,19 +53,19 @@ def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[R
 def _graded(
     embedder: Embedder, pairs: GradedPairs, tasks: Sequence[str], seed: int
 ) -> list[Result]:
-    """A result a task, named by what it is scored on and the measure; the measures share work."""
+    """Returns a result for each task, `NAME/MEASURE`. The measures share their embeddings."""
     where = f"{tasks[0]} on {pairs.split}"
     similarity, notes = _similarity(embedder, pairs, where)
     return [_measured(similarity, notes, pairs, task, seed) for task in tasks]
 
 
 def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Floats, list[str]]:
-    """The similarity of each pair, and notes: on how many of them the encoder was fitted."""
+    """Returns the cosine of each pair, and notes, such as how many the encoder was fitted on."""
     similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
-    return similarity, [*_shared(embedder, pairs, where), *notes]
+    return similarity, [*_fitted_notes(embedder, pairs, where), *notes]
 
 
-def _shared(embedder: Embedder, pairs: GradedPairs, where: str) -> list[str]:
+def _fitted_notes(embedder: Embedder, pairs: GradedPairs, where: str) -> list[str]:
     encoder = embedder.encoder
     if not isinstance(encoder, TellsFittedPairs):
         return []
@@ -76,7 +83,7 @@ def _shared(embedder: Embedder, pairs: GradedPairs, where: str) -> list[str]:
 def _measured(
     similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
 ) -> Result:
-    """One score over all pairs, `pearson`, and the genres apart."""
+    """Returns the correlations over all pairs and by genre. The main score is `pearson`."""
     name, measure = task.split("/")
     values = MEASURES[measure](np.clip(similarity, -1, 1))
     return Result(
@@ -101,7 +108,7 @@ def _measured(
 
 
 def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Result:
-    """Three scores over subsets, none of which is another: mean, weighted mean, and all in one."""
+    """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
     similarity, notes = _similarity(embedder, pairs, task)
     groups = _groups(similarity, pairs)
     sizes = np.array([group.n for group in groups.values()], np.float64)
@@ -142,8 +149,8 @@ def _groups(values: Floats, pairs: GradedPairs) -> dict[str, Group]:
     }
 
 
-def _rows_of(pairs: GradedPairs) -> dict[str, NDArray[np.int64]]:
-    """Rows of each genre."""
+def _rows_of(pairs: GradedPairs) -> dict[str, Indices]:
+    """Returns the indices of the pairs of each genre."""
     genres = np.array(pairs.genres)
     return {genre: np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)}
 
@@ -171,28 +178,31 @@ def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
 
 
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
-    """The splits without pairs that an earlier one, of train, dev, test, or itself has already."""
+    """Returns the splits without pairs that repeat one of an earlier split or of their own.
+
+    The order of splits is train, dev, test.
+    """
     known: set[frozenset[str]] = set()
-    found, hashes = {}, ""
+    splits, hashes = {}, ""
     for split in ("train", "dev", "test"):
         pairs = without_repeats(read_stsb(folder, split, form), known)
         hashes += pairs.sha256
-        # the earlier splits decide which pairs are left
-        found[split] = replace(pairs, sha256=sha256_of(hashes.encode()))
-    return found
+        # the earlier splits decide which pairs remain
+        splits[split] = replace(pairs, sha256=sha256_of(hashes.encode()))
+    return splits
 
 
 def _stsb_hashes(context: Context, ids: Sequence[str]) -> Hashes:
     folder = context.folder("stsb")
-    found = {}
+    hashes = {}
     unrepeated = any(not task.startswith("stsb/") for task in ids)
     without = _unrepeated(folder, context.form) if unrepeated else {}
     for split in context.splits:
         plain = read_stsb(folder, split, context.form)
         for task in ids:
             pairs = plain if task.startswith("stsb/") else without[split]
-            found[task, split] = pairs.sha256
-    return found
+            hashes[task, split] = pairs.sha256
+    return hashes
 
 
 def _year_hashes(year: int, context: Context, ids: Sequence[str]) -> Hashes:
@@ -212,7 +222,7 @@ def _run_year(year: int, embedder: Embedder, context: Context, ids: Sequence[str
 
 
 def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    """All tracks; "primary" is ambiguous in the paper, so both means are given, and named."""
+    """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
     pairs = read_sts_2017(context.folder("sts17"))
     embedder.prepare("sts17", [*pairs.first, *pairs.second])
     similarity, notes = _similarity(embedder, pairs, "sts17")
@@ -252,7 +262,7 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
 
 
 def _difficult(english: Floats, gold: Floats) -> str:
-    """The six pairs of Table 12 in Cer et al. 2017, by their line in the file of track 5."""
+    """Returns a note on the six difficult pairs of Cer et al. 2017."""
     ours = rescaled(english)
     pairs = [f"{line}: {gold[line - 1]:.1f} / {ours[line - 1]:.1f}" for line in _DIFFICULT]
     return f"difficult pairs of track 5, line: gold / ours from 0 to 5: {', '.join(pairs)}"
