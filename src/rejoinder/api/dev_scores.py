@@ -1,4 +1,4 @@
-"""Scores on dev during training: what the best weights are chosen by, and what progress shows."""
+"""Scores on dev during training, which choose the best weights and are shown as progress."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +19,7 @@ class DevScores:
     def __init__(
         self, pairs: Path | None, data: Path | None, *, max_inputs: int | None = None
     ) -> None:
-        """Reads the data; what is missing is not scored.
+        """Reads the data; missing data is not scored.
 
         Args:
             pairs: a folder of pairs, whose dev split gives P@1, P@3 and P@10; None for no pairs.

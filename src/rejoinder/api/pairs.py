@@ -1,4 +1,4 @@
-"""Reads folders of pairs into what evaluation takes: evaluation itself knows no folder of pairs."""
+"""Reads folders of pairs for evaluation, which itself does not know their format."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ def response_pairs(folder: Path, split: str) -> ResponsePairs:
     """Reads one split of a folder of pairs for the response task.
 
     Args:
-        folder: what `rejoinder extract` wrote.
+        folder: a folder that `rejoinder extract` wrote.
         split: `train`, `dev` or `test`.
 
     Raises:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from rejoinder.api.dev_scores import DevScores
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.files.claims import claim, refuse_occupied
 from rejoinder.runtime.encoder import SentenceEncoder
@@ -236,7 +235,11 @@ class _Session:
         )
         return Run(**vars(result))
 
-    def _dev_scores(self, max_inputs: int) -> DevScores:
+    def _dev_scores(self, max_inputs: int) -> Evaluate:
+        # imported here: a run with scores of its own needs no evaluation, and a missing extra is
+        # reported before anything else is loaded
+        from rejoinder.api.dev_scores import DevScores
+
         pairs = None if self._data.pairs is None else self._data.pairs.folder
         return DevScores(pairs, self._data.folder, max_inputs=max_inputs)
 

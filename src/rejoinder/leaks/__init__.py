@@ -1,8 +1,8 @@
-"""Sentences of evaluation sets in training text: found by hashes, without the sets.
+"""Finds sentences of evaluation sets in training text by their hashes, without the sets.
+
+This command writes the shipped list of hashes again:
 
     python -m rejoinder.leaks ../shared/data src/rejoinder/data/evaluation_hashes.safetensors
-
-writes the shipped list anew.
 """
 
 from rejoinder.leaks.hashes import comparable, pair_hashes, sentence_hashes

@@ -1,4 +1,4 @@
-"""Writes the shipped list: a folder of data sets, the file."""
+"""Writes the shipped list of hashes. Arguments: a folder of data sets, the file to write."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hashes of normalised sentences, and of pairs of them: the shipped list is made of these."""
+"""Hashes of normalised sentences and of pairs of sentences, which the shipped list consists of."""
 
 import numpy as np
 import polars as pl
@@ -8,14 +8,17 @@ from rejoinder.formats.splitmix import GOLDEN_GAMMA, mix64
 from rejoinder.text.normalize import normalize
 
 _ROWS = 32_768
+"""Number of sentences that are hashed at a time."""
 _LONGEST = 1_024
-"""Bytes of a normalised sentence; no evaluation sentence is longer, so longer texts are none."""
+"""Most bytes of a normalised sentence. Longer texts match nothing: no such set has longer ones."""
 
 _POWERS = np.array([pow(GOLDEN_GAMMA, i, 2**64) for i in range(1, _LONGEST + 1)], dtype=np.uint64)
 
 
 def comparable(sentences: pl.Series) -> pl.Series:
-    """Sentences as all forms of a set have them: NFKC, lower case, letters and digits alone.
+    """Returns sentences in a form that all editions of a set share.
+
+    That is NFKC, lower case, and only letters and digits, with single spaces between words.
 
     >>> comparable(pl.Series(["A man's  dog.", "a man 's dog ."])).to_list()
     ['a man s dog', 'a man s dog']
@@ -24,10 +27,11 @@ def comparable(sentences: pl.Series) -> pl.Series:
 
 
 def sentence_hashes(sentences: pl.Series) -> NDArray[np.uint64]:
-    """(N,) uint64, a hash of each sentence in its comparable form; 0 for empty and very long ones.
+    """Returns (N,) uint64, a hash of the comparable form of each sentence.
 
-    A polynomial in the UTF-8 bytes modulo 2**64, then the finaliser of splitmix64. The shipped
-    list is made of these hashes: the function must not change without it.
+    Empty and very long sentences have the hash 0. The hash is a polynomial in the UTF-8 bytes
+    modulo 2**64, followed by the finaliser of splitmix64. The shipped list consists of these
+    hashes: whoever changes the function has to build the list again.
     """
     parts = [
         _hashes(comparable(sentences.slice(start, _ROWS)))
@@ -42,8 +46,8 @@ def _hashes(texts: pl.Series) -> NDArray[np.uint64]:
     flat = np.frombuffer("".join(texts.filter(pl.Series(fit))).encode(), np.uint8)
     kept = lengths[fit]
     starts = np.cumsum(kept) - kept
-    places = np.arange(len(flat)) - np.repeat(starts, kept)
-    terms = (flat.astype(np.uint64) + np.uint64(1)) * _POWERS[places]
+    offsets = np.arange(len(flat)) - np.repeat(starts, kept)
+    terms = (flat.astype(np.uint64) + np.uint64(1)) * _POWERS[offsets]
     sums = np.add.reduceat(terms, starts) if len(kept) else np.empty(0, np.uint64)
     hashes = np.zeros(len(texts), np.uint64)
     hashes[fit] = mix64(sums)
@@ -51,22 +55,22 @@ def _hashes(texts: pl.Series) -> NDArray[np.uint64]:
 
 
 def pair_hashes(first: pl.Series, second: pl.Series) -> NDArray[np.uint64]:
-    """(N,) uint64, a hash of each two sentences in either order; 0 where one of theirs is 0.
+    """Returns (N,) uint64, a hash of each pair of sentences that ignores their order.
 
-    See `joined`.
+    It is 0 if the hash of one of the sentences is 0.
 
-    >>> one, other = pl.Series(["A dog.", ""]), pl.Series(["a cat", "a cat"])
-    >>> bool((pair_hashes(one, other) == pair_hashes(other, one)).all())
+    >>> dogs, cats = pl.Series(["A dog.", ""]), pl.Series(["a cat", "a cat"])
+    >>> bool((pair_hashes(dogs, cats) == pair_hashes(cats, dogs)).all())
     True
     """
-    return joined(sentence_hashes(first), sentence_hashes(second))
+    return combined_hashes(sentence_hashes(first), sentence_hashes(second))
 
 
-def joined(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """(N,) uint64, the hashes of pairs from those of their sentences.
+def combined_hashes(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Returns (N,) uint64, the hashes of pairs, from the hashes of their sentences.
 
-    The smaller one times an odd number plus the larger, modulo 2**64, then the finaliser of
-    splitmix64. As with `sentence_hashes`, the shipped list depends on it.
+    The hash is the smaller one times an odd number plus the larger one, modulo 2**64, followed by
+    the finaliser of splitmix64. The shipped list depends on it, as on `sentence_hashes`.
     """
     low, high = np.minimum(first, second), np.maximum(first, second)
     mixed = mix64(low * np.uint64(GOLDEN_GAMMA) + high)

@@ -1,4 +1,4 @@
-"""Files that are looked through: streamed as rows of sentences, whatever their form."""
+"""Reads training files of any form as rows of sentences, in blocks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,25 @@ from rejoinder.formats.json_lines import FieldType, first_object, is_json_lines,
 from rejoinder.formats.tables import BYTE_ORDER_MARK, text_lines
 
 _BLOCK = 1 << 23
-"""Bytes of a file in memory at a time, decompressed."""
+"""Number of decompressed bytes of a file in memory at a time."""
 _LONGEST = 1 << 26
-"""Bytes of a line beyond which it is no row of sentences."""
+"""Most bytes of a line; a longer one is no row of sentences."""
 _FORMS = (("sentences",), ("premises", "sentence2"), ("sentence1", "sentence2"),
           ("input", "response"), ("text",))  # fmt: skip
-"""Fields of JSON lines that hold sentences; the first form whose fields are all there is taken."""
+"""Fields of JSON lines that hold sentences. The first form whose fields are all there is used."""
 _PAIR = ("sentence1", "sentence2")
 _STSB_COLUMNS = (7, 9)
-_STSB_PLACES = (5, 6)
+"""Numbers of columns that files of the STS Benchmark have."""
+_STSB_SENTENCES = (5, 6)
+"""Indices of the columns with sentences in files of the STS Benchmark."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a file, each with sentences that belong together: any two of them are a pair."""
+    """Rows of a file. The sentences of a row belong together: any two of them are a pair."""
 
     sentences: pl.Series
-    """(S,) strings, all rows one after the other."""
+    """(S,) strings: the sentences of all rows, one row after the other."""
     offsets: NDArray[np.int64]
     """(R + 1,) int64: row r is `sentences[offsets[r]:offsets[r + 1]]`."""
 
@@ -42,19 +44,20 @@ class Rows:
 
 
 def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
-    """The rows of a folder of pairs (its train split) or of a file, a piece at a time.
+    """Yields the rows of a file, or of the train split of a folder of pairs, in blocks.
 
-    A file is JSON lines, with `sentences`, `sentence1` and `sentence2`, `premises` and
-    `sentence2`, `input` and `response`, or `text`; or text, a row a line, its sentences between
-    tabs. Below a header with `sentence1` and `sentence2` those columns are read; of the STS
-    Benchmark's 7 or 9 columns the two sentences. Compressed files are known by their content.
+    A file holds JSON lines or text. JSON lines have the fields `sentences`, `sentence1` and
+    `sentence2`, `premises` and `sentence2`, `input` and `response`, or `text`. A line of text is a
+    row, with tabs between its sentences. Below a header with `sentence1` and `sentence2` those
+    columns are read, and of the STS Benchmark's 7 or 9 columns the two sentences. Compressed files
+    are recognised by their content.
 
     Args:
         path: the folder or file.
-        columns: of other text so many columns; none: all.
+        columns: number of columns to read of other text; None reads all.
 
     Raises:
-        InputError: it can't be read, is damaged, or a line is not what the first one is.
+        InputError: the file can't be read, is damaged, or a line has another form than the first.
     """
     if not is_file(path) and path.is_dir():
         for frame in open_pairs(path).iter_frames("train", ["input", "response"]):
@@ -74,21 +77,21 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
 
 
 def _with_line_ends(pieces: Iterator[bytes], path: Path) -> Iterator[bytes]:
-    """The pieces, as long as lines end now and then: a block of lines is held in memory."""
+    """Yields the pieces, but refuses a line too long to be held in memory."""
     length = 0
     for piece in pieces:
         cut = piece.rfind(b"\n")
         length = length + len(piece) if cut < 0 else len(piece) - cut - 1
         if length > _LONGEST:
             raise InputError(
-                f"{path} has a line of more than {_LONGEST >> 20} MiB; a row a line is needed. "
+                f"{path} has a line of more than {_LONGEST >> 20} MiB; each line must be a row. "
                 "Folders of pairs, JSON lines and text can be read."
             )
         yield piece
 
 
 class _JsonReader:
-    """Blocks of JSON lines of one form."""
+    """Reads blocks of JSON lines of one form."""
 
     def __init__(self, fields: dict[str, Any], path: Path) -> None:
         self.path = path
@@ -108,17 +111,17 @@ class _JsonReader:
 
 
 class _TextReader:
-    """Blocks of lines with sentences between tabs."""
+    """Reads blocks of lines with tabs between sentences."""
 
     def __init__(self, line: str, path: Path, columns: int | None) -> None:
         self.path = path
         fields = line.split("\t")
         self.header = set(_PAIR) <= set(fields)
-        self.places: Sequence[int] | None = None if columns is None else range(columns)
+        self.columns: Sequence[int] | None = None if columns is None else range(columns)
         if self.header:
-            self.places = [fields.index(name) for name in _PAIR]
+            self.columns = [fields.index(name) for name in _PAIR]
         elif len(fields) in _STSB_COLUMNS and _is_number(fields[4]):
-            self.places = _STSB_PLACES
+            self.columns = _STSB_SENTENCES
 
     def __call__(self, block: bytes, first_line: int) -> Rows:
         lines = text_lines(block, self.path, first_line=first_line)
@@ -126,9 +129,9 @@ class _TextReader:
         if self.header:
             lines, self.header = lines[1:], False
         fields = pl.Series(lines, dtype=pl.String).str.split("\t")
-        if self.places is not None:
-            # a line may be shorter than others: what is not there is no sentence
-            fields = fields.list.gather(list(self.places), null_on_oob=True).list.drop_nulls()
+        if self.columns is not None:
+            # a line may have fewer columns than others
+            fields = fields.list.gather(list(self.columns), null_on_oob=True).list.drop_nulls()
         return _rows(pl.DataFrame({"line": fields}))
 
 
@@ -137,7 +140,7 @@ def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _Te
         return _JsonReader(dict(first_object(block, path)), path)
     if b"\0" in block[:4096]:
         raise InputError(
-            f"{path} is no text: it has a zero byte. Folders of pairs, JSON lines and text can be "
+            f"{path} is not text: it has a zero byte. Folders of pairs, JSON lines and text can be "
             "read."
         )
     lines = block.removeprefix(BYTE_ORDER_MARK).split(b"\n")
@@ -146,7 +149,7 @@ def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _Te
 
 
 def _rows(frame: pl.DataFrame) -> Rows:
-    """All strings of a row, from columns of strings and of lists of them."""
+    """Collects the strings of each row, from columns of strings and of lists of strings."""
     row = pl.concat_list(pl.all()) if frame.width > 1 else pl.all()
     lists = frame.select(row).to_series()
     if lists.dtype == pl.String:

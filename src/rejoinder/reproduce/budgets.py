@@ -1,8 +1,8 @@
-"""How much work a reproduction is: data, steps, points of a curve, and the configs of its runs.
+"""Budgets of a reproduction: its data, steps and points of a curve, and the configs of its runs.
 
-The paper's sizes and tasks, and its mixture of 95 to 5; its optimiser and its 40 million steps are
-weeks of work here, so that the recipe of a step is that of `configs/dan-modern.toml`, with what
-`docs/recipes.md` found since (unknown words by their spelling, rows weighted by rank).
+Sizes, tasks and the mixture of 95 to 5 are the paper's. Its optimiser and 40 million steps would
+take weeks here. So the optimiser and learning rates are those of the shipped config `dan-modern`,
+with two later results of `docs/recipes.md`: buckets for unknown words, and rows weighted by rank.
 """
 
 from collections.abc import Mapping
@@ -13,36 +13,35 @@ from rejoinder.errors import InputError, nearest
 
 ALL_CONVERSATIONS = ("conversations/*.jsonl.zst",)
 NLI = ("nli/snli_1.0_train.jsonl", "nli/snli_1.0_train_subset18k.jsonl.zst")
-"""SNLI's train split below the folder of data: the official file, or the part that is there."""
+"""Paths of SNLI's train split below the folder of data: the official file, or a part of it."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a reproduction may take."""
+    """The amount of work of a reproduction."""
 
     name: str
     dumps: tuple[str, ...]
-    """Below the folder of data."""
+    """Patterns of files below the folder of data."""
     steps: int
-    """Of the response model."""
+    """Number of steps of the response model."""
     more_steps: int
-    """Of the multitask model, which starts from it."""
+    """Number of steps of the multitask model, which starts from the response model."""
     curve_steps: int
-    """Of each point of figure 8."""
+    """Number of steps of each point of figure 8."""
     curve: tuple[float, ...]
-    """Shares of the NLI data."""
+    """Shares of the NLI data, the points of figure 8."""
     batch_size: int
     min_count: int = 5
     minutes: float | None = None
-    """Bound on the training of the response model; the multitask model may take half of it, a
-    point of figure 8 an eighth."""
+    """Limit for training the response model. The multitask model may take half of it, and a point
+    of figure 8 an eighth. None means no limit."""
 
 
-_GENTLER = {"learning_rate": 3, "table_learning_rate": 10}
-"""By how much the rates of the multitask model are below those of the response model. At the same
-rates the classifier tears apart the words of its sentences: STS-B dev of the DAN fell from .773 to
-.680, captions most."""
-_CURVE = tuple(place / 10 for place in range(1, 10))
+_RATE_DIVISORS = {"learning_rate": 3, "table_learning_rate": 10}
+"""Divisors of the response model's learning rates for the multitask model. At the same rates the
+classifier pulls similar words apart: STS-B dev of the DAN fell from .773 to .680, captions most."""
+_CURVE = tuple(tenths / 10 for tenths in range(1, 10))
 BUDGETS = {
     budget.name: budget
     for budget in (
@@ -55,10 +54,10 @@ BUDGETS = {
 
 
 def budget_of(name: str) -> Budget:
-    """The budget of that name.
+    """Returns the budget of that name.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such budget.
     """
     if name not in BUDGETS:
         raise InputError(f"--budget {name!r}: {nearest(name, BUDGETS)}.")
@@ -81,10 +80,10 @@ ENCODERS = tuple(_ENCODERS)
 
 
 def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
-    """The tree of the config of the response model: "Reddit" in the paper.
+    """Returns the config of the response model ("Reddit" in the paper) as plain values.
 
     Raises:
-        InputError: no such encoder.
+        InputError: there is no such encoder.
     """
     if encoder not in _ENCODERS:
         raise InputError(f"--encoder {encoder!r}: {nearest(encoder, ENCODERS)}.")
@@ -120,20 +119,22 @@ def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
 def multitask_config(
     tree: Mapping[str, Any], budget: Budget, model: str, nli: str, share: float = 1.0
 ) -> dict[str, Any]:
-    """The same encoder, started from `model`, with 5 % of the steps on NLI: "Reddit+SNLI".
+    """Returns the config of the multitask model ("Reddit+SNLI" in the paper) as plain values.
+
+    It starts from the response model and takes 5 % of the steps on NLI.
 
     Args:
         tree: the config of the response model.
-        budget: how many steps.
+        budget: the budget, which has the numbers of steps.
         model: the folder of the response model.
-        nli: the file of SNLI's train split, below the folder of data.
-        share: of its rows.
+        nli: the path of SNLI's train split, below the folder of data.
+        share: the share of its rows to use; below 1 the model is a point of figure 8.
     """
     curve = share < 1
     steps = budget.curve_steps if curve else budget.more_steps
     [phase] = tree["phases"]
-    rates = {name: phase[name] / times for name, times in _GENTLER.items() if name in phase}
-    # the rows begin as the model's, not by their rank
+    rates = {name: phase[name] / by for name, by in _RATE_DIVISORS.items() if name in phase}
+    # the embedding table begins as the model's, not weighted by rank
     training = {name: value for name, value in tree["training"].items() if name != "rank_init"}
     return {
         **tree,

@@ -17,7 +17,7 @@ from rejoinder.training.reporting import Reporter
 
 
 class RunLog:
-    """A reporter that writes `metrics.jsonl` and TensorBoard events, and tells a listener too."""
+    """A reporter that writes `metrics.jsonl` and TensorBoard events, and calls another reporter."""
 
     def __init__(self, run: Path, step: int, listener: Reporter) -> None:
         """Opens the log of a run that continues after `step`; what was logged beyond is dropped.

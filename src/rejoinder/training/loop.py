@@ -1,4 +1,4 @@
-"""The training loop: takes batches and moves the weights; its surroundings are handed in."""
+"""The training loop: steps, evaluations and checkpoints of a run, from start to end."""
 
 import math
 import signal
@@ -52,7 +52,10 @@ class Limits:
 
 @dataclass
 class Trainer:
-    """A run in progress."""
+    """Trains a model: steps, evaluations, checkpoints.
+
+    Batches, reports and evaluations come from the objects that it is given.
+    """
 
     config: RunConfig
     run: Path

@@ -11,18 +11,18 @@ Item = TypeVar("Item")
 
 
 class Prefetcher(Generic[Item]):
-    """An iterator over `items` that a thread fills a bounded queue from.
+    """An iterator over `items`, which a thread puts into a bounded queue.
 
     The thread runs from `__enter__` to `__exit__`. An error of `items` is raised by `next`, after
-    the items that came before it. `__exit__` waits for the item in the making, if there is one,
-    and closes `items` in the thread that ran it.
+    the items that came before it. `__exit__` waits for the item that is being made, if any, and
+    closes `items` in the thread that ran it.
     """
 
     def __init__(self, items: Generator[Item, None, None], ahead: int) -> None:
         """Prepares the iterator; the thread is not started yet.
 
         Args:
-            items: what to iterate over; it must not be used elsewhere.
+            items: the generator to iterate over; it must not be used elsewhere.
             ahead: number of items that the queue holds at most, at least 1.
         """
         self._items, self._ahead = items, ahead

@@ -27,7 +27,7 @@ class Data:
     """The data that a run reads.
 
     Labelled files are read once for all tasks that read them in the same way, and stay in memory
-    until `forget_labelled`, so that training need not read again what preparation has read.
+    until `forget_labelled`: training does not read again what preparation has read.
     """
 
     pairs: Pairs | None = None

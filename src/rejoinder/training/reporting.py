@@ -1,4 +1,4 @@
-"""Who is told how a run goes, and the means that are told."""
+"""Reports the progress of training: the protocol of reporters, and means over steps."""
 
 import time
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Reporter(Protocol):
-    """The extension point for progress: an object that is told how a run goes."""
+    """The extension point for progress: an object whose methods are called during training."""
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Called every `log_every` steps with the means of loss, accuracy, speed and scales."""
@@ -25,7 +25,7 @@ class Reporter(Protocol):
 
 
 class SilentReporter:
-    """A reporter that tells nobody."""
+    """A reporter that does nothing."""
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Does nothing."""

@@ -1,4 +1,4 @@
-"""A run from pairs to a model folder: prepares or resumes it, trains, and exports the model."""
+"""A run from data to a model folder: prepares or resumes it, trains, and exports the model."""
 
 import shutil
 import signal
@@ -69,7 +69,7 @@ class RunResult:
     interrupted: signal.Signals | None = None
     """The signal that stopped the run, if one did."""
     warning: str = ""
-    """What is wrong with a model that was exported before its schedule was done, else empty."""
+    """A warning if the model was exported before its schedule was done, else empty."""
 
 
 def open_data(pairs: Path | None, folder: Path | None) -> Data:
@@ -167,7 +167,7 @@ def _go_on(
         if initial.sha256 != initial_sha256:
             raise TrainingError(
                 f"training.init_from {config.training.init_from} is not the model that {run} began "
-                "with; put that one back, or begin the run again."
+                "with; put that model back, or begin the run again."
             )
         start_from(model, initial)
     mixture = _mixture(config, data, prepared)
@@ -255,8 +255,8 @@ def _pair_stream(config: RunConfig, data: Data, prepared: Prepared, dropout: flo
 def _labelled_stream(file: Labelled, prepared: Prepared, seed: int, dropout: float) -> Stream:
     if prepared.labelled[file.name]["sha256"] != file.content.sha256:
         raise TrainingError(
-            f"{file.name} is not the file that the run began with; name the folder that holds that "
-            "one with --data."
+            f"{file.name} is not the file that the run began with; name the folder of that file "
+            "with --data."
         )
     return LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
 

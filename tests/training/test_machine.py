@@ -1,0 +1,60 @@
+"""Torch's global state: set for a block, given back to the caller."""
+
+import pytest
+import torch
+
+from rejoinder.errors import InputError
+from rejoinder.training.machine import own_torch_state, pick_device, seed_generators
+
+CPU = torch.device("cpu")
+
+
+def test_threads_and_generators_are_the_blocks_own_also_after_an_error():
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+
+    def block():
+        with own_torch_state(CPU, threads + 1):
+            assert torch.get_num_threads() == threads + 1
+            seed_generators(CPU, 3)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        block()
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_without_a_number_the_threads_stay_as_they_are():
+    threads = torch.get_num_threads()
+    with own_torch_state(CPU, None):
+        torch.set_num_threads(threads + 1)
+    assert torch.get_num_threads() == threads + 1
+    torch.set_num_threads(threads)
+
+
+def test_seeding_is_that_of_torch():
+    with own_torch_state(CPU, None):
+        torch.manual_seed(1_000_003 * 2**31 + 5)
+        expected = torch.rand(4)
+        seed_generators(CPU, 1_000_003 * 2**31 + 5)
+        assert torch.equal(torch.rand(4), expected)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_the_generator_of_a_cuda_device_is_given_back():
+    device = pick_device("cuda")
+    state = torch.cuda.get_rng_state(device)
+    with own_torch_state(device, None):
+        seed_generators(device, 3)
+        first = torch.rand(4, device=device)
+        torch.manual_seed(3)
+        assert torch.equal(torch.rand(4, device=device), first)
+    assert torch.equal(torch.cuda.get_rng_state(device), state)
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(InputError, match="auto, cpu or cuda; got 'tpu'"):
+        pick_device("tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="no CUDA device"):
+            pick_device("cuda")
