@@ -1,12 +1,12 @@
 """A small evaluation task, as a user of the package writes one."""
 
 import numpy as np
-from rejoinder.measures import pearson_correlation
 
 from rejoinder.evaluation.intervals import correlation_interval
 from rejoinder.evaluation.results import Items, Result
 from rejoinder.evaluation.tasks.base import Family
 from rejoinder.files.hashed import sha256_of
+from rejoinder.measures import pearson_correlation
 
 PAIRS = [
     ("How old are you?", "What is your age?", 5.0),
