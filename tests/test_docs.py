@@ -62,3 +62,11 @@ def test_the_api_reference_has_every_public_name():
 def test_the_page_on_training_names_every_shipped_config():
     page = (ROOT / "docs/train.md").read_text("utf-8")
     assert {*shipped_names()} <= {*re.findall(r"`([a-z-]+)`", page)}
+
+
+def test_lists_follow_a_blank_line_or_the_site_shows_them_as_plain_text():
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```$", "```", page.read_text("utf-8"), flags=re.DOTALL | re.M)
+        for before, item in re.findall(r"^(.+)\n((?:- |\d+\. ).*)$", text, re.MULTILINE):
+            continued = before.startswith(("- ", "  ", "#")) or re.match(r"\d+\. ", before)
+            assert continued, f"{page.name}: a blank line is missing before: {item[:60]}"

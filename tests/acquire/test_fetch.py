@@ -36,6 +36,8 @@ class Server(ThreadingHTTPServer):
     """Number of requests that are answered with 503."""
     ranges: list[str | None]
     ignore_range: bool
+    shift: int
+    """Bytes between the range asked for and the range sent."""
     tag: str
     sleep: float
 
@@ -73,6 +75,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_error(416)
                 return
             self.send_response(206)
+            start += self.server.shift
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         else:
             self.send_response(200)
@@ -94,7 +97,7 @@ def server(monkeypatch) -> Iterator[Server]:
     monkeypatch.setattr("rejoinder.acquire.fetch._WAIT", 0.01)
     one = Server(("127.0.0.1", 0), Handler)
     one.files, one.breaks, one.ranges = {"/file.bin": CONTENT}, 0, []
-    one.moved, one.busy = {}, 0
+    one.moved, one.busy, one.shift = {}, 0, 0
     one.ignore_range, one.tag, one.sleep = False, '"one"', 0.0
     thread = threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -157,6 +160,13 @@ def test_a_server_that_knows_no_ranges(server, tmp_path):
     server.breaks, server.ignore_range = 1, True
     download(f"{server.address}/file.bin", tmp_path / "f", quiet)
     assert (tmp_path / "f").read_bytes() == CONTENT
+
+
+def test_a_server_that_sends_another_range(server, tmp_path):
+    server.breaks, server.shift = 1, 10
+    download(f"{server.address}/file.bin", tmp_path / "f", quiet)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    assert server.ranges == [None, "bytes=150000-", None]
 
 
 def test_a_file_that_changed_meanwhile(server, tmp_path):

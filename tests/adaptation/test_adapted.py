@@ -14,7 +14,7 @@ from rejoinder.adaptation.linear import FILE, Adaptation, read_adaptation
 from rejoinder.adaptation.sts import fit_adaptation
 from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
-from rejoinder.evaluation.metrics import cosines
+from rejoinder.measures.similarity import cosines
 from rejoinder.protocols import (
     Describes,
     Encodes,

@@ -104,6 +104,9 @@ def test_the_page_about_rules(examples, capsys):
     assert names["rules"][0].name == PROFILES["unquoted"][-1].name
     with pytest.raises(InputError, match="'unquoted' already"):
         register_profile("unquoted", names["rules"])
+    for rules in (names["rules"] * 2, [Rule("kept", "", names["_quote"])]):
+        with pytest.raises(InputError, match="name of its own"):
+            register_profile("other", rules)
 
 
 def test_the_page_about_engines(examples, capsys):

@@ -10,7 +10,7 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import StoredVectors, open_function
 from rejoinder.evaluation.baselines import open_baseline
 from rejoinder.evaluation.baselines.words import BagOfWords
-from rejoinder.evaluation.run import evaluate, only_results
+from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks.base import Context
 
 TEXTS = ["A cat sat.", "The cat slept", "A dog ran", "zzz qqq", ""]
@@ -27,7 +27,7 @@ def vectors(tmp_path):
 @pytest.mark.shared_data
 def test_the_official_baseline_gives_the_published_figures(shared_data):
     """Cer et al. 2017 have .7278 on track 5, .7117 on track 3, .6045 on track 1."""
-    [result] = only_results(evaluate(BagOfWords(), ["sts17"], Context(shared_data)))
+    [result] = collect(iter_results(BagOfWords(), ["sts17"], Context(shared_data)))
     scores = {name: round(value, 4) for name, value in result.scores.items()}
     assert scores["pearson_track5"] == pytest.approx(0.7278, abs=0.006)
     assert scores["pearson_track3"] == pytest.approx(0.7117, abs=0.006)
@@ -92,7 +92,7 @@ def test_names_and_files_that_are_wrong(tmp_path):
         open_baseline("averag:x")
     with pytest.raises(InputError, match="needs a file"):
         open_baseline("sif")
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         open_baseline(f"sif:{tmp_path / 'no.txt'}")
     (tmp_path / "bad.txt").write_text("cat 1 2 x\n")
     with pytest.raises(InputError, match="can't be read as word vectors"):

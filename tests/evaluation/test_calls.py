@@ -9,7 +9,7 @@ from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation.adapters import Called, open_function
 from rejoinder.evaluation.calls import TRACEBACK, identity
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.run import evaluate, only_results
+from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs
 
@@ -132,7 +132,7 @@ def pairs():
 def test_both_sides_need_one_width():
     encoder = TwoWidths({"name": "wide"})
     with pytest.raises(InputError, match="encode_response of the encoder wide returned vectors of"):
-        only_results(evaluate(encoder, ["response"], Context(pairs=pairs)))
+        collect(iter_results(encoder, ["response"], Context(pairs=pairs)))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,10 @@ from rejoinder.evaluation.classifiers.relatedness import (
     grade_distribution,
 )
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import pearson_correlation, spearman_correlation
+from rejoinder.measures.correlation import pearson_correlation
+from rejoinder.measures.ranks import spearman_correlation
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def blobs(rows, classes, width, seed):
@@ -97,7 +100,7 @@ def test_settings_that_make_no_sense_are_named():
         with pytest.raises(InputError, match=rf"{name} is .* is needed"):
             ClassifierSettings(**{name: value})
     x, y = blobs(20, 2, 3, 1)
-    with pytest.raises(InputError, match="kfold is 30, and 20 rows to be folded"):
+    with pytest.raises(InputError, match="kfold is 30, but the rarest class has only"):
         validation.nested(x, y, ClassifierSettings(kfold=30))
     network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
     for text in ("adamm", "adam,lr", "adam,rate=1"):
@@ -153,7 +156,7 @@ def test_a_seed_draws_the_folds_where_the_original_lets_it(mode):
 
     def folds(seed, protocol):
         settings = ClassifierSettings(mode=mode, kfold=3, seed=seed)
-        return [test.tolist() for _, test in validation._folds(y, settings, protocol)]
+        return [fold.test.tolist() for fold in validation._folds(y, settings, protocol)]
 
     assert folds(1, "kfold") != folds(2, "kfold")
     assert folds(1, "kfold") == [test.tolist() for _, test in reference.folds(y, 3, 1)]

@@ -5,10 +5,13 @@ import pytest
 
 import senteval_reference as reference
 from rejoinder.evaluation.classifiers import validation
+from rejoinder.evaluation.classifiers.learners import Fold
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 
 torch = pytest.importorskip("torch")
 network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def planted(rows, classes, width, seed):
@@ -64,8 +67,7 @@ def test_the_last_step_of_a_shorter_fold_is_its_own():
     x, y = planted(200, 2, 5, 1)
     learner = network.NetworkLearner(ClassifierSettings(mode="compat", usepytorch=True), x, y)
     sizes = [128, 129, 128, 130]
-    folds = [(np.arange(size), np.arange(size, 200)) for size in sizes]
-    assert sorted(learner._together(folds, 4)) == [[0, 2], [1, 3]]
+    assert sorted(learner._together(sizes, 4)) == [[0, 2], [1, 3]]
 
 
 @pytest.mark.parametrize("hidden", [0, 6])
@@ -76,10 +78,13 @@ def test_every_network_begins_and_goes_on_as_the_originals(hidden):
         mode="compat", usepytorch=True, nhid=hidden, seed=7, optim="adam,lr=0.01"
     )
     # two lengths, that are trained apart, and orders of their own
-    folds = [(np.arange(0, 200), np.arange(200, 300)), (np.arange(100, 230), np.arange(0, 90))]
+    folds = [
+        Fold(np.arange(0, 200), np.arange(200, 300)),
+        Fold(np.arange(100, 230), np.arange(0, 90)),
+    ]
     decays = [1e-4, 1e-1]
     found = network.NetworkLearner(settings, x, y).held_out(folds, decays)
-    for fold, (train, stop) in enumerate(folds):
+    for fold, (train, stop, _) in enumerate(folds):
         for place, decay in enumerate(decays):
             held = (x[stop], y[stop])
             _, expected = reference.stopped_network(

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from rejoinder.evaluation.baselines.words import RandomVectors
-from rejoinder.evaluation.run import evaluate, only_results
+from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks.base import Context
 
 
@@ -17,8 +17,8 @@ def test_nothing_is_asked_of_the_network(shared_data, monkeypatch):
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(socket, "create_connection", refuse)
     context = Context(shared_data)
-    results = only_results(
-        evaluate(RandomVectors(), ["stsb", "sts12", "mrpc", "cqa-b/2016"], context)
+    results = collect(
+        iter_results(RandomVectors(), ["stsb", "sts12", "mrpc", "cqa-b/2016"], context)
     )
     assert [result.task for result in results].count("mrpc/senteval") == 1
     for result in results:

@@ -11,8 +11,9 @@ import pytest
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.evaluation.comparison import compare
-from rejoinder.evaluation.recomputed import recomputed
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.results_file import (
     open_results,
     read_items,
@@ -32,9 +33,7 @@ FOLDS = np.arange(40) % 3
 def made_up(main="accuracy", encoder="mine", **changes):
     """A result whose scores follow from its items."""
     items = Items(NAMES, PREDICTED, GOLD, [""] * 40, FOLDS if main == "accuracy" else None)
-    frame = pl.DataFrame({"id": NAMES, "prediction": PREDICTED, "gold": GOLD, "fold": FOLDS})
-    columns = frame if main == "accuracy" else frame.drop("fold")
-    scores = {**recomputed(main, ["P@1", "P@3"], columns), "dev_accuracy": 50.0}
+    scores = {**metric_of(main).recompute(items), "dev_accuracy": 50.0}
     result = Result(
         task="mr/senteval", split="all", n=40, main=main, scores=scores,
         intervals={main: (0.0, 1.0)}, groups={"g": Group(3, {"x": 1.0})}, seed=0,
@@ -60,19 +59,13 @@ def test_what_is_written_is_read(main, tmp_path):
 def test_a_score_that_does_not_follow_from_its_predictions_is_refused(main, tmp_path):
     path = tmp_path / "r.json"
     result = made_up(main)
-    for name in recomputed(main, list(result.scores), read_frame(result)):
+    for name in metric_of(main).recompute(result.items):
         edited = {**result.scores, name: result.scores[name] + 0.01}
         write_results(path, [replace(result, scores=edited)])
         with pytest.raises(
             InputError, match=rf"r.json: results\[0\]: {name} is .* predictions give"
         ):
             read_results(path)
-
-
-def read_frame(result):
-    frame = pl.DataFrame({"id": NAMES, "prediction": PREDICTED, "gold": GOLD})
-    folds = result.items.folds
-    return frame if folds is None else frame.with_columns(pl.Series("fold", folds))
 
 
 def test_the_accuracy_of_folds_is_the_mean_of_theirs():
@@ -161,7 +154,7 @@ def test_an_unknown_main_score_is_an_error(tmp_path):
 
 def test_predictions_that_repeat_an_id_are_refused(tmp_path):
     with pytest.raises(InputError, match="the id 's:1' is in the data more than once"):
-        Result("t", "s", 2, "x", {}, {}, {}, 0, {}, items=Items(
+        Result("t", "s", 2, "map", {}, {}, {}, 0, {}, items=Items(
             ["s:1", "s:1"], PREDICTED[:2], GOLD[:2], ["", ""]))  # fmt: skip
 
 

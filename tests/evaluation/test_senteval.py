@@ -13,6 +13,8 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.classifiers import validation
 from rejoinder.evaluation.senteval.utils import completed, settings_of
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 RULES = {"good": 1, "fine": 1, "nice": 1, "bad": 0, "poor": 0, "dull": 0}
 
 

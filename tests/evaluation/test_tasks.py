@@ -14,7 +14,7 @@ from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import read_items, read_results, write_results
-from rejoinder.evaluation.run import evaluate, only_results
+from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs, draw_negatives, rank_responses
@@ -142,11 +142,11 @@ def test_names_of_tasks():
     assert resolve(["response", "stsb"]) == ["response/p@n", "stsb/angular", "stsb/cosine"]
     with pytest.raises(InputError, match="did you mean 'stsb'"):
         resolve(["stsbb"])
-    [missing] = evaluate(Bag(), ["response"])
+    [missing] = iter_results(Bag(), ["response"])
     assert isinstance(missing, Missing)
     assert "--pairs" in missing.reason
     with pytest.raises(InputError, match="--data"):
-        only_results(evaluate(Bag(), ["stsb"]))
+        collect(iter_results(Bag(), ["stsb"]))
 
 
 class Known(Bag):
@@ -185,7 +185,7 @@ def test_pairs_that_the_encoder_was_fitted_on_are_counted(tmp_path):
     second = ["MSRvid w3 W4.", "w4 w1", "msrpar w5", "nowhere"]
 
     def note(encoder):
-        [result] = only_results(evaluate(encoder, ["sts12"], Context(tmp_path)))
+        [result] = collect(iter_results(encoder, ["sts12"], Context(tmp_path)))
         return [one for one in result.notes if "adapted on" in one]
 
     [said] = note(Fitted(first, second))
@@ -201,7 +201,7 @@ def test_the_yearly_sets_share_pairs_with_the_training_pairs_of_the_benchmark(sh
     context = Context(shared_data, splits=["dev", "test"])
     tasks = ["sts12", "sts13", "sts14", "sts15", "sts17", "stsb/angular"]
     shared = {}
-    for result in only_results(evaluate(encoder, tasks, context)):
+    for result in collect(iter_results(encoder, tasks, context)):
         [said] = [note for note in result.notes if "adapted on" in note]
         shared[f"{result.task} {result.split}"] = int(said.split(" of ")[0].replace(",", ""))
     assert shared == {
@@ -224,33 +224,33 @@ def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
         (root / f"STS.gs.{subset}.txt").write_text("\n".join(str(n % 5) for n in range(9)) + "\n")
     context, cache = Context(tmp_path), tmp_path / "cache"
     first, again = Known(), Known()
-    before = only_results(evaluate(first, ["sts12"], context, cache=cache))
-    after = only_results(evaluate(again, ["sts12"], context, cache=cache))
+    before = collect(iter_results(first, ["sts12"], context, cache=cache))
+    after = collect(iter_results(again, ["sts12"], context, cache=cache))
     assert first.asked > 0
     assert again.asked == 0
     assert after[0].scores == before[0].scores
     assert after[0].dtype == before[0].dtype == "float32"
     assert after[0].encoder["max_tokens"] == "not told"
     with pytest.raises(InputError, match="tells no sha256"):
-        only_results(evaluate(Bag(), ["sts12"], context, cache=cache))
+        collect(iter_results(Bag(), ["sts12"], context, cache=cache))
     [file] = cache.iterdir()
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(InputError, match="damaged"):
-        only_results(evaluate(Known(), ["sts12"], context, cache=cache))
+        collect(iter_results(Known(), ["sts12"], context, cache=cache))
 
 
 def test_results_survive_json(tmp_path):
     place = tmp_path / "results.json"
     context = Context(pairs=lambda: made_up(120))
-    results = write_results(place, only_results(evaluate(Bag(), ["response"], context)))
+    results = write_results(place, collect(iter_results(Bag(), ["response"], context)))
     assert read_results(place) == results
     items = read_items(place, results[0])
     assert items.columns == ["id", "prediction", "gold"]
     assert (items["prediction"] <= 1).mean() == results[0].scores["P@1"]
     tree = json.loads((tmp_path / "results.json").read_text())["results"][0]
     assert {"n", "seed", "data", "encoder", "date", "machine", "versions", "seconds"} <= tree.keys()
-    with pytest.raises(InputError, match="x is nan"):
-        Result("t", "s", 1, "x", {"x": float("nan")}, {}, {}, 0, {})
+    with pytest.raises(InputError, match="map is nan"):
+        Result("t", "s", 1, "map", {"map": float("nan")}, {}, {}, 0, {})
     (tmp_path / "bad.json").write_text("[]")
     with pytest.raises(InputError, match="no results file"):
         read_results(tmp_path / "bad.json")
@@ -259,7 +259,7 @@ def test_results_survive_json(tmp_path):
 @pytest.mark.shared_data
 def test_the_published_baseline_on_the_benchmark(shared_data):
     """Cosine of binary word vectors; .5253 with these tokens, told with the data."""
-    results = list(evaluate(BagOfWords(), ["stsb"], Context(shared_data, splits=["test"])))
+    results = list(iter_results(BagOfWords(), ["stsb"], Context(shared_data, splits=["test"])))
     angular, cosine = results
     assert round(cosine.scores["pearson"], 4) == 0.5253
     assert (cosine.n, cosine.task, angular.task) == (1_379, "stsb/cosine", "stsb/angular")

@@ -17,10 +17,11 @@ import polars as pl
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
 from rejoinder.evaluation.comparison import compare
-from rejoinder.evaluation.recomputed import recomputed
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.report.tables import beside_published, overview
 from rejoinder.evaluation.report.writer import write_report
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.results_file import open_results, read_items, read_results, write_results
 from rejoinder.files.hashed import sealed
 
@@ -42,17 +43,16 @@ def made_up(main: str, encoder: str) -> Result:
     predicted = np.array([random.choice((0.0, 1.0, 2.0)) for _ in range(_ROWS)])
     ids = [f"{('track5', 'b')[row % 2]}:{row}" for row in range(_ROWS)]
     folds = np.arange(_ROWS) % 3 if main == "accuracy" else None
-    frame = pl.DataFrame({"id": ids, "prediction": predicted, "gold": gold})
-    columns = frame if folds is None else frame.with_columns(pl.Series("fold", folds))
+    items = Items(ids, predicted, gold, [""] * _ROWS, folds)
     return Result(
         task=MAINS[main], split="test", n=_ROWS, main=main,
-        scores={**recomputed(main, [main], columns), "dev": 50.0},
+        scores={**metric_of(main).recompute(items), "dev": 50.0},
         intervals={main: (0.0, 1.0)}, groups={"g": Group(3, {"x": 1.0})}, seed=0,
         data={"sha256": "0" * 64}, encoder={"name": encoder, "max_tokens": None, "training": {}},
         settings={"seed": 0, "penalties": [1.0, 2.0]}, dtype="float32", date="2026-11-22",
         versions={"rejoinder": "1"}, machine={"platform": "x", "cores": 2},
         run={"encoder": encoder}, notes=("a note",),
-        items=Items(ids, predicted, gold, [""] * _ROWS, folds),
+        items=items,
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _row(row: dict[str, Any], items: dict[str, bytes]) -> dict[str, Any]:
                 frame = pl.read_parquet(io.BytesIO(content))
                 row["n"] = len(frame)
                 with np.errstate(all="ignore"):
-                    found = recomputed(row["main"], list(row["scores"]), frame)
+                    found = metric_of(row["main"]).recompute(Items.from_frame(frame))
                 row["scores"] |= {name: value for name, value in found.items() if value == value}
             except Exception:  # noqa: S110 -- they fit nothing; the reader has to say so
                 pass

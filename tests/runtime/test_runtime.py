@@ -469,7 +469,7 @@ def test_a_model_is_found_by_its_folder_and_no_name_is_installed(tmp_path, monke
     (tmp_path / "mine").mkdir()
     for path in ("mine", "mine/", "./mine", tmp_path / "mine", "other/nowhere"):
         assert find_model(path) == Path(path)
-    with pytest.raises(ModelError, match="is no model folder"):
+    with pytest.raises(ModelError, match="is not a model folder"):
         SentenceEncoder.load(Path("nowhere"))
 
 

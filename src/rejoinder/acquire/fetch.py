@@ -218,6 +218,8 @@ def _refuse_unsafe_redirect(address: str, advice: str, response: "httpx.Response
 
 def _attempt(client: "httpx.Client", address: str, part: Path, progress: DownloadProgress) -> None:
     """Downloads over one connection, from where the last one ended."""
+    import httpx
+
     size, tag_path = _size(part), _tag_of(part)
     headers = {"Range": f"bytes={size}-"} if size else {}
     if size and tag_path.is_file():
@@ -226,8 +228,11 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink(missing_ok=True)  # it is longer than the file, so it is of another one
         response.raise_for_status()
-        starts_at_size = response.headers.get("Content-Range", "").startswith(f"bytes {size}-")
-        resumed = response.status_code == http.HTTPStatus.PARTIAL_CONTENT and starts_at_size
+        resumed = size > 0 and response.status_code == http.HTTPStatus.PARTIAL_CONTENT
+        received = response.headers.get("Content-Range", "")
+        if resumed and not received.startswith(f"bytes {size}-"):
+            part.unlink()
+            raise httpx.RemoteProtocolError(f"it sent {received!r} for the range from {size}")
         done = size if resumed else 0
         length = response.headers.get("Content-Length", "")
         total = done + int(length) if length.isdecimal() else None

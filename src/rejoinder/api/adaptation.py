@@ -1,7 +1,6 @@
 """Adapts any encoder to the STS Benchmark in one call."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from rejoinder.adaptation.adapted import Adapted
@@ -12,7 +11,6 @@ from rejoinder.api.encoders import load_encoder
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.claims import claim_output
-from rejoinder.models.folder import write_model
 from rejoinder.protocols import Encodes
 from rejoinder.runtime.encoder import SentenceEncoder
 
@@ -25,7 +23,7 @@ def adapt(
     form: str | None = None,
     settings: FitSettings | None = None,
     overwrite: bool = False,
-) -> Adapted:
+) -> SentenceEncoder | Adapted:
     """Fits u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W.
 
     Args:
@@ -39,8 +37,8 @@ def adapt(
         overwrite: replace what `out` holds.
 
     Returns:
-        The adapted encoder. Its `adaptation` has W, the correlations on dev before and after, and
-        a method `write`.
+        The adapted encoder: a `SentenceEncoder` if `encoder` is one. `describe()["adaptation"]`
+        has the correlations on dev before and after.
 
     Raises:
         InputError: the STS files or the encoder can't be used, or `out` is not empty.
@@ -53,10 +51,12 @@ def adapt(
         train, dev = (read_stsb(Path(sts), split, form) for split in ("train", "dev"))
         opened = load_encoder(encoder) if isinstance(encoder, str | Path) else encoder
         adaptation = fit_adaptation(opened, train, dev, settings)
-        adapted = Adapted(opened, adaptation)
-        if path is not None and isinstance(opened, SentenceEncoder):
-            write_model(path, replace(opened.model, adaptation=adaptation), overwrite=overwrite)
-        elif path is not None:
+        if isinstance(opened, SentenceEncoder):
+            model = opened.with_adaptation(adaptation)
+            if path is not None:
+                model.save(path, overwrite=overwrite)
+            return model
+        if path is not None:
             with new_folder(path, overwrite=overwrite) as folder:
                 adaptation.write(folder / FILE)
-    return adapted
+        return Adapted(opened, adaptation)

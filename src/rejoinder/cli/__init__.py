@@ -1,1 +1,1 @@
-"""One module a command: parse, call the library, print."""
+"""The command line: a module per command parses, calls the library and prints."""

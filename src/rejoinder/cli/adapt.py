@@ -75,7 +75,7 @@ def adapt(
         encoder, sts, out=out, form=form, settings=settings, overwrite=overwrite
     )
     seconds = round(time.perf_counter() - start, 1)
-    facts = adapted.adaptation.describe()
+    facts = adapted.describe()["adaptation"]
     if printed == "json":
         tree = {"out": str(out), "seconds": seconds, "adaptation": facts}
         typer.echo(json.dumps(tree, ensure_ascii=False))

@@ -1,9 +1,11 @@
-"""`rejoinder compare`: two files of results, and which differences are more than chance."""
+"""`rejoinder compare`: two results files, and which differences are more than chance."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,53 +25,57 @@ _TSV = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Adds the command."""
     app.command("compare", epilog=_EPILOG)(compare)
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="results.json of `rejoinder evaluate`.")],
-    second: Annotated[Path, typer.Argument(help="The same of another encoder.")],
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
+    first: Annotated[Path, typer.Argument(help="Results file of `rejoinder evaluate`.")],
+    second: Annotated[Path, typer.Argument(help="Results file of another encoder.")],
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Compare two encoders on every task that both were scored on.
 
-    Correlations by Williams' test, or by bootstrap where they are means over subsets; accuracies
-    by McNemar's. p is corrected by Holm's method for the number of tasks.
+    Correlations are compared by Williams' test, or by a bootstrap if they are means over subsets;
+    accuracies by McNemar's test. p is corrected for the number of tasks by Holm's method.
     """
     import json
     from dataclasses import asdict
 
-    from rejoinder.cli.output import form_of, print_rows
+    from rejoinder.cli.output import form_of, note, print_rows
     from rejoinder.evaluation.comparison import compare as run
 
-    form = form_of(as_json=json_output, as_tsv=False)
-    found = run(first, second, seed=seed)
-    if form == "json":
-        listed = [
-            {**asdict(one), "difference": one.difference, "separable": one.separable}
-            for one in found.tasks
+    set_quiet(quiet)
+    output = form_of(as_json=as_json, as_tsv=False)
+    compared = run(first, second, seed=seed)
+    if output == "json":
+        rows = [
+            {**asdict(row), "difference": row.difference, "separable": row.separable}
+            for row in compared.tasks
         ]
-        typer.echo(json.dumps(listed))
-    elif form == "tsv":
-        print_rows(_TSV, [_tsv_row(one) for one in found.tasks], form)
+        typer.echo(json.dumps(rows))
+    elif output == "tsv":
+        print_rows(_TSV, [_tsv_row(row) for row in compared.tasks], output)
     else:
-        _show(f"{first.name} against {second.name}", found.tasks)
-    for sentence in found.left_out:
-        typer.echo(f"rejoinder: {sentence}", err=True)
+        _show(f"{first.name} against {second.name}", compared.tasks)
+    for sentence in compared.left_out:
+        note(sentence)
 
 
-def _tsv_row(one: "Comparison") -> tuple[object, ...]:
+def _tsv_row(row: "Comparison") -> tuple[object, ...]:
     return (
-        *(one.task, one.split, one.settings, one.score, one.n, one.first, one.second),
-        *(one.difference, *one.interval, one.p, one.corrected, one.test),
-        *("yes" if one.separable else "no", one.note),
+        *(row.task, row.split, row.settings, row.score, row.n, row.first, row.second),
+        *(row.difference, *row.interval, row.p, row.corrected, row.test),
+        *("yes" if row.separable else "no", row.note),
     )
 
 
-def _show(title: str, found: "Sequence[Comparison]") -> None:
+def _show(title: str, compared: "Sequence[Comparison]") -> None:
+    """Prints a table for a terminal, then the notes."""
     from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
+    from rejoinder.evaluation.printing import score_text
     from rejoinder.evaluation.variants import with_label
 
     columns = [
@@ -79,21 +85,21 @@ def _show(title: str, found: "Sequence[Comparison]") -> None:
         *(Column("test", spare=4), Column("separable", spare=1)),
     ]
     rows = []
-    for one in found:
-        digits = 2 if one.in_percent else 4
-        low, high = one.interval
+    for row in compared:
+        percent = row.in_percent
+        low, high = (score_text(end, percent=percent, sign=True) for end in row.interval)
         rows.append(
             (
-                with_label(one.task, one.split, one.settings),
-                *(one.score, one.n),
-                *(f"{one.first:.{digits}f}", f"{one.second:.{digits}f}"),
-                f"{one.difference:+.{digits}f}",
-                f"{low:+.{digits}f} to {high:+.{digits}f}",
-                *(f"{one.corrected:.4f}" if one.corrected >= 1e-4 else "<0.0001", one.test),
-                "yes" if one.separable else "no",
+                with_label(row.task, row.split, row.settings),
+                *(row.score, row.n),
+                *(score_text(value, percent=percent) for value in (row.first, row.second)),
+                score_text(row.difference, percent=percent, sign=True),
+                f"{low} to {high}",
+                *(f"{row.corrected:.4f}" if row.corrected >= 1e-4 else "<0.0001", row.test),
+                "yes" if row.separable else "no",
             )
         )
     print_fitted(title, columns, rows)
-    for one in found:
-        if one.note:
-            print_wrapped(f"{one.task} on {one.split}: {one.note}")
+    for row in compared:
+        if row.note:
+            print_wrapped(f"{row.task} on {row.split}: {row.note}")

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from rejoinder.cli.options import JsonOption, QuietOption, TsvOption, set_quiet
+from rejoinder.cli.output import form_of, print_rows, status_line
+
 _EPILOG = """Examples:
 
 rejoinder config list
@@ -15,9 +18,6 @@ rejoinder config show dan-modern encoder.width=300 > my.toml
 
 rejoinder config check my.toml
 """
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,11 +40,13 @@ def show(
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show a whole config as TOML: every key that has an effect, with defaults filled in."""
     from rejoinder.training.config import effective_tree, load_config, to_toml
 
+    set_quiet(quiet)
     loaded = load_config(config, overrides or ())
     if as_json:
         typer.echo(json.dumps(effective_tree(loaded), ensure_ascii=False))
@@ -56,37 +58,42 @@ def check(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="TOML files or names of shipped configs.")
     ],
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Check configs and report all faults; the exit status is 2 if there are any."""
-    from rejoinder.errors import RejoinderError
+    from rejoinder.errors import ConfigError, RejoinderError
     from rejoinder.training.config import load_config
 
-    faults: dict[str, list[str]] = {}
+    set_quiet(quiet)
+    messages: dict[str, str] = {}
     for file in files:
         try:
             load_config(file)
         except RejoinderError as error:
-            head, *lines = str(error).split("\n  ")
-            faults[file] = lines or [head]
-            typer.echo(f"rejoinder: {error}", err=True)
+            messages[file] = str(error)
         else:
-            faults[file] = []
-            if not (quiet or as_json):
-                typer.echo(f"{file}: no faults")
+            status_line(f"{file}: no faults")
     if as_json:
-        typer.echo(json.dumps(faults, ensure_ascii=False))
-    if any(faults.values()):
-        raise typer.Exit(2)
+        typer.echo(json.dumps({file: _faults(messages.get(file)) for file in files}))
+    if messages:
+        raise ConfigError("\n".join(messages.values()))
 
 
-def list_configs(as_json: AsJson = False) -> None:
+def _faults(message: str | None) -> list[str]:
+    """Returns the faults that an error reports, without the line that counts them."""
+    head, *lines = (message or "").split("\n  ")
+    return lines or [head] if head else []
+
+
+def list_configs(
+    as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
+) -> None:
     """List the shipped configs: name, kind of encoder, purpose."""
-    from rejoinder.cli.output import form_of, print_rows
     from rejoinder.training.config import load_config
     from rejoinder.training.shipped import purpose, shipped_names
 
+    set_quiet(quiet)
     rows = [(name, load_config(name).encoder.kind, purpose(name)) for name in shipped_names()]
-    form = form_of(as_json=as_json, as_tsv=False)
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
     print_rows(("name", "encoder", "purpose"), rows, form, "Shipped configs")

@@ -57,7 +57,7 @@ def list_sets(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME,...]",
+            metavar="NAME[,NAME]",
             help="Data sets or groups to show in full. Default: a table of all.",
         ),
     ] = None,
@@ -102,7 +102,8 @@ def add_sets(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME,...", help="Data sets or groups. all: every data set that is recognised."
+            metavar="NAME[,NAME]...",
+            help="Data sets or groups. all: every data set that is recognised.",
         ),
     ],
     files: Annotated[list[Path], typer.Argument(help="Archives, files or folders.")],
@@ -124,7 +125,7 @@ def fetch_sets(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME,...", help="Data sets (stsb) or groups (sts, senteval, probing, all)."
+            metavar="NAME[,NAME]", help="Data sets (stsb) or groups (sts, senteval, probing, all)."
         ),
     ],
     data: DataFolder = Path("data"),

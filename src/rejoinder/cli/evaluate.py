@@ -1,14 +1,15 @@
-"""`rejoinder evaluate`: a model and tasks to a table and results.json."""
+"""`rejoinder evaluate`: scores an encoder on tasks and prints or saves the results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rejoinder.cli.options import DataOption, JsonOption, PairsOption, QuietOption, set_quiet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rejoinder.cli.evaluation_run import Repetition
     from rejoinder.evaluation.results import Missing
 
 _EPILOG = """Examples:
@@ -29,18 +30,18 @@ rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation adapted/ --tasks stsb,sts
 
 rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --worst 20
 """
-_WITH_REPEAT = ("repeat", "cache", "skip_missing", "json_output")
-"""Parameters that act on a repetition."""
+_WITH_REPEAT = ("repeat", "cache", "skip_missing", "as_json", "quiet")
+"""Parameters that can be combined with --repeat."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Adds the command."""
     app.command("evaluate", epilog=_EPILOG)(evaluate)
 
 
 def evaluate(
     command: typer.Context,
-    model: Annotated[
+    encoder: Annotated[
         str | None,
         typer.Argument(
             help="Model folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), vectors:FILE, "
@@ -51,104 +52,109 @@ def evaluate(
     tasks: Annotated[
         str | None,
         typer.Option(
-            help="Tasks or groups, joined by commas: response, stsb, sts, senteval, probing, cqa, "
-            "or one, as trec."
+            help="Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
+            "probing, cqa, or a single task such as trec."
         ),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder of data sets.")] = None,
-    pairs: Annotated[
-        Path | None, typer.Option(help="Folder of `rejoinder extract`, for response.")
-    ] = None,
-    split: Annotated[str, typer.Option(help="Split of the pairs that is ranked.")] = "test",
+    data: DataOption = None,
+    pairs: PairsOption = None,
+    split: Annotated[
+        str, typer.Option(help="Split of the pairs that response ranks: train, dev or test.")
+    ] = "test",
     form: Annotated[
-        str | None, typer.Option(help="STS data as official or senteval; default: either.")
+        str | None, typer.Option(help="Form of the STS data: official or senteval. Default: any.")
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="Classifiers: fast, or compat (as SentEval fits them).")
+        str, typer.Option(help="How classifiers are fitted: fast, or compat (as SentEval does).")
     ] = "fast",
     pytorch: Annotated[
-        bool, typer.Option(help="In compat, SentEval's PyTorch classifier and its penalties.")
+        bool, typer.Option(help="With compat, use SentEval's PyTorch classifier and penalties.")
     ] = False,
     nhid: Annotated[int, typer.Option(min=0, help="Hidden units of classifiers.")] = 0,
     kfold: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 10,
-    text: Annotated[str, typer.Option(help="Of CQA's questions: subject, body, both.")] = "both",
-    seed: Annotated[int, typer.Option(help="Of the draw of negatives and the intervals.")] = 0,
+    text: Annotated[
+        str, typer.Option(help="Part of the questions of cqa: subject, body or both.")
+    ] = "both",
+    seed: Annotated[int, typer.Option(help="Seed of the draws of negatives and of intervals.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write results.json there, after each task. What it has of the same encoder, "
-            "data and settings is not scored again; results of other settings stay beside it."
+            help="Results file, written after each task. Results that it holds of the same "
+            "encoder, data and settings are reused; those of other settings stay."
         ),
     ] = None,
     overwrite: Annotated[
         bool,
-        typer.Option(help="Score again what OUT has; drop what it has of another encoder."),
+        typer.Option(help="Score again what OUT holds; drop its results of other encoders."),
     ] = False,
     skip_missing: Annotated[
-        bool, typer.Option(help="Exit 0 although data of some tasks is missing.")
+        bool,
+        typer.Option(help="Exit with 0 even if data of some tasks is missing."),
     ] = False,
-    worst: Annotated[int, typer.Option(min=0, help="Show so many items with large errors.")] = 0,
+    worst: Annotated[
+        int, typer.Option(min=0, help="Number of items with the largest errors to show.")
+    ] = 0,
     adaptation: Annotated[
         Path | None,
-        typer.Option(help="What `rejoinder adapt` wrote for an encoder that is no model folder."),
+        typer.Option(help="What `rejoinder adapt` wrote, for an encoder that is no model folder."),
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Keep embeddings there, for later runs of the encoder.")
+        Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
     ] = None,
     repeat: Annotated[
         Path | None,
-        typer.Option(
-            help="Score every result of this results.json again, each as it was asked for, and "
-            "show what differs."
-        ),
+        typer.Option(help="Results file. Compute each of its results again and show what differs."),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON, no table.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
-    from rejoinder.cli.evaluation_run import run_asked
-    from rejoinder.cli.evaluation_tables import show_results, worst_of
-    from rejoinder.cli.output import form_of
+    from rejoinder.api.evaluation import evaluate as run
+    from rejoinder.cli.evaluation_tables import show_results
+    from rejoinder.cli.output import form_of, note
+    from rejoinder.cli.progress import task_bar
     from rejoinder.errors import InputError
 
-    shown = form_of(as_json=json_output, as_tsv=False)
+    set_quiet(quiet)
+    output = form_of(as_json=as_json, as_tsv=False)
     if repeat is not None:
         _refuse_beside_repeat(command)
-        missing = _repeat(repeat, cache, shown)
-    elif model is None or tasks is None:
+        _report_missing(_repeat(repeat, cache, output), skip_missing=skip_missing)
+        return
+    if encoder is None or tasks is None:
         raise InputError("a model and --tasks are needed, or --repeat results.json.")
-    else:
-        asked = {
-            "encoder": model,
-            "adaptation": None if adaptation is None else str(adaptation),
-            "tasks": tasks,
-            "data": None if data is None else str(data),
-            "pairs": None if pairs is None else str(pairs),
-            "split": split,
-            "form": form,
-            "text": text,
-            "seed": seed,
-            "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
-        }
-        outcome = run_asked(asked, out, cache, overwrite=overwrite)
-        places = range(len(outcome.results) if worst else 0)
-        items = {place: worst_of(outcome.results[place], worst, out) for place in places}
-        show_results(outcome.results, items, shown)
-        if outcome.reused:
-            typer.echo(
-                f"rejoinder: {outcome.reused} of these results were in {out} already, of the same "
-                "encoder, data and settings; --overwrite scores them again.",
-                err=True,
-            )
-        missing = outcome.missing
-    for reason in dict.fromkeys(one.reason for one in missing):
-        names = ", ".join(one.task for one in missing if one.reason == reason)
-        typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
-    if missing and not skip_missing:
-        raise typer.Exit(2)
+    with task_bar() as progress:
+        results = run(
+            encoder,
+            tasks,
+            data=data,
+            pairs=pairs,
+            split=split,
+            form=form,
+            text=text,
+            seed=seed,
+            mode=mode,
+            pytorch=pytorch,
+            nhid=nhid,
+            kfold=kfold,
+            adaptation=adaptation,
+            out=out,
+            cache=cache,
+            overwrite=overwrite,
+            skip_missing=True,
+            progress=progress,
+        )
+    show_results(results, output, worst=worst, path=out)
+    if results.reused:
+        note(
+            f"{results.reused} of these results were in {out} already, of the same encoder, data "
+            "and settings; --overwrite scores them again."
+        )
+    _report_missing(results.missing, skip_missing=skip_missing)
 
 
 def _refuse_beside_repeat(command: typer.Context) -> None:
-    """Refuse options that a repetition would not look at.
+    """Refuses options that --repeat would ignore.
 
     Raises:
         InputError: there is one.
@@ -158,55 +164,53 @@ def _refuse_beside_repeat(command: typer.Context) -> None:
     for parameter in command.command.params:
         source = command.get_parameter_source(parameter.name or "")
         if parameter.name not in _WITH_REPEAT and source and source.name == "COMMANDLINE":
-            named = parameter.opts[-1] if parameter.opts[-1].startswith("-") else "a model"
+            option = parameter.opts[-1] if parameter.opts[-1].startswith("-") else "a model"
             raise InputError(
-                f"--repeat takes the encoder and all settings from the file; leave out {named}."
+                f"--repeat takes the encoder and all settings from the file; leave out {option}."
             )
 
 
-def _repeat(path: Path, cache: Path | None, form: str) -> "list[Missing]":
-    """Score the results of a file again, and show what differs."""
+def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None:
+    """Prints which tasks lack their data, and exits with 2 unless they may be skipped."""
+    from rejoinder.cli.output import note
+
+    for reason in dict.fromkeys(task.reason for task in missing):
+        names = ", ".join(task.task for task in missing if task.reason == reason)
+        if skip_missing:
+            note(f"{names} missing: {reason}")
+        else:
+            typer.echo(f"rejoinder: {names} missing: {reason}", err=True)
+    if missing and not skip_missing:
+        raise typer.Exit(2)
+
+
+def _repeat(path: Path, cache: Path | None, output: str) -> "Sequence[Missing]":
+    """Computes the results of a file again and prints what differs."""
     import json
 
-    from rejoinder.cli.evaluation_run import repeat
+    from rejoinder.api.evaluation import repeat
     from rejoinder.cli.fitting import Column, print_fitted
-    from rejoinder.cli.output import print_rows
+    from rejoinder.cli.output import print_rows, status_line
+    from rejoinder.cli.progress import task_bar
 
-    found, missing = repeat(path, cache)
-    same, rows = _differences(found)
+    with task_bar() as progress:
+        repeated = repeat(path, cache=cache, progress=progress)
+    same = sum(result.same for result in repeated.repetitions)
     columns = ("task", "split", "score", "before", "now")
-    if form == "json":
+    rows = [
+        (result.before.task, result.before.split, *difference)
+        for result in repeated.repetitions
+        for difference in result.differences()
+    ]
+    summary = f"{same} scores are the same, {len(rows)} differ"
+    if output == "json":
         differ = [dict(zip(columns, row, strict=True)) for row in rows]
         typer.echo(json.dumps({"same": same, "differ": differ}))
-        return missing
-    if form == "tsv":
-        print_rows(columns, rows, form)
-    elif rows:
-        print_fitted("", [Column(name) for name in columns], rows)
-    typer.echo(f"{same} scores are the same, {len(rows)} differ", err=form == "tsv")
-    return missing
-
-
-def _differences(found: "Sequence[Repetition]") -> tuple[int, list[tuple[Any, ...]]]:
-    """How many scores are what they were, and a row for each that is not."""
-    same = 0
-    rows: list[tuple[Any, ...]] = []
-    for one in found:
-        before, now = one.before, one.now
-        where = (before.task, before.split)
-        for name, value in before.scores.items():
-            again = now.scores.get(name) if now else None
-            if again == value:
-                same += 1
-            else:
-                rows.append((*where, name, value, "–" if again is None else again))
-        if now and now.data != before.data:
-            sha256 = (str(result.data.get("sha256"))[:12] for result in (before, now))
-            rows.append((*where, "data", *sha256))
-        if now and dict(now.encoder) != dict(before.encoder):
-            names = (
-                str(result.encoder.get("sha256", result.encoder.get("name")))[:24]
-                for result in (before, now)
-            )
-            rows.append((*where, "encoder", *names))
-    return same, rows
+    elif output == "tsv":
+        print_rows(columns, rows, output)
+        status_line(summary)
+    else:
+        if rows:
+            print_fitted("", [Column(name) for name in columns], rows)
+        typer.echo(summary)
+    return repeated.missing

@@ -1,4 +1,4 @@
-"""Results on a terminal, as TSV, and as JSON."""
+"""Prints results as a table for a terminal, as TSV, or as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,10 @@ from typing import Any
 import typer
 
 from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
-from rejoinder.cli.output import print_rows
-from rejoinder.evaluation.results import Items, Result, worst_items
+from rejoinder.cli.output import note, print_rows
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.printing import score_text
+from rejoinder.evaluation.results import Result, worst_items
 from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.evaluation.variants import variants, with_label
@@ -17,52 +19,58 @@ from rejoinder.evaluation.variants import variants, with_label
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100
 _DETAILED = 6
-"""Results up to which all that they hold is shown."""
+"""Number of results up to which all scores and groups are shown."""
 _TSV = ("task", "split", "settings", "part", "n", "score", "value", "low", "high")
 _WORST = ("task", "split", "item", "predicted", "gold", "text")
 
 Worst = Sequence[tuple[str, float, float, str]]
+"""Id, prediction, gold and text of the items with the largest errors."""
 
 
-def show_results(results: Sequence[Result], worst: Mapping[int, Worst], form: str) -> None:
-    """Print results.
+def show_results(
+    results: Sequence[Result], output: str, *, worst: int = 0, path: Path | None = None
+) -> None:
+    """Prints results.
 
     Args:
         results: of one encoder.
-        worst: by the place of a result its items with the largest errors, where they are asked
-            for.
-        form: `table`, `tsv` or `json`.
+        output: `table`, `tsv` or `json`.
+        worst: number of items with the largest errors to print for each result.
+        path: the results file that results without items were read from.
     """
-    if form == "json":
+    items = [_worst_of(result, worst, path) for result in results] if worst else []
+    if output == "json":
         trees = [as_tree(result) for result in results]
-        for place, rows in worst.items():
-            trees[place]["worst"] = [dict(zip(_WORST[2:], row, strict=True)) for row in rows]
+        for tree, rows in zip(trees, items, strict=False):
+            tree["worst"] = [dict(zip(_WORST[2:], row, strict=True)) for row in rows]
         typer.echo(json.dumps(trees))
         return
-    if form == "tsv":
+    if output == "tsv":
         labels = variants(results)
-        print_rows(_TSV, [row for one in results for row in _all_rows(one, labels[one.key])], form)
+        rows = [row for result in results for row in _all_rows(result, labels[result.key])]
+        print_rows(_TSV, rows, output)
     else:
         _show_table(results)
-    _show_notes(results, to_stderr=form == "tsv")
+    _show_notes(results, to_stderr=output == "tsv")
+    if output == "table":
+        _show_worst(results, items)
+        return
     listed = [
-        (results[place].task, results[place].split, *row)
-        for place, rows in worst.items()
+        (result.task, result.split, *row)
+        for result, rows in zip(results, items, strict=False)
         for row in rows
     ]
-    if listed and form == "tsv":
+    if listed:
         typer.echo("")
-        print_rows(_WORST, listed, form)
-    elif listed:
-        _show_worst(results, worst)
+        print_rows(_WORST, listed, output)
 
 
 def _show_table(results: Sequence[Result]) -> None:
     labels = variants(results)
     rows = [
-        (with_label(one.task, one.split, labels[one.key]), *row)
-        for one in results
-        for row in _rows(one, detailed=len(results) <= _DETAILED)
+        (with_label(result.task, result.split, labels[result.key]), *row)
+        for result in results
+        for row in _rows(result, detailed=len(results) <= _DETAILED)
     ]
     parts = {row[1] for row in rows} != {"all"}
     columns = [
@@ -79,83 +87,75 @@ def _show_table(results: Sequence[Result]) -> None:
 
 
 def _rows(result: Result, *, detailed: bool) -> list[tuple[Any, ...]]:
-    """The lines of a result: all scores and the larger groups, or the main score alone."""
+    """Returns rows of part, n, score, value and interval.
+
+    There is a row for each score and each large group, or for the main score alone.
+    """
     names = list(result.scores) if detailed else [result.main]
     rows: list[tuple[Any, ...]] = []
     for name in names:
         interval = ""
         if name in result.intervals:
-            low, high = (_said(result, name, end) for end in result.intervals[name])
+            low, high = (_text(result, name, end) for end in result.intervals[name])
             interval = f"{low} to {high}"
-        value = _said(result, name, result.scores[name])
-        rows.append(("all", result.n, name, value, interval))
+        rows.append(("all", result.n, name, _text(result, name, result.scores[name]), interval))
     if not detailed or len(result.groups) < 2:
         return rows
     large = sorted(result.groups.items(), key=lambda item: -item[1].n)
     for group, figures in [item for item in large if item[1].n >= _SMALL_GROUP][:_SHOWN_GROUPS]:
         name = result.main if result.main in figures.scores else next(iter(figures.scores))
-        value = _said(result, name, figures.scores[name])
-        rows.append((group, figures.n, name, value, ""))
+        rows.append((group, figures.n, name, _text(result, name, figures.scores[name]), ""))
     return rows
 
 
-def _said(result: Result, name: str, value: float) -> str:
-    """A score for people: percents have two digits, all others four."""
-    percent = result.in_percent and not name.startswith("median") and name != "share"
-    return f"{value:.2f}" if percent else f"{value:.4f}"
+def _text(result: Result, name: str, value: float) -> str:
+    return score_text(value, percent=result.metric.in_percent(name))
 
 
 def _all_rows(result: Result, label: str) -> list[tuple[Any, ...]]:
-    """All scores of a result and of its groups."""
-    before = (result.task, result.split, label)
+    """Returns a TSV row for each score of a result and of its groups."""
+    head = (result.task, result.split, label)
     rows: list[tuple[Any, ...]] = []
     for name, value in result.scores.items():
         low, high = result.intervals.get(name, ("", ""))
-        rows.append((*before, "all", result.n, name, value, low, high))
+        rows.append((*head, "all", result.n, name, value, low, high))
     for group, figures in result.groups.items():
         for name, value in figures.scores.items():
-            rows.append((*before, group, figures.n, name, value, "", ""))
+            rows.append((*head, group, figures.n, name, value, "", ""))
     return rows
 
 
 def _show_notes(results: Sequence[Result], *, to_stderr: bool) -> None:
-    said: dict[str, list[str]] = {}
+    """Prints each note once, with all results that it applies to."""
+    tasks: dict[str, list[str]] = {}
     for result in results:
-        for note in result.notes:
-            said.setdefault(note, []).append(f"{result.task} on {result.split}")
-    notes = [f"{', '.join(dict.fromkeys(where))}: {note}" for note, where in said.items()]
+        for text in result.notes:
+            tasks.setdefault(text, []).append(f"{result.task} on {result.split}")
+    notes = [f"{', '.join(dict.fromkeys(where))}: {text}" for text, where in tasks.items()]
     training = results[0].encoder.get("training") if results else None
     pairs = training.get("pairs") if isinstance(training, Mapping) else None
     if isinstance(training, Mapping) and isinstance(pairs, int) and pairs:
         notes.append(f"trained on {pairs:,} pairs, seed {training.get('seed')}")
-    for note in notes:
+    for text in notes:
         if to_stderr:
-            typer.echo(f"rejoinder: {note}", err=True)
+            note(text)
         else:
-            print_wrapped(note)
+            print_wrapped(text)
 
 
-def worst_of(result: Result, count: int, path: Path | None) -> Worst:
-    """The items of a result with the largest errors; of one that was read, without their texts.
-
-    Args:
-        result: a result.
-        count: how many items.
-        path: the results file that it was read from, if it was.
-    """
+def _worst_of(result: Result, count: int, path: Path | None) -> Worst:
+    """Returns the items with the largest errors. Items that are read from a file have no texts."""
     items = result.items
     if items is None and path is not None:
-        frame = read_items(path, result)
-        ids = frame["id"].to_list()
-        items = Items(
-            ids, frame["prediction"].to_numpy(), frame["gold"].to_numpy(), [""] * len(ids)
-        )
+        items = Items.from_frame(read_items(path, result))
     return worst_items(result, items, count) if items is not None else []
 
 
-def _show_worst(results: Sequence[Result], worst: Mapping[int, Worst]) -> None:
+def _show_worst(results: Sequence[Result], worst: Sequence[Worst]) -> None:
+    if not any(worst):
+        return
     columns = [Column("item"), Column("predicted"), Column("gold"), Column("text", wraps=True)]
-    for place, rows in worst.items():
-        print_fitted(f"{results[place].task} on {results[place].split}", columns, rows)
-    if any(results[place].items is None for place in worst):
+    for result, rows in zip(results, worst, strict=True):
+        print_fitted(f"{result.task} on {result.split}", columns, rows)
+    if any(result.items is None for result in results):
         print_wrapped("Texts are not kept with results: --overwrite scores again and shows them.")

@@ -45,7 +45,7 @@ def leaks(
     train: Annotated[
         str,
         typer.Option(
-            metavar="PATH,...",
+            metavar="PATH[,PATH]...",
             help="Folders of `rejoinder extract` (the train split), JSON lines of inference pairs, "
             "paraphrases or groups, or text: a sentence per line, or several between tabs.",
         ),
@@ -54,7 +54,7 @@ def leaks(
         str,
         typer.Option(
             "--eval",
-            metavar="SET,...",
+            metavar="SET[,SET]...",
             show_default=False,
             help="Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev, "
             "snli-test. stsb and snli mean all their splits. Or files. Default: all sets.",

@@ -1,31 +1,45 @@
-"""`rejoinder report`: results files to tables and plots."""
+"""`rejoinder report`: tables and plots of results files."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rejoinder.cli.options import JsonOption, OutOption, OverwriteOption, QuietOption, set_quiet
+from rejoinder.cli.output import status_line
+
 _EPILOG = """Examples:
 
 rejoinder report dan.json bow.json --out report/
+
+rejoinder report dan.json bow.json --out report/ --overwrite --json
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Adds the command to `app`."""
     app.command("report", epilog=_EPILOG)(report)
 
 
 def report(
-    results: Annotated[list[Path], typer.Argument(help="results.json of `rejoinder evaluate`.")],
-    out: Annotated[Path, typer.Option(help="Folder to write.")],
-    overwrite: Annotated[bool, typer.Option(help="Replace OUT.")] = False,
+    results: Annotated[
+        list[Path], typer.Argument(help="Results files written by `rejoinder evaluate`.")
+    ],
+    out: OutOption,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Write tables (Markdown, LaTeX, CSV) and one page with tables and plots.
+    """Write tables (Markdown, LaTeX, CSV), plots (SVG) and a page that shows all of them.
 
     Published rows of Conneau and Kiela 2018 and Cer et al. 2017 stand beside ours.
     """
+    set_quiet(quiet)
     from rejoinder.evaluation.report.writer import write_report
 
-    write_report(results, out, overwrite=overwrite)
-    typer.echo(f"wrote {out / 'index.html'}")
+    written = write_report(results, out, overwrite=overwrite)
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "files": [str(path) for path in written]}))
+    else:
+        status_line(f"wrote {out / 'index.html'}")

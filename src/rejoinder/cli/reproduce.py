@@ -1,10 +1,12 @@
-"""`rejoinder reproduce`: the paper's tables and figures with our numbers beside the published."""
+"""`rejoinder reproduce`: the paper's tables and figures, with our numbers beside the published."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rejoinder.cli.options import JsonOption, QuietOption, ThreadsOption, set_quiet
 
 if TYPE_CHECKING:
     from rejoinder.training.reporting import Reporter
@@ -15,45 +17,56 @@ rejoinder reproduce --data ../shared/data --budget smoke --out report/
 
 rejoinder reproduce --data ../shared/data --encoder dan --budget standard --out report/
 
-The same command again goes on where it stopped.
+Repeat the command to continue an interrupted reproduction.
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Adds the command to `app`."""
     app.command("reproduce", epilog=_EPILOG)(reproduce)
 
 
 def reproduce(
     data: Annotated[Path, typer.Option(help="Folder of data sets and conversations.")],
-    out: Annotated[Path, typer.Option(help="Folder of the report; its work/ holds the models.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder of the report. Its folder work/ holds the models.")
+    ],
     encoder: Annotated[str, typer.Option(help="dan or transformer.")] = "dan",
     budget: Annotated[
         str,
-        typer.Option(help="smoke (a minute), quick (ten), standard (two hours), full (a GPU)."),
+        typer.Option(
+            help="Amount of work: smoke (a minute), quick (ten minutes), standard (two hours), "
+            "full (needs a GPU)."
+        ),
     ] = "quick",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the trainings.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all training runs.")] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads; default: all cores.")
-    ] = None,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Print every table and figure of Yang et al. 2018 with ours beside the published."""
-    from rejoinder.cli.output import stderr
+    """Print every table and figure of Yang et al. 2018 with our numbers beside the published.
+
+    --json prints results.json, all results with their settings, instead of the tables.
+    """
+    set_quiet(quiet)
+    from rejoinder.cli.output import status_line
     from rejoinder.cli.progress import TrainingProgress
+    from rejoinder.errors import require
     from rejoinder.files.claims import claim
     from rejoinder.reproduce.budgets import budget_of
     from rejoinder.reproduce.work import Options, Work
     from rejoinder.reproduce.writer import write_reproduction
 
+    require("report", "jinja2", "matplotlib")  # missed now, not after hours of training
     options = Options(data, out, encoder, budget_of(budget), seed, device, threads)
 
-    def listen(name: str, steps: int) -> "AbstractContextManager[Reporter]":
-        stderr().print(f"training {name}", markup=False)
+    def training_progress(name: str, steps: int) -> "AbstractContextManager[Reporter]":
+        status_line(f"training {name}")
         return TrainingProgress(steps)
 
     with claim(out):
-        work = Work(options, listen)
+        work = Work(options, training_progress)
         write_reproduction(work.run(), options)
-    typer.echo((out / "tables.md").read_text("utf-8"))
-    stderr().print(f"{out / 'index.html'} shows it with the figures", markup=False)
+    typer.echo((out / ("results.json" if as_json else "tables.md")).read_text("utf-8"))
+    status_line(f"The page with the figures is {out / 'index.html'}.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from rejoinder.corpus import query  # first: it says how to get what extraction needs
+from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
@@ -195,7 +195,7 @@ def _uses_dates(options: ExtractOptions) -> bool:
 
 
 def _threaded(engine: Engine, table: Any) -> Any:
-    """Returns the table with a thread for every comment, found by way of its parents if missing."""
+    """Returns the table with a thread for every comment: that of its chain's root if missing."""
     if not engine.rows(table.filter(table.thread.isnull()).limit(1).select("id")).height:
         return table
     roots = engine.keep("roots_0", query.first_roots(table))
@@ -214,7 +214,7 @@ def _threaded(engine: Engine, table: Any) -> Any:
 
 
 def _fates(engine: Engine, table: Any) -> dict[str, int]:
-    """Returns the number of comments by broken rule, of kept ones, and of kept replies."""
+    """Counts comments by broken rule, and the kept ones: all (`kept`) and `replies`."""
     rows = engine.rows(
         table.group_by("rule").aggregate(comments=table.count(), replies=table.parent.count())
     )
@@ -228,7 +228,7 @@ def _fates(engine: Engine, table: Any) -> dict[str, int]:
 
 
 def _lost_parents(engine: Engine, table: Any, missing: int) -> dict[str, int]:
-    """Returns how many kept replies without a pair have no parent, and how many a dropped one."""
+    """Counts kept replies without a pair by what became of the parent: `not_found`, `dropped`."""
     if not missing:
         return {"not_found": 0, "dropped": 0}
     lost = engine.rows(query.lost_parents(table)).row(0, named=True)

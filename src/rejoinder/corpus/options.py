@@ -27,7 +27,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class ExtractOptions:
-    """What decides which pairs come out, and the resources of the work. See `extract`."""
+    """The checked options of `extract`, which documents them."""
 
     rules: str = "paper"
     columns: Columns = field(default_factory=Columns)

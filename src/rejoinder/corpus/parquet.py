@@ -39,7 +39,7 @@ def parquet_pieces(
             if schema[name].is_nested():
                 raise InputError(
                     f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
-                    "expected. Name another one with --columns."
+                    "expected. Name another column with --columns."
                 )
         rows = scan.select(pl.len()).collect().item()
         row = 1

@@ -177,7 +177,7 @@ def output(table: ir.Table, parts: ir.Table) -> ir.Table:
 
 
 def lost_parents(table: ir.Table) -> ir.Table:
-    """Returns how many kept replies have a parent that is missing, and how many a dropped one."""
+    """Counts the kept replies whose parent is missing (`not_found`) or was dropped (`dropped`)."""
     below = replies(table)
     above = table.select(above_id="id", above_rule="rule")
     joined = below.left_join(above, below.parent == above.above_id)

@@ -56,6 +56,9 @@ def _bot(comments: "ir.Table") -> "ir.BooleanValue":
     return comments.author.lower().contains("bot")
 
 
+RESERVED = ("filtered", "kept", "replies")
+"""Names of other counts of comments, which no rule may have."""
+
 DELETED = Rule("deleted", "empty, [deleted] or [removed]", _deleted)
 
 PROFILES: dict[str, tuple[Rule, ...]] = {
@@ -82,13 +85,16 @@ def register_profile(name: str, rules: Sequence[Rule]) -> None:
     """Adds a profile from outside of this package, for `extract(…, rules=name)`.
 
     Raises:
-        InputError: the name is taken, or two rules have the same name.
+        InputError: the name of the profile is taken, or that of a rule is repeated or reserved.
     """
     names = [rule.name for rule in rules]
     if name in PROFILES:
         raise InputError(f"there is a profile {name!r} already; choose another name.")
-    if len(set(names)) != len(names):
-        raise InputError(f"the profile {name!r} names a rule twice: {', '.join(names)}.")
+    if len({*names, *RESERVED}) < len(names) + len(RESERVED):
+        raise InputError(
+            f"the profile {name!r} has the rules {', '.join(names)}; each needs a name of its own, "
+            f"other than {', '.join(RESERVED)}."
+        )
     PROFILES[name] = tuple(rules)
 
 

@@ -1,6 +1,6 @@
 """Pairs of sentences with a class or a score: MRPC, SICK, and SNLI in SentEval's layout."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,13 +57,24 @@ def read_mrpc(data: Path) -> SentencePairSet:
         InputError: a file is missing, or a line is invalid.
     """
     files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    folder = find_folder(data, senteval_folders("downstream/MRPC"), files["train"], "MRPC")
+    return _read(data, "MRPC", files, parse_mrpc, ("0", "1"))
+
+
+def _read(
+    data: Path,
+    name: str,
+    files: Mapping[str, str],
+    parse: Callable[[bytes, Path], SentencePairs],
+    classes: tuple[str, ...],
+) -> SentencePairSet:
+    """Reads a data set with a file for each split."""
+    folder = find_folder(data, senteval_folders(f"downstream/{name}"), files["train"], name)
     splits, contents = {}, []
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
-        splits[split] = parse_mrpc(contents[-1], folder / file)
+        splits[split] = parse(contents[-1], folder / file)
         refuse_empty(len(splits[split]), folder / file)
-    return SentencePairSet("MRPC", splits, ("0", "1"), sha256_of(*contents))
+    return SentencePairSet(name, splits, classes, sha256_of(*contents))
 
 
 def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
@@ -99,13 +110,7 @@ def read_sick(data: Path) -> SentencePairSet:
         InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    folder = find_folder(data, senteval_folders("downstream/SICK"), files["train"], "SICK")
-    splits, contents = {}, []
-    for split, file in files.items():
-        contents.append(read_bytes(folder / file))
-        splits[split] = parse_sick(contents[-1], folder / file)
-        refuse_empty(len(splits[split]), folder / file)
-    return SentencePairSet("SICK", splits, NLI_CLASSES, sha256_of(*contents))
+    return _read(data, "SICK", files, parse_sick, NLI_CLASSES)
 
 
 def parse_sick(content: bytes, path: Path) -> SentencePairs:

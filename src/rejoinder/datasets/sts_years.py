@@ -1,5 +1,7 @@
 """SemEval STS 2012 to 2016 (English) and 2017 (seven tracks): graded pairs by subset."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,8 @@ TRACKS = {
     "5": "track5.en-en",
     "6": "track6.tr-en",
 }
+_JUDGED_IN_PART = ("track6",)
+"""Of these only the first pairs have gold."""
 _RAW = {12: "test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_evaluation_task2a",
         16: "sts2016-english-with-gs-v1.0"}  # fmt: skip
 
@@ -67,32 +71,8 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
 
 
 def _read_year(folder: Path, year: int) -> GradedPairs:
-    first, second, gold, genres, ids, contents = [], [], [], [], [], []
-    for subset in SUBSETS[year]:
-        inputs, scores = (_subset_file(folder, year, part, subset) for part in ("input", "gs"))
-        contents += [read_bytes(inputs), read_bytes(scores)]
-        pairs = text_lines(contents[-2], inputs)
-        judged = text_lines(contents[-1], scores)
-        if len(pairs) != len(judged):
-            raise InputError(
-                f"{inputs} has {len(pairs)} pairs and {scores.name} {len(judged)} lines; a line "
-                "for each pair is needed, blank where it was not judged."
-            )
-        for number, (pair, score) in enumerate(zip(pairs, judged, strict=True), 1):
-            if not score.strip():
-                continue
-            left, right = _two(pair, inputs, number)
-            first.append(left)
-            second.append(right)
-            gold.append(number_of(score, 0, 5, scores, number))
-            genres.append(subset)
-            ids.append(f"{subset}:{number}")
-    if not gold:
-        raise InputError(f"{folder} has no pair of STS{year} with a score; its files are empty.")
-    form = "senteval" if is_tokenised(first) else "official"
-    return GradedPairs(
-        "test", form, first, second, np.array(gold), genres, sha256_of(*contents), ids
-    )
+    files = {subset: _subset_files(folder, year, subset) for subset in SUBSETS[year]}
+    return _graded(files, f"STS{year}", blanks=True)
 
 
 def read_sts_2017(data: Path) -> GradedPairs:
@@ -103,37 +83,63 @@ def read_sts_2017(data: Path) -> GradedPairs:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
+    files = {f"track{track}": _track_files(data, name) for track, name in TRACKS.items()}
+    return replace(_graded(files, "STS 2017", blanks=False), form="official")
+
+
+def _graded(files: Mapping[str, tuple[Path, Path]], title: str, *, blanks: bool) -> GradedPairs:
+    """Reads the files of pairs and of gold of each subset.
+
+    Args:
+        files: paths of the pairs and of the gold, by subset.
+        title: name of the set, for error messages.
+        blanks: whether a blank line of gold means that a pair was not judged.
+    """
     first, second, gold, genres, ids, contents = [], [], [], [], [], []
-    for track, name in TRACKS.items():
-        inputs = _of_2017(data, f"STS.input.{name}.txt")
-        scores = _of_2017(data, f"STS.gs.{name}.txt")
+    for subset, (inputs, scores) in files.items():
         contents += [read_bytes(inputs), read_bytes(scores)]
         pairs = text_lines(contents[-2], inputs)
         judged = text_lines(contents[-1], scores)
-        if len(judged) > len(pairs) or (track != "6" and len(judged) != len(pairs)):
-            raise InputError(f"{inputs} has {len(pairs)} pairs, {scores.name} {len(judged)} lines.")
-        for number, (pair, score) in enumerate(zip(pairs, judged, strict=False), 1):
+        if subset in _JUDGED_IN_PART:
+            pairs = pairs[: len(judged)]
+        if len(pairs) != len(judged):
+            raise InputError(
+                f"{inputs} has {len(pairs)} pairs and {scores.name} {len(judged)} lines; a line "
+                f"for each pair is needed{', blank where it was not judged' if blanks else ''}."
+            )
+        for number, (pair, score) in enumerate(zip(pairs, judged, strict=True), 1):
+            if blanks and not score.strip():
+                continue
             left, right = _two(pair, inputs, number)
             first.append(left)
             second.append(right)
             gold.append(number_of(score, 0, 5, scores, number))
-            genres.append(f"track{track}")
-            ids.append(f"track{track}:{number}")
+            genres.append(subset)
+            ids.append(f"{subset}:{number}")
     if not gold:
-        raise InputError(f"{inputs.parent} has no pair of STS 2017 with a score.")
+        raise InputError(f"{inputs.parent} has no pair of {title} with a score.")
+    form = "senteval" if is_tokenised(first) else "official"
     return GradedPairs(
-        "test", "official", first, second, np.array(gold), genres, sha256_of(*contents), ids
+        "test", form, first, second, np.array(gold), genres, sha256_of(*contents), ids
     )
 
 
-def _subset_file(folder: Path, year: int, part: str, subset: str) -> Path:
-    """Returns the path of a file: with SentEval's name, or with the authors' name of 2016."""
-    names = (f"STS.{part}.{subset}.txt", f"STS20{year}.{part}.{subset}.txt")
-    return next((folder / name for name in names if is_file(folder / name)), folder / names[0])
+def _subset_files(folder: Path, year: int, subset: str) -> tuple[Path, Path]:
+    """Returns the paths of pairs and gold: with SentEval's names, or the authors' of 2016."""
+    paths = []
+    for part in ("input", "gs"):
+        names = (f"STS.{part}.{subset}.txt", f"STS20{year}.{part}.{subset}.txt")
+        paths.append(next((folder / n for n in names if is_file(folder / n)), folder / names[0]))
+    return paths[0], paths[1]
 
 
-def _of_2017(data: Path, name: str) -> Path:
-    return find_folder(data, ("sts2017", "STS/STS17-test", ""), name, "STS 2017") / name
+def _track_files(data: Path, track: str) -> tuple[Path, Path]:
+    folders = ("sts2017", "STS/STS17-test", "")
+    inputs, scores = (f"STS.{part}.{track}.txt" for part in ("input", "gs"))
+    return (
+        find_folder(data, folders, inputs, "STS 2017") / inputs,
+        find_folder(data, folders, scores, "STS 2017") / scores,
+    )
 
 
 def _two(line: str, path: Path, number: int) -> tuple[str, str]:

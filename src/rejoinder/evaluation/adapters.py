@@ -109,7 +109,8 @@ class SentenceTransformers:
 class StoredVectors:
     """Vectors by text, from a file with the columns `text` and `embedding`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
+        path = Path(path)
         try:
             content = path.read_bytes()
             json_lines = path.suffix in (".jsonl", ".ndjson")

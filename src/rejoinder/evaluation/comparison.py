@@ -1,46 +1,51 @@
-"""Two files of results, task by task: scores, difference, and whether it is separable."""
+"""Compares two sets of results task by task, and tests whether they differ by more than chance."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.metrics import pearson_correlation
-from rejoinder.evaluation.recomputed import cutoff_of
-from rejoinder.evaluation.results import Result, in_percent, subsets_of
+from rejoinder.evaluation.intervals import Interval
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.printing import score_text, text_table
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items, read_results
-from rejoinder.evaluation.significance import Test, holm, mcnemar, paired_bootstrap, williams
-from rejoinder.evaluation.variants import differences, variants
+from rejoinder.evaluation.significance import holm
+from rejoinder.evaluation.variants import differences, variants, with_label
 
 LEVEL = 0.05
+"""Corrected p-values below this are separable."""
 _FEW = 200
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
+"""Items below which a bootstrap does not keep its level."""
+
+Source = Path | str | Sequence[Result]
+"""A results file, or results from `evaluate`."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A task in both files."""
+    """One task that both encoders were scored on."""
 
     task: str
     split: str
     n: int
     score: str
+    """Name of the main score."""
     first: float
     second: float
-    interval: tuple[float, float]
+    interval: Interval
     """95 % interval of first minus second."""
     p: float
     test: str
     corrected: float = 1.0
-    """p after Holm's correction for all comparisons of the files."""
+    """p after Holm's correction for all comparisons of the two sets of results."""
     note: str = ""
     settings: str = ""
-    """What tells it from other results of the task in the first file; empty: there are none."""
+    """What distinguishes it from other results of the task in the first set. Empty if there are
+    none."""
 
     @property
     def difference(self) -> float:
@@ -49,48 +54,95 @@ class Comparison:
 
     @property
     def in_percent(self) -> bool:
-        """Whether the score goes to 100, not to 1."""
-        return in_percent(self.score)
+        """Whether the score goes from 0 to 100 instead of 0 to 1."""
+        return metric_of(self.score).percent
 
     @property
     def separable(self) -> bool:
         """Whether the corrected p is below 0.05."""
         return self.corrected < LEVEL
 
+    @property
+    def better(self) -> str | None:
+        """`first` or `second` if one is separably better, else None."""
+        if not self.separable:
+            return None
+        higher = "first" if self.difference > 0 else "second"
+        lower = "second" if self.difference > 0 else "first"
+        return higher if metric_of(self.score).higher_is_better else lower
+
 
 @dataclass(frozen=True)
 class Compared:
-    """What two files have in common."""
+    """All comparisons of two sets of results. `print` shows them as a table."""
 
     tasks: tuple[Comparison, ...]
     left_out: tuple[str, ...]
-    """A sentence for every task of both that could not be matched."""
+    """A sentence for each task of both sets whose results could not be matched."""
+
+    def __str__(self) -> str:
+        columns = ("task", "score", "n", "first", "second", "difference", "p (Holm)", "separable")
+        rows = [
+            (
+                *(with_label(row.task, row.split, row.settings), row.score, str(row.n)),
+                *(score_text(value, percent=row.in_percent) for value in (row.first, row.second)),
+                score_text(row.difference, percent=row.in_percent, sign=True),
+                *(f"{row.corrected:.4f}", "yes" if row.separable else "no"),
+            )
+            for row in self.tasks
+        ]
+        return "\n".join((text_table(columns, rows), *self.left_out))
 
 
-def compare(first: Path, second: Path, *, seed: int = 0) -> Compared:
-    """Every task that both files have, by its main score, under the same settings.
+def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
+    """Compares the main scores of all tasks that two encoders share, under the same settings.
 
-    Of a task that each file has once, under other settings, these two are compared, and the note
-    says how they differ.
+    If each has a task once, under other settings, these two results are compared, and the note
+    says how the settings differ.
+
+    Args:
+        first: a results file, or results that hold their items.
+        second: the same of another encoder.
+        seed: seeds the bootstrap.
 
     Raises:
-        InputError: a file is damaged, they share no task, or a task was scored on other items.
+        InputError: a file is damaged, no task is shared, a task was scored on other items, or a
+            result holds no items.
     """
-    ours, theirs = read_results(first), read_results(second)
-    if not {_task(one) for one in ours} & {_task(one) for one in theirs}:
-        raise InputError(f"{first} and {second} share no task; nothing can be compared.")
+    ours, our_items = _opened(first)
+    theirs, their_items = _opened(second)
+    if not {_task(result) for result in ours} & {_task(result) for result in theirs}:
+        names = [str(s) if isinstance(s, Path | str) else "results" for s in (first, second)]
+        raise InputError(f"{names[0]} and {names[1]} share no task; nothing can be compared.")
     matched, left_out = _matched(ours, theirs)
     labels = variants(ours)
-    found = [
+    tasks = [
         replace(
-            _compared(one, read_items(first, one), other, read_items(second, other), seed),
-            settings=labels[one.key],
+            _compared(left, our_items(left), right, their_items(right), seed),
+            settings=labels[left.key],
         )
-        for one, other in matched
+        for left, right in matched
     ]
-    corrected = holm([one.p for one in found])
-    tasks = tuple(replace(one, corrected=p) for one, p in zip(found, corrected, strict=True))
-    return Compared(tasks, tuple(left_out))
+    corrected = holm([task.p for task in tasks])
+    tasks = [replace(task, corrected=p) for task, p in zip(tasks, corrected, strict=True)]
+    return Compared(tuple(tasks), tuple(left_out))
+
+
+def _opened(source: Source) -> tuple[Sequence[Result], Callable[[Result], Items]]:
+    """Returns results, and a function that gives the items of one of them."""
+    if isinstance(source, Path | str):
+        path = Path(source)
+        return read_results(path), lambda result: Items.from_frame(read_items(path, result))
+    return source, _held_items
+
+
+def _held_items(result: Result) -> Items:
+    if result.items is None:
+        raise InputError(
+            f"{result.task} on {result.split} holds no predictions, as it was read from a file; "
+            "compare the path of that file."
+        )
+    return result.items
 
 
 def _task(result: Result) -> tuple[str, str]:
@@ -100,54 +152,51 @@ def _task(result: Result) -> tuple[str, str]:
 def _matched(
     ours: Sequence[Result], theirs: Sequence[Result]
 ) -> tuple[list[tuple[Result, Result]], list[str]]:
-    """Pairs of results to compare, and a sentence for each task of both without a pair."""
+    """Returns pairs of results to compare, and a sentence for each shared task without a pair."""
     pairs, left_out = [], []
     for task in dict.fromkeys(map(_task, ours)):
-        left = [one for one in ours if _task(one) == task]
-        right = [one for one in theirs if _task(one) == task]
-        same = {one.key: one for one in right}
-        found = [(one, same[one.key]) for one in left if one.key in same]
-        if not found and len(left) == len(right) == 1:
-            found = [(left[0], right[0])]
-        if right and not found:
+        left = [result for result in ours if _task(result) == task]
+        right = [result for result in theirs if _task(result) == task]
+        same = {result.key: result for result in right}
+        matches = [(result, same[result.key]) for result in left if result.key in same]
+        if not matches and len(left) == len(right) == 1:
+            matches = [(left[0], right[0])]
+        if right and not matches:
             left_out.append(
                 f"{task[0]} on {task[1]} is left out: {len(left)} results in the first file and "
                 f"{len(right)} in the second, and none of them of the same settings and data"
             )
-        pairs += found
+        pairs += matches
     return pairs, left_out
 
 
-def _compared(
-    first: Result, left: pl.DataFrame, second: Result, right: pl.DataFrame, seed: int
-) -> Comparison:
+def _compared(first: Result, left: Items, second: Result, right: Items, seed: int) -> Comparison:
     what = f"{first.task} on {first.split}"
     if first.main != second.main:
         raise InputError(
             f"{what}: the main score is {first.main} in one file and {second.main} in the other; "
             "only the same can be compared."
         )
-    if set(left["id"]) != set(right["id"]):
+    if set(left.ids) != set(right.ids):
         raise InputError(
-            f"{what} was scored on other items in the two files ({len(left)} and {len(right)}); "
-            "only the same items can be compared."
+            f"{what} was scored on other items in the two files ({len(left.ids)} and "
+            f"{len(right.ids)}); only the same items can be compared."
         )
-    right = left.select("id").join(right, on="id", how="left", maintain_order="left")
-    gold = left["gold"].to_numpy()
-    if not np.array_equal(gold, right["gold"].to_numpy()):
+    right = _in_order(right, left.ids)
+    if not np.array_equal(left.gold, right.gold):
         raise InputError(f"{what}: the gold of the two files differs.")
-    a, b = left["prediction"].to_numpy(), right["prediction"].to_numpy()
     try:
-        test, interval = _tested(first.main, left["id"].to_list(), a, b, gold, seed)
+        test, interval = first.metric.test(left, right, seed)
     except InputError as error:
         raise InputError(f"{what}: {error}") from None
-    notes = [f"settings differ: {said}"] if (said := differences(first, second)) else []
-    if test.name == "paired bootstrap" and len(gold) < _FEW:
-        notes.append(f"{len(gold)} items: too few for a bootstrap to keep its level")
+    changed = differences(first, second)
+    notes = [f"settings differ: {changed}"] if changed else []
+    if test.name == "paired bootstrap" and len(left.gold) < _FEW:
+        notes.append(f"{len(left.gold)} items: too few for a bootstrap to keep its level")
     return Comparison(
         first.task,
         first.split,
-        len(gold),
+        len(left.gold),
         first.main,
         first.scores[first.main],
         second.scores[first.main],
@@ -158,81 +207,8 @@ def _compared(
     )
 
 
-def _tested(
-    main: str, ids: Sequence[str], a: Array, b: Array, gold: Array, seed: int
-) -> tuple[Test, tuple[float, float]]:
-    """The test that fits a main score, and the interval of the difference in its own unit.
-
-    Raises:
-        InputError: no test is known for the score.
-    """
-    if main == "accuracy":
-        return _right_or_wrong(a == gold, b == gold, 100.0, seed)
-    cutoff = cutoff_of(main)
-    if cutoff is not None:
-        return _right_or_wrong(a <= cutoff, b <= cutoff, 1.0, seed)
-    if main == "recall_1_t2i":
-        return _right_or_wrong(a < 1, b < 1, 100.0, seed)
-    if main == "map":
-        return paired_bootstrap(lambda rows: 100 * (a[rows] - b[rows]).mean(axis=1), len(a), seed)
-    groups = [np.arange(len(a))]
-    if main == "pearson_weighted_mean":
-        groups = list(subsets_of(ids).values())
-    elif main.startswith("pearson_track"):
-        track = main.removeprefix("pearson_")
-        groups = [subsets_of(ids)[track]]
-    elif main not in ("pearson", "pearson_trained"):
-        raise InputError(f"no test is known for the score {main!r}.")
-    weights = np.array([len(rows) for rows in groups]) / sum(len(rows) for rows in groups)
-    difference = _correlation_difference(a, b, gold, groups, weights)
-    count = sum(len(rows) for rows in groups)
-    test, interval = paired_bootstrap(difference, count, seed, groups, resamples=2_000)
-    if len(groups) == 1:
-        rows = groups[0]
-        test = williams(
-            _within_one(pearson_correlation(a[rows], gold[rows])),
-            _within_one(pearson_correlation(b[rows], gold[rows])),
-            _within_one(pearson_correlation(a[rows], b[rows])),
-            len(rows),
-        )
-    return test, interval
-
-
-def _within_one(correlation: float) -> float:
-    """Of equal arrays rounding gives a little more than 1."""
-    return min(1.0, max(-1.0, correlation))
-
-
-def _right_or_wrong(
-    a: NDArray[np.bool_], b: NDArray[np.bool_], unit: float, seed: int
-) -> tuple[Test, tuple[float, float]]:
-    change = unit * (a.astype(np.float64) - b.astype(np.float64))
-    _, interval = paired_bootstrap(
-        lambda rows: change[rows].mean(axis=1), len(a), seed, resamples=2_000
-    )
-    return mcnemar(a, b), interval
-
-
-def _correlation_difference(
-    a: Array, b: Array, gold: Array, groups: Sequence[Rows], weights: Array
-) -> Callable[[Rows], Array]:
-    """A function of (B, N) draws, subset after subset: the weighted difference of Pearson's r."""
-    ends = np.cumsum([len(rows) for rows in groups])[:-1]
-
-    def difference(rows: Rows) -> Array:
-        total = np.zeros(len(rows))
-        for part, weight in zip(np.split(rows, ends, axis=1), weights, strict=True):
-            total += weight * (_pearson(a[part], gold[part]) - _pearson(b[part], gold[part]))
-        return total
-
-    return difference
-
-
-def _pearson(x: Array, y: Array) -> Array:
-    """(B,) r of each row, 0 where a draw is constant."""
-    x = x - x.mean(axis=1, keepdims=True)
-    y = y - y.mean(axis=1, keepdims=True)
-    spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    products = (x * y).sum(axis=1)
-    r: Array = np.divide(products, spread, out=np.zeros_like(products), where=spread > 0)
-    return r
+def _in_order(items: Items, ids: Sequence[str]) -> Items:
+    """Returns the predictions and gold of `items` in the order of `ids`."""
+    index = {name: row for row, name in enumerate(items.ids)}
+    rows = np.array([index[name] for name in ids], np.int64)
+    return Items(ids, items.predictions[rows], items.gold[rows])

@@ -11,8 +11,9 @@ from safetensors.numpy import save
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import call, first_not_finite, matrix_of, numbers_of, quoted
-from rejoinder.evaluation.metrics import Array, cosines
 from rejoinder.files.atomic import new_file
+from rejoinder.measures.arrays import Floats
+from rejoinder.measures.similarity import cosines
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
 
 Rows = NDArray[np.int64]
@@ -200,7 +201,7 @@ class Embedder:
 
     def similarity(
         self, first: Sequence[str], second: Sequence[str], task: str
-    ) -> tuple[Array, list[str]]:
+    ) -> tuple[Floats, list[str]]:
         """(N,) float64 cosine of each pair, or the encoder's own similarity where it has one.
 
         Returns:

@@ -1,12 +1,12 @@
 """Percentile bootstrap intervals (Efron and Tibshirani 1993, §13.3), seeded and vectorised."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from rejoinder.evaluation.metrics import _pearson
+from rejoinder.measures.correlation import row_correlations
+from rejoinder.measures.ranks import ranks as rank_rows
 
 RESAMPLES = 2_000
 _CHUNK = 200
@@ -44,7 +44,7 @@ def grouped_correlation_interval(
     for rows in groups:
         for start in range(0, RESAMPLES, _CHUNK):
             drawn = rows[generator.integers(0, len(rows), (_CHUNK, len(rows)))]
-            total[start : start + _CHUNK] += len(rows) * _pearson(x[drawn], y[drawn])
+            total[start : start + _CHUNK] += len(rows) * row_correlations(x[drawn], y[drawn])
     return _percentiles(total / sum(len(rows) for rows in groups), level)
 
 
@@ -58,14 +58,13 @@ def correlation_interval(
 ) -> Interval:
     """Interval of Pearson's r, or with `ranks` of Spearman's rho, of two (N,) arrays."""
     generator = np.random.default_rng(seed)
-    order: Callable[..., NDArray[np.float64]] = rankdata
     values = []
     for _ in range(0, RESAMPLES, _CHUNK):
         drawn = generator.integers(0, len(x), (_CHUNK, len(x)))
         left, right = x[drawn], y[drawn]
         if ranks:
-            left, right = order(left, axis=1), order(right, axis=1)
-        values.append(_pearson(left, right))
+            left, right = rank_rows(left, axis=1), rank_rows(right, axis=1)
+        values.append(row_correlations(left, right))
     return _percentiles(np.concatenate(values), level)
 
 

@@ -5,44 +5,24 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.leak_notes import leak_note
+from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.metrics.base import Metric
 from rejoinder.version import VERSION
 
 Key = tuple[str, str, str, str]
 """Task, split, SHA-256 of the data, settings as JSON: with the encoder, all that decides a
 result."""
-
-
-@dataclass(frozen=True)
-class Items:
-    """What was predicted for every item: `compare` and plots work on these."""
-
-    ids: Sequence[str]
-    predictions: NDArray[np.float64]
-    gold: NDArray[np.float64]
-    texts: Sequence[str]
-    """What a person reads of the item; not written to disk."""
-    folds: NDArray[np.int64] | None = None
-    """(N,) the fold that an item was held out in, where the score is a mean over folds."""
-
-
-def subsets_of(ids: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Rows of each subset, the part of an item's id before the last colon."""
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(ids):
-        rows.setdefault(name.rpartition(":")[0], []).append(row)
-    return {subset: np.array(places) for subset, places in rows.items()}
 
 
 @dataclass(frozen=True)
@@ -95,9 +75,15 @@ class Result:
     @property
     def in_percent(self) -> bool:
         """Whether the main score goes to 100, not to 1."""
-        return in_percent(self.main)
+        return self.metric.percent
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the main score."""
+        return metric_of(self.main)
 
     def __post_init__(self) -> None:
+        metric_of(self.main)  # an unknown one is an error here, not when the file is read
         for name, value in self.scores.items():
             if not math.isfinite(value):
                 raise InputError(f"{self.task} on {self.split}: {name} is {value}.")
@@ -107,11 +93,6 @@ class Result:
                 f"{self.task} on {self.split}: the id {repeated!r} is in the data more than once; "
                 "items are compared by their ids: each needs its own."
             )
-
-
-def in_percent(main: str) -> bool:
-    """Whether a main score goes to 100, not to 1."""
-    return main in ("accuracy", "map", "recall_1_t2i")
 
 
 def settings_key(settings: Mapping[str, Any]) -> str:
@@ -154,20 +135,8 @@ class Missing:
 
 
 def worst_items(result: Result, items: Items, count: int) -> list[tuple[str, float, float, str]]:
-    """Id, prediction, gold and text of the items that are furthest from gold.
-
-    Of similarities, which have another scale than gold, the ranks are compared.
-    """
-    if result.main == "accuracy":
-        error = (items.predictions != items.gold).astype(np.float64)
-    elif result.main.startswith("P@"):
-        error = items.predictions - 1
-    elif result.main.startswith("recall_"):
-        error = items.predictions
-    elif result.main == "map":
-        error = items.gold - items.predictions
-    else:
-        error = np.abs(rankdata(items.predictions) - rankdata(items.gold))
+    """Returns id, prediction, gold and text of the items that the metric finds most wrong."""
+    error = result.metric.errors(items)
     order = np.argsort(-error, kind="stable")[:count].tolist()
     return [
         (items.ids[row], float(items.predictions[row]), float(items.gold[row]), items.texts[row])

@@ -12,13 +12,14 @@ import polars as pl
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
-from rejoinder.evaluation.metrics import LARGEST
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.recomputed import check_scores
 from rejoinder.evaluation.results import Key, Result
 from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, results_of
 from rejoinder.files.atomic import write_bytes, write_text
 from rejoinder.files.claims import claim
 from rejoinder.files.hashed import check_seal, sealed, sha256_of
+from rejoinder.measures.correlation import LARGEST
 
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
 _HASH_DIGITS = 12
@@ -129,7 +130,8 @@ def read_results(path: Path) -> list[Result]:
         where = f"{path}: results[{number}]"
         result = result_of(row, where)
         if result.predictions:
-            check_scores(result.scores, result.main, read_items(path, result), where)
+            items = Items.from_frame(read_items(path, result))
+            check_scores(result.scores, result.main, items, where)
         check_seal(row, Path(where), InputError, "Evaluate again.")
         if result.key in keys:
             raise InputError(f"{where} repeats another result of {result.task} on {result.split}.")

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.recomputed import is_main
+from rejoinder.evaluation.metrics import find_metric
 from rejoinder.evaluation.results import Group, Result
 
 FORMAT = 3
@@ -59,7 +59,7 @@ def result_of(tree: object, where: str) -> Result:
     found = {name: check(row[name], f"{where}.{name}") for name, check in _PARTS.items()}
     if found["main"] not in found["scores"]:
         raise InputError(f"{where}.main is {found['main']!r}, which is not among its scores.")
-    if not is_main(found["main"]):
+    if find_metric(found["main"]) is None:
         raise InputError(f"{where}.main is {found['main']!r}, which is no main score of a task.")
     return Result(**found)
 

@@ -1,47 +1,82 @@
-"""Several tasks, one encoder: the library call behind `rejoinder evaluate`."""
+"""Scores one encoder on several tasks."""
 
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.calls import identity
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.metrics import ScoringError
+from rejoinder.evaluation.printing import score_text, text_table
 from rejoinder.evaluation.results import Key, Missing, Result, settings_key, stamp
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.variants import variants, with_label
 from rejoinder.files.claims import claim
 from rejoinder.files.hashed import sha256_of
+from rejoinder.measures.correlation import ScoringError
 from rejoinder.protocols import Encodes
 
-Progress = Callable[[int, int, str], None]
-"""Called with the tasks that are done, all tasks, and the one that comes next."""
+EvaluationProgress = Callable[[int, int, str], None]
+"""Called with the number of finished tasks, the number of all tasks, and the current one: its id,
+sometimes followed by what it is doing."""
 
 
-def evaluate(
+@dataclass(frozen=True)
+class Results(Sequence[Result]):
+    """The results of an encoder, in the order of its tasks. `print` shows the main scores."""
+
+    results: tuple[Result, ...]
+    missing: tuple[Missing, ...] = ()
+    """Tasks that could not be scored because their data is missing."""
+    reused: int = 0
+    """Number of results that were taken from the results file instead of being scored."""
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
+    def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
+        return self.results[index]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __str__(self) -> str:
+        labels = variants(self.results)
+        rows = []
+        for result in self.results:
+            values = (result.scores[result.main], *result.intervals.get(result.main, ()))
+            texts = [score_text(value, percent=result.in_percent) for value in values]
+            task = with_label(result.task, result.split, labels[result.key])
+            rows.append((task, result.main, str(result.n), *(*texts, "", "")[:3]))
+        table = text_table(("task", "score", "n", "value", "95 % from", "to"), rows)
+        return "\n".join((table, *(f"{task.task} missing: {task.reason}" for task in self.missing)))
+
+
+def iter_results(
     encoder: Encodes,
     tasks: Sequence[str],
     context: Context | None = None,
     *,
-    done: Sequence[Result] = (),
-    progress: Progress = lambda _done, _all, _next: None,
+    known: Sequence[Result] = (),
+    progress: EvaluationProgress = lambda _done, _total, _task: None,
     cache: Path | None = None,
 ) -> Iterator[Result | Missing]:
-    """The results of `tasks`, one after the other; a task without its data is named as missing.
+    """Yields the results of tasks one by one, and a `Missing` for each task without its data.
 
     Args:
         encoder: anything that encodes.
         tasks: groups or ids of tasks.
-        context: where the data is, and the settings; none: the defaults.
-        done: results that are there already: one of the same encoder, task, data and settings is
-            handed out as it is instead of scoring again.
-        progress: called before each task.
-        cache: folder that keeps embeddings for later runs, by the encoder's identity.
+        context: the location of the data, and the settings. None means the defaults.
+        known: earlier results. A result of the same encoder, task, data and settings is yielded
+            as it is instead of being scored again.
+        progress: called before each task, and by long tasks in between.
+        cache: folder that keeps embeddings for later runs of the same encoder.
 
     Raises:
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
@@ -49,23 +84,31 @@ def evaluate(
     context = context or Context()
     wanted = resolve(tasks)
     about = identity(encoder)
-    known = {one.key: one for one in done if dict(one.encoder) == about}
+    by_key = {result.key: result for result in known if dict(result.encoder) == about}
     embedder = Embedder(encoder, about["name"])
-    with _kept(embedder, None if cache is None else cache / f"{_key(about)}.safetensors"):
-        count = 0
+    with _cached(embedder, None if cache is None else cache / f"{_cache_name(about)}.safetensors"):
+        done = 0
         for family, ids in families_of(wanted):
-            progress(count, len(wanted), ids[0])
-            found = _done(family, context, ids, known)
-            yield from (one for results in found.values() for one in results)
-            left = [task for task in ids if task not in found]
-            yield from _scored(family, embedder, context, left, about)
-            count += len(ids)
-        progress(count, len(wanted), "")
+            progress(done, len(wanted), ids[0])
+            reused = _reused(family, context, ids, by_key)
+            yield from (result for results in reused.values() for result in results)
+            left = [task for task in ids if task not in reused]
+            tell = _telling(progress, done, len(wanted), ids[0])
+            yield from _scored(family, embedder, replace(context, tell=tell), left, about)
+            done += len(ids)
+        progress(done, len(wanted), "")
+
+
+def _telling(
+    progress: EvaluationProgress, done: int, total: int, task: str
+) -> Callable[[str], None]:
+    """Returns a function that reports what a task is doing."""
+    return lambda doing: progress(done, total, f"{task}: {doing}")
 
 
 @contextmanager
-def _kept(embedder: Embedder, path: Path | None) -> Iterator[None]:
-    """Take up the embeddings of a file, hold it meanwhile, and write it at the end."""
+def _cached(embedder: Embedder, path: Path | None) -> Iterator[None]:
+    """Reads the embeddings of a file, claims it meanwhile, and writes it at the end."""
     if path is None:
         yield
         return
@@ -75,16 +118,16 @@ def _kept(embedder: Embedder, path: Path | None) -> Iterator[None]:
         embedder.save(path)
 
 
-def _done(
+def _reused(
     family: Family, context: Context, ids: Sequence[str], known: Mapping[Key, Result]
 ) -> dict[str, list[Result]]:
-    """Of those of the tasks all of whose results are known, these."""
+    """Returns the known results of those tasks of which the results of all splits are known."""
     settings = settings_key(family.settings(context))
-    hopeful = [task for task in ids if any(key[0] == task and key[3] == settings for key in known)]
-    if not hopeful:
+    likely = [task for task in ids if any(key[0] == task and key[3] == settings for key in known)]
+    if not likely:
         return {}
     try:
-        hashes = family.hashes(context, hopeful)
+        hashes = family.hashes(context, likely)
     except DataMissingError:
         return {}
     keys: dict[str, list[Key]] = {}
@@ -116,11 +159,12 @@ def _scored(
         yield stamp(replace(result, dtype=embedder.dtype), about, settings, seconds)
 
 
-def _key(about: Mapping[str, object]) -> str:
-    """A name for an encoder: the same for the same weights alone.
+def _cache_name(about: Mapping[str, object]) -> str:
+    """Returns a name for an encoder that is the same for the same weights only.
 
     Raises:
-        InputError: the encoder tells no hash of itself: tomorrow it may be another.
+        InputError: the encoder tells no hash of itself, so another version of it would look the
+            same.
     """
     if "sha256" not in about:
         raise InputError(
@@ -130,15 +174,30 @@ def _key(about: Mapping[str, object]) -> str:
     return sha256_of(json.dumps(about, sort_keys=True).encode())[:32]
 
 
-def only_results(outcomes: Iterator[Result | Missing]) -> list[Result]:
-    """The results of tasks none of which may be missing.
+def collect(
+    outcomes: Iterator[Result | Missing],
+    known: Sequence[Result] = (),
+    *,
+    skip_missing: bool = False,
+) -> Results:
+    """Returns what `iter_results` yields as one sequence.
+
+    Args:
+        outcomes: what `iter_results` yields.
+        known: the earlier results that it was given.
+        skip_missing: list tasks without their data instead of raising an error at the first.
 
     Raises:
-        InputError: one is missing.
+        DataMissingError: the data of a task is missing.
     """
-    found = []
+    results: list[Result] = []
+    missing: list[Missing] = []
     for outcome in outcomes:
-        if isinstance(outcome, Missing):
-            raise InputError(outcome.reason)
-        found.append(outcome)
-    return found
+        if isinstance(outcome, Result):
+            results.append(outcome)
+        elif skip_missing:
+            missing.append(outcome)
+        else:
+            raise DataMissingError(f"{outcome.task}: {outcome.reason}")
+    reused = sum(any(result is old for old in known) for result in results)
+    return Results(tuple(results), tuple(missing), reused)

@@ -1,1 +1,1 @@
-"""The tables and figures of Yang et al. 2018, made anew."""
+"""Reproduces the tables and figures of Yang et al. 2018."""

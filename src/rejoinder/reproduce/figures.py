@@ -18,28 +18,33 @@ _LINES = (
     ("dev", "captions", "^--"),
     ("test", "captions", "v--"),
 )
-"""Split, part and mark: told apart without colours too."""
+"""Split, genre and marker of each line. Markers tell the lines apart without colours."""
 
 
 def figure7(items: pl.DataFrame, model: str) -> str:
-    """Predicted similarity against gold on STS-B test."""
+    """Plots predicted similarities against gold on STS-B test.
+
+    Args:
+        items: columns prediction and gold.
+        model: name of the model, for the title.
+    """
     scores, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
     return predicted_against_gold(f"STS Benchmark, test: {model}", scores, gold)
 
 
 def figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
-    """Pearson's r on STS-B against the share of the NLI data."""
+    """Plots Pearson's r on STS-B against the share of the NLI training data.
+
+    Args:
+        curve: results on STS-B by the share of the data, 0 to 1.
+        model: name of the model, for the title.
+    """
     figure, axes = new_figure(5.5, 4)
     shares = sorted(curve)
-    for place, (split, part, mark) in enumerate(_LINES):
-        values = [_pearson(curve[share], split, part) for share in shares]
-        axes.plot(
-            [100 * share for share in shares],
-            values,
-            mark,
-            color=COLOURS[place],
-            label=f"{part}, {split}",
-        )
+    for (split, genre, marker), colour in zip(_LINES, COLOURS, strict=False):
+        values = [_pearson(curve[share], split, genre) for share in shares]
+        percent = [100 * share for share in shares]
+        axes.plot(percent, values, marker, color=colour, label=f"{genre}, {split}")
     axes.set_xlabel("share of the NLI training data, %")
     axes.set_ylabel("Pearson's r on the STS Benchmark")
     axes.set_title(model, fontsize=9)
@@ -48,7 +53,7 @@ def figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
     return svg_of(figure)
 
 
-def _pearson(results: Sequence[Result], split: str, part: str) -> float:
-    [result] = [one for one in results if one.split == split]
-    scores = result.scores if part == "all" else result.groups[f"main-{part}"].scores
+def _pearson(results: Sequence[Result], split: str, genre: str) -> float:
+    [result] = [result for result in results if result.split == split]
+    scores = result.scores if genre == "all" else result.groups[f"main-{genre}"].scores
     return float(scores["pearson"])

@@ -1,4 +1,4 @@
-"""The paper's tables with our figures beside the published ones, as rows."""
+"""The tables of the paper, with our rows below the published ones."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,17 +16,17 @@ _GENRES = ("main-captions", "main-forums", "main-news")
 
 
 def published() -> Mapping[str, Any]:
-    """The paper's figures, by table."""
+    """Returns the numbers of the paper, by table."""
     return tomllib.loads((files("rejoinder") / "data" / "paper.toml").read_text("utf-8"))
 
 
 def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table]:
-    """Tables 1 to 6, and what the work took.
+    """Returns tables 1 to 6 and a table of the time that each stage took.
 
     Args:
-        work: what was measured.
-        encoder: its kind, as `dan`.
-        items: of table 5: columns prediction, gold, text of the best model on STS-B test.
+        work: the results of all stages.
+        encoder: kind of the encoder, such as `dan`.
+        items: items of STS-B test for table 5: columns prediction, gold and text.
     """
     ours = f"ours, {encoder}"
     paper = published()
@@ -42,15 +42,16 @@ def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table
 
 
 def _find(results: Sequence[Result], task: str, split: str) -> Result | None:
-    return next((one for one in results if (one.task, one.split) == (task, split)), None)
+    matches = (result for result in results if (result.task, result.split) == (task, split))
+    return next(matches, None)
 
 
 def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
-    rows = [(name, *_each(values, 1)) for name, values in paper["table1"].items()]
+    rows = [(name, *_cells(values, 1)) for name, values in paper["table1"].items()]
     for name in ("Reddit", "Reddit+SNLI"):
         if result := _find(work.results[name], "response/p@n", "test"):
-            found = [100 * value for key, value in result.scores.items() if key.startswith("P@")]
-            rows.append((f"{name} ({ours})", *_each(found, 1)))
+            percent = [100 * value for key, value in result.scores.items() if key.startswith("P@")]
+            rows.append((f"{name} ({ours})", *_cells(percent, 1)))
     return Table(
         "Table 1: the true response among 99 others, test, %",
         ("model", "P@1", "P@3", "P@10"),
@@ -64,38 +65,38 @@ def _table2(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
         (name, f"{value:.1f}") for name, value in paper["table2"].items()
     ]
     result = _find(work.results["Reddit+SNLI"], "snli/head", "test")
-    found = "missing" if result is None else f"{result.scores['accuracy']:.1f}"
-    rows.append((f"Reddit+SNLI ({ours})", found))
+    accuracy = "missing" if result is None else f"{result.scores['accuracy']:.1f}"
+    rows.append((f"Reddit+SNLI ({ours})", accuracy))
     return Table("Table 2: accuracy on SNLI, test, %", ("model", "accuracy"), tuple(rows))
 
 
 def _table3(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
-    rows = [(name, *_each(values, 3)) for name, values in paper["table3"].items()]
+    rows = [(name, *_cells(values, 3)) for name, values in paper["table3"].items()]
     for name in reversed(MODELS):
-        found = [_stsb(work.results[name], split)[0] for split in ("dev", "test")]
-        rows.append((f"{name} ({ours})", *_each(found, 3)))
+        values = [_stsb(work.results[name], split)[0] for split in ("dev", "test")]
+        rows.append((f"{name} ({ours})", *_cells(values, 3)))
     title = "Table 3: Pearson's r on the STS Benchmark"
     return Table(title, ("model", "dev", "test"), tuple(rows))
 
 
 def _table4(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
-    names = ("all", "captions", "forums", "news")
-    columns = tuple(f"{split} {name}" for split in ("dev", "test") for name in names)
+    genres = ("all", "captions", "forums", "news")
+    columns = tuple(f"{split} {genre}" for split in ("dev", "test") for genre in genres)
     rows = []
     for name in MODELS:
-        rows.append((name, *_each(paper["table4"][name], 3)))
-        found = [*_stsb(work.results[name], "dev"), *_stsb(work.results[name], "test")]
-        rows.append((f"{name} ({ours})", *_each(found, 3)))
+        rows.append((name, *_cells(paper["table4"][name], 3)))
+        values = [*_stsb(work.results[name], "dev"), *_stsb(work.results[name], "test")]
+        rows.append((f"{name} ({ours})", *_cells(values, 3)))
     return Table("Table 4: the same by category", ("model", *columns), tuple(rows))
 
 
 def _stsb(results: Sequence[Result], split: str) -> list[float]:
-    """Pearson's r on all, captions, forums, news."""
+    """Returns Pearson's r on all pairs, captions, forums and news; NaN where it is missing."""
     result = _find(results, "stsb/angular", split)
     if result is None:
         return [float("nan")] * 4
-    parts = [result.groups[genre].scores["pearson"] for genre in _GENRES]
-    return [result.scores["pearson"], *parts]
+    by_genre = [result.groups[genre].scores["pearson"] for genre in _GENRES]
+    return [result.scores["pearson"], *by_genre]
 
 
 def _table5(paper: Mapping[str, Any], items: pl.DataFrame, ours: str) -> Table:
@@ -106,18 +107,21 @@ def _table5(paper: Mapping[str, Any], items: pl.DataFrame, ours: str) -> Table:
     for kind, prediction, gold, text in best_and_worst(items):
         rows.append((f"{kind} ({ours})", f"{prediction:.2f}", f"{gold:.1f}", text))
     note = (
-        "Ours are the pairs whose score is nearest to the line of least squares through scores and "
-        "labels, one of label 4 or more and one of 1 or less, and the two furthest from it."
+        "Ours are the two pairs nearest to the least-squares line through scores and labels (one "
+        "labelled 4 or more, one labelled 1 or less) and the two pairs furthest from it."
     )
     title = "Table 5: pairs of STS-B test, by Reddit+SNLI"
     return Table(title, ("", "score", "label", "sentences"), tuple(rows), note)
 
 
 def best_and_worst(items: pl.DataFrame) -> Iterator[tuple[str, float, float, str]]:
-    """Two good and two bad pairs: kind, score, label, text."""
+    """Yields two good and two bad pairs of `items`: kind, score, label and text.
+
+    Good pairs are close to the least-squares line through scores and labels, bad ones far from it.
+    """
     scores, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
-    slope, start = np.polyfit(gold, scores, 1)
-    error = np.abs(scores - start - slope * gold)
+    slope, intercept = np.polyfit(gold, scores, 1)
+    error = np.abs(scores - intercept - slope * gold)
     order = np.argsort(error, kind="stable")
     high = next((row for row in order if gold[row] >= 4), order[0])
     low = next((row for row in order if gold[row] <= 1), order[0])
@@ -131,12 +135,13 @@ def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
         (name, f"{value:.2f}", "") for name, value in paper["table6"].items()
     ]
     for name in ("Reddit", "Reddit+SNLI"):
-        found = [_find(work.results[name], f"cqa-b/{year}", "test") for year in (2017, 2016)]
-        said = ["missing" if one is None else f"{one.scores['map']:.2f}" for one in found]
-        rows.append((f"{name} ({ours})", *said))
+        results = [_find(work.results[name], f"cqa-b/{year}", "test") for year in (2017, 2016)]
+        cells = ["missing" if result is None else f"{result.scores['map']:.2f}"
+                 for result in results]  # fmt: skip
+        rows.append((f"{name} ({ours})", *cells))
     note = ""
     if missing := [name for name in work.missing if name.startswith("cqa-b")]:
-        note = f"Missing, because its data is not there: {', '.join(missing)}."
+        note = f"Missing, because the data is not available: {', '.join(missing)}."
     title = "Table 6: MAP on community question answering, subtask B, test"
     return Table(title, ("model", "2017", "2016"), tuple(rows), note)
 
@@ -162,5 +167,5 @@ def _costs(work: Reproduced) -> Table:
     )
 
 
-def _each(values: Sequence[float], digits: int) -> list[str]:
+def _cells(values: Sequence[float], digits: int) -> list[str]:
     return ["missing" if np.isnan(value) else f"{value:.{digits}f}" for value in values]

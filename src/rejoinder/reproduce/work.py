@@ -19,7 +19,7 @@ from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results, write_results
-from rejoinder.evaluation.run import evaluate
+from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.files.atomic import write_text
 from rejoinder.protocols import Encodes
@@ -221,7 +221,7 @@ class Work:
         context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))
 
         def work() -> None:
-            outcomes = evaluate(encoder, tasks, context)
+            outcomes = iter_results(encoder, tasks, context)
             write_results(path, [result for result in outcomes if isinstance(result, Result)])
 
         self._stage(f"{name}: evaluation", path, work)

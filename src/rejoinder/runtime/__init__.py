@@ -1,1 +1,1 @@
-"""Encoding without torch: SentenceEncoder, search."""
+"""Computes embeddings from a loaded model, without torch where possible."""

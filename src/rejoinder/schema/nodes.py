@@ -15,7 +15,7 @@ def _schema(model: type[Settings]) -> Mapping[str, Any]:
 
 
 def forget_schemas() -> None:
-    """Makes later calls read the schemas of models again, as is needed after one was rebuilt."""
+    """Makes later calls read the schemas of models again; needed after a model was rebuilt."""
     _schema.cache_clear()
 
 

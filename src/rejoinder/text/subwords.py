@@ -104,7 +104,7 @@ class SubwordFeatures:
 
     @classmethod
     def load(cls, folder: Path, config: Mapping[str, object]) -> "SubwordFeatures":
-        """Loads what `save` wrote.
+        """Loads the file that `save` wrote.
 
         Raises:
             ModelError: the file is missing or damaged, or has another size than `config` says.

@@ -55,7 +55,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
-        """Loads what `save` wrote.
+        """Loads the file that `save` wrote.
 
         Raises:
             ModelError: the file is missing, not UTF-8, or names a word twice.

@@ -1,45 +1,55 @@
-"""Encoders to compare with, by name: `baseline:bow`, `baseline:average:FILE` and so on."""
+"""Baseline encoders by name: `bow`, `average:FILE` and so on.
 
-from collections.abc import Callable
+To add a baseline, write a module with a class that encodes (`rejoinder.protocols`) and add a line
+to `BASELINES`. A class that reads a file has a class method `load(path)`.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.protocols import Encodes
 
-NAMES = ("bow", "tfidf", "random", "average", "sif", "soft-cosine", "doc2vec")
+
+class Baseline(NamedTuple):
+    """Where a baseline is implemented. The module is imported when the baseline is used."""
+
+    module: str
+    """Name of a module of this package."""
+    encoder: str
+    """Name of its class."""
+    reads_file: bool = False
+
+
+BASELINES: Mapping[str, Baseline] = {
+    "bow": Baseline("words", "BagOfWords"),
+    "tfidf": Baseline("words", "TfIdf"),
+    "random": Baseline("words", "RandomVectors"),
+    "average": Baseline("vectors", "Averaged", reads_file=True),
+    "sif": Baseline("vectors", "Sif", reads_file=True),
+    "soft-cosine": Baseline("vectors", "SoftCosine", reads_file=True),
+    "doc2vec": Baseline("doc2vec", "ParagraphVectors", reads_file=True),
+}
 
 
 def open_baseline(name: str) -> Encodes:
-    """The baseline of a name, with its file behind a colon where it needs one.
+    """Returns the baseline that `name` means.
+
+    Args:
+        name: a key of `BASELINES`, with `:FILE` behind it if the baseline reads a file.
 
     Raises:
-        InputError: no such baseline, or its file is not named, not there or damaged.
+        InputError: the baseline is unknown, or its file is missing or damaged.
         MissingExtraError: a library that it needs is not installed.
     """
     kind, _, file = name.partition(":")
-    from rejoinder.evaluation.baselines.words import BagOfWords, RandomVectors, TfIdf
-
-    plain: dict[str, Callable[[], Encodes]] = {
-        "bow": BagOfWords,
-        "tfidf": TfIdf,
-        "random": RandomVectors,
-    }
-    if kind in plain:
-        return plain[kind]()
-    if kind not in NAMES:
-        raise InputError(f"baseline {kind!r}: {nearest(kind, NAMES)}.")
-    if not file:
+    if kind not in BASELINES:
+        raise InputError(f"baseline {kind!r}: {nearest(kind, BASELINES)}.")
+    baseline = BASELINES[kind]
+    if baseline.reads_file and not file:
         raise InputError(f"baseline:{kind} needs a file; write baseline:{kind}:FILE.")
-    if kind == "doc2vec":
-        from rejoinder.evaluation.baselines.doc2vec import ParagraphVectors
-
-        return ParagraphVectors.load(Path(file))
-    from rejoinder.evaluation.baselines.vectors import Averaged, Sif, SoftCosine, read_vectors
-
-    vectors = read_vectors(Path(file))
-    kinds: dict[str, Callable[[], Encodes]] = {
-        "average": lambda: Averaged(vectors),
-        "sif": lambda: Sif(vectors),
-        "soft-cosine": lambda: SoftCosine(vectors),
-    }
-    return kinds[kind]()
+    encoder = getattr(import_module(f"{__name__}.{baseline.module}"), baseline.encoder)
+    opened: Encodes = encoder.load(Path(file)) if baseline.reads_file else encoder()
+    return opened

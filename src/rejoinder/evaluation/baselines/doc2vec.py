@@ -1,7 +1,7 @@
 """PV-DBOW (Le and Mikolov 2014), trained and inferred by gensim, stored without pickle.
 
-Word vectors are trained beside those of texts, and frequent words left out more often than is
-usual: what Lau and Baldwin (2016, §3 and §5) found to matter for pairs of sentences.
+Word vectors are trained together with those of texts, and frequent words are skipped more often
+than usual. Lau and Baldwin (2016, §3 and §5) found that both matter for pairs of sentences.
 """
 
 import json
@@ -10,41 +10,41 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.errors import InputError, require
 from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.files.atomic import new_file
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
-"""Of the inference of a sentence."""
+"""Number of epochs of the inference of a sentence."""
 _NEGATIVE = 5
 _SAMPLE = 1e-5
+"""Frequency of a word, as a share of all words, above which training skips some occurrences."""
 _WINDOW = 10
-"""Share of a word beyond which training leaves some of it out."""
 
 
 class ParagraphVectors:
-    """A model whose vectors of new sentences are inferred, each from the same start."""
+    """A model that infers the vectors of new sentences, always from the same random state."""
 
     def __init__(self, model: Any, name: str) -> None:
         self._model = model
         self._name = name
 
     def describe(self) -> dict[str, object]:
-        """Who this is."""
+        """Returns the identity of the baseline."""
         dim = self._model.vector_size
         return {"name": f"baseline:doc2vec:{self._name}", "dim": dim, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, D) float32; zero where no word is known."""
+        """Returns (N, D) float32; zeros where no word is known."""
         out = np.zeros((len(sentences), self._model.vector_size), np.float32)
         for row, text in enumerate(sentences):
             words = [word for word in tokens(text) if word in self._model.wv.key_to_index]
             if words:
-                # the draws of negatives start anew: the order of sentences changes nothing
+                # seeded for each sentence, so that the order of sentences has no effect
                 self._model.random.seed(1)
                 out[row] = self._model.infer_vector(words, epochs=_EPOCHS)
         return out
@@ -53,69 +53,78 @@ class ParagraphVectors:
     def train(
         cls, texts: Iterable[str], *, dim: int = 300, epochs: int = 10, workers: int = 1
     ) -> "ParagraphVectors":
-        """A model of texts.
+        """Trains a model.
 
         With one worker, and PYTHONHASHSEED set, the same texts give the same model.
+
+        Args:
+            texts: the texts to train on.
+            dim: dimension of the vectors.
+            epochs: number of passes over the texts.
+            workers: number of threads.
 
         Raises:
             MissingExtraError: gensim is not installed.
         """
-        kinds = _gensim()
-        documents = [kinds.TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
+        doc2vec = _gensim()
+        documents = [doc2vec.TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
         model = _empty(dim, epochs, workers, _SAMPLE)
         model.build_vocab(documents)
         model.train(documents, total_examples=len(documents), epochs=epochs)
         return cls(model, "trained")
 
     def save(self, path: Path) -> None:
-        """Write the words, their counts and the output layer: all that inference needs."""
+        """Writes what inference needs: the words, their counts and the output layer."""
         words = self._model.wv.index_to_key
         counts = {word: int(self._model.wv.get_vecattr(word, "count")) for word in words}
-        about = {"format": "rejoinder-doc2vec-1", "counts": json.dumps(counts)}
+        metadata = {"format": "rejoinder-doc2vec-1", "counts": json.dumps(counts)}
         with new_file(path) as file:
-            file.write(save({"output": np.ascontiguousarray(self._model.syn1neg)}, about))
+            file.write(save({"output": np.ascontiguousarray(self._model.syn1neg)}, metadata))
 
     @classmethod
     def load(cls, path: Path) -> "ParagraphVectors":
-        """A model that `save` wrote.
+        """Reads a model that `save` wrote.
 
         Raises:
-            InputError: the file is not there, or no such model.
+            InputError: the file is missing, damaged, or not such a model.
             MissingExtraError: gensim is not installed.
         """
-        _gensim()
+        require("eval", "gensim")
         try:
-            output = load_file(path)["output"]
-            from safetensors import safe_open
-
             with safe_open(path, "numpy") as file:
-                about = file.metadata() or {}
-            counts = json.loads(about["counts"])
+                output = file.get_tensor("output")
+                metadata = file.metadata() or {}
+            counts = json.loads(metadata["counts"])
         except (OSError, KeyError, ValueError, SafetensorError) as error:
             raise InputError(
-                f"{path} is no doc2vec model of rejoinder: {error}; gensim's own files are "
+                f"{path} is not a doc2vec model of rejoinder: {error}. gensim's own files are "
                 "pickles and are not read. See benchmarks/baselines.py."
             ) from None
-        # a short sentence can spare no word: nothing is left out in inference
+        # with a sample of 0, inference skips no word: short sentences need all of theirs
         model = _empty(output.shape[1], 1, 1, 0.0)
         model.build_vocab_from_freq(counts)
         if len(model.wv) != len(output):
             raise InputError(
-                f"{path}: {len(output)} rows for {len(model.wv)} words; it is damaged."
+                f"{path} is damaged: it has {len(output)} rows for {len(model.wv)} words."
             )
         model.syn1neg = output.copy()
         return cls(model, path.name)
 
 
 def _gensim() -> Any:
-    try:
-        from gensim.models import doc2vec
-    except ImportError:
-        raise MissingExtraError("gensim", "eval") from None
+    """Returns gensim's module of doc2vec.
+
+    Raises:
+        MissingExtraError: gensim is not installed.
+    """
+    require("eval", "gensim")
+    from gensim.models import doc2vec
+
     return doc2vec
 
 
 def _empty(dim: int, epochs: int, workers: int, sample: float) -> Any:
+    """Returns an untrained model."""
     return _gensim().Doc2Vec(
         dm=0,
         dbow_words=1,

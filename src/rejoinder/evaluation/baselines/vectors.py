@@ -1,20 +1,23 @@
-"""Baselines on word vectors of a file: their mean, SIF, soft cosine."""
+"""Baselines on word vectors from a file: their mean, SIF, and soft cosine."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.evaluation.baselines.words import tokens
+from rejoinder.errors import InputError, require
+from rejoinder.evaluation.baselines.words import not_prepared, tokens
+from rejoinder.measures.arrays import Floats
 from rejoinder.protocols import Embeddings
 
 _SIF_WEIGHT = 1e-3
+"""Smoothing of word frequencies in SIF (Arora et al. 2017)."""
 _POWER = 2
-"""Of the cosines in the soft cosine (Charlet and Damnati 2017)."""
+"""Exponent of the cosines in the soft cosine (Charlet and Damnati 2017)."""
 
 
 @dataclass(frozen=True)
@@ -22,54 +25,50 @@ class WordVectors:
     """Words and their vectors."""
 
     name: str
-    places: dict[str, int]
+    """Name of the file."""
+    ids: dict[str, int]
+    """The row of each word."""
     vectors: NDArray[np.float32]
     """(V, D) float32."""
 
-    def rows(self, sentence: str) -> list[int]:
-        """Places of the known words of a sentence, in its order."""
-        found = []
-        for word in tokens(sentence):
-            place = self.places.get(word)
-            if place is not None:
-                found.append(place)
-        return found
+    def known(self, sentence: str) -> list[int]:
+        """Returns the rows of the known words of a sentence, in its order."""
+        return [self.ids[word] for word in tokens(sentence) if word in self.ids]
 
 
 def read_vectors(path: Path) -> WordVectors:
-    """Word vectors: word2vec as text or `.bin`, GloVe, fastText's `.vec`, compressed or not.
+    """Reads word vectors: word2vec text or `.bin`, GloVe or fastText `.vec`, compressed or not.
 
     Raises:
-        InputError: the file is not there or of none of these forms.
-        MissingExtraError: gensim, which reads them, is not installed.
+        InputError: the file is missing, or has none of these formats.
+        MissingExtraError: gensim, which reads the file, is not installed.
     """
-    try:
-        from gensim.models import KeyedVectors
-    except ImportError:
-        raise MissingExtraError("gensim", "eval") from None
+    require("eval", "gensim")
+    from gensim.models import KeyedVectors
+
     if not path.is_file():
-        raise InputError(f"{path} is not there; a file of word vectors is needed.")
+        raise InputError(f"{path} does not exist; name a file of word vectors.")
     binary = ".bin" in path.suffixes
     try:
         header = binary or _has_header(path)
-        found = KeyedVectors.load_word2vec_format(
+        read = KeyedVectors.load_word2vec_format(
             str(path), binary=binary, no_header=not header, unicode_errors="replace"
         )
     except (ValueError, OSError, EOFError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path} can't be read as word vectors: {error}; word2vec text or .bin, GloVe or "
-            "fastText .vec is needed."
+            f"{path} can't be read as word vectors: {error}. Name a file of word2vec (text or "
+            ".bin), GloVe or fastText (.vec)."
         ) from None
-    vectors = np.asarray(found.vectors, np.float32)
+    vectors = np.asarray(read.vectors, np.float32)
     if not np.isfinite(vectors).all():
         row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
-        raise InputError(f"{path}: the vector of {found.index_to_key[row]!r} is not finite.")
-    # tokens are lower-cased: of "The" and "the" the lower one is looked up, either one otherwise
-    places: dict[str, int] = {}
-    for place, word in enumerate(found.index_to_key):
-        if word == word.lower() or word.lower() not in found.key_to_index:
-            places.setdefault(word.lower(), place)
-    return WordVectors(path.name, places, vectors)
+        raise InputError(f"{path}: the vector of {read.index_to_key[row]!r} is not finite.")
+    # tokens are lower case: "The" stands for "the" only where "the" is not in the file
+    ids: dict[str, int] = {}
+    for row, word in enumerate(read.index_to_key):
+        if word == word.lower() or word.lower() not in read.key_to_index:
+            ids.setdefault(word.lower(), row)
+    return WordVectors(path.name, ids, vectors)
 
 
 def _has_header(path: Path) -> bool:
@@ -81,33 +80,48 @@ def _has_header(path: Path) -> bool:
 
 
 class Averaged:
-    """The mean of the word vectors; a sentence without a known word has the zero vector."""
+    """The mean of the word vectors. A sentence without a known word has the zero vector."""
 
     kind = "average"
 
     def __init__(self, vectors: WordVectors) -> None:
         self.vectors = vectors
 
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Returns the baseline on the word vectors of a file.
+
+        Raises:
+            InputError: the file can't be read.
+            MissingExtraError: gensim is not installed.
+        """
+        return cls(read_vectors(path))
+
     def describe(self) -> dict[str, object]:
-        """Who this is."""
+        """Returns the identity of the baseline."""
         dim = self.vectors.vectors.shape[1]
         name = f"baseline:{self.kind}:{self.vectors.name}"
         return {"name": name, "dim": dim, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, D) float32."""
+        """Returns (N, D) float32."""
         return self._means(sentences)
 
     def _means(
         self, sentences: Sequence[str], weights: NDArray[np.float32] | None = None
     ) -> Embeddings:
-        """Means of the vectors of known words, each times its weight if there are (V,) weights."""
+        """Returns (N, D) means of the vectors of known words.
+
+        Args:
+            sentences: N sentences.
+            weights: (V,) factors of the word vectors. None means that all are 1.
+        """
         out = np.zeros((len(sentences), self.vectors.vectors.shape[1]), np.float32)
         for row, text in enumerate(sentences):
-            found = self.vectors.rows(text)
-            if found:
-                vectors = self.vectors.vectors[found]
-                weighted = vectors if weights is None else vectors * weights[found, None]
+            words = self.vectors.known(text)
+            if words:
+                vectors = self.vectors.vectors[words]
+                weighted = vectors if weights is None else vectors * weights[words, None]
                 out[row] = weighted.mean(axis=0)
         return out
 
@@ -115,8 +129,8 @@ class Averaged:
 class Sif(Averaged):
     """Smooth inverse frequency (Arora et al. 2017).
 
-    Rare words weigh more, and the direction that all sentences of the task share is taken out.
-    Frequencies are those within the task.
+    Rare words have larger weights, and the first principal direction of the task's sentences is
+    removed. Word frequencies are those within the task.
     """
 
     kind = "sif"
@@ -127,10 +141,10 @@ class Sif(Averaged):
         self._common = np.zeros(vectors.vectors.shape[1], np.float32)
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Count words and find the common direction."""
+        """Counts words and computes the common direction."""
         counts: Counter[int] = Counter()
         for text in sentences:
-            counts.update(self.vectors.rows(text))
+            counts.update(self.vectors.known(text))
         share = np.zeros(len(self.vectors.vectors), np.float32)
         share[list(counts)] = list(counts.values())
         share /= max(share.sum(), 1)
@@ -140,22 +154,22 @@ class Sif(Averaged):
         self._common = directions[:, -1].astype(np.float32)
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, D) float32.
+        """Returns (N, D) float32.
 
         Raises:
-            InputError: nothing was prepared.
+            InputError: `prepare` was not called.
         """
         if self._weights is None:
-            raise InputError("baseline:sif has no counts yet; call prepare(task, sentences).")
+            raise not_prepared("sif")
         rows = self._means(sentences, self._weights)
         return rows - np.outer(rows @ self._common, self._common)
 
 
 class SoftCosine(Averaged):
-    """SimBow (Charlet and Damnati 2017): a cosine of bags in which alike words are alike.
+    """SimBow (Charlet and Damnati 2017): a cosine of bags of words that compares similar words.
 
-    x'My / sqrt(x'Mx · y'My), M the squared positive cosines of word vectors, x and y counts
-    weighted by inverse document frequency in the task.
+    The similarity is x'My / sqrt(x'Mx · y'My). M holds the squared positive cosines of word
+    vectors; x and y are word counts weighted by inverse document frequency in the task.
     """
 
     kind = "soft-cosine"
@@ -165,35 +179,34 @@ class SoftCosine(Averaged):
         lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
         self._unit = vectors.vectors / np.maximum(lengths, 1e-12)
         self._idf: dict[int, float] = {}
-        self._most = 1.0
+        self._unseen_idf = 1.0
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Count in how many sentences each word is."""
+        """Counts the sentences that each word is in."""
         texts = list(dict.fromkeys(sentences))
-        counts = Counter(row for text in texts for row in set(self.vectors.rows(text)))
+        counts = Counter(row for text in texts for row in set(self.vectors.known(text)))
         self._idf = {row: float(np.log(len(texts) / count)) for row, count in counts.items()}
-        self._most = float(np.log(max(len(texts), 2)))
+        self._unseen_idf = float(np.log(max(len(texts), 2)))
 
-    def _bag(self, sentence: str) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Unit vectors of the different words, and their weights."""
-        counts = Counter(self.vectors.rows(sentence))
-        weights = [n * self._idf.get(row, self._most) for row, n in counts.items()]
+    def _bag(self, sentence: str) -> tuple[NDArray[np.float32], Floats]:
+        """Returns (W, D) unit vectors of the W different words, and their (W,) weights."""
+        counts = Counter(self.vectors.known(sentence))
+        weights = [n * self._idf.get(row, self._unseen_idf) for row, n in counts.items()]
         return self._unit[list(counts)], np.array(weights)
 
-    def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """(N,) soft cosines; 0 where a sentence has no known word."""
-        found = np.zeros(len(first))
+    def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> Floats:
+        """Returns (N,) soft cosines; 0 where a sentence has no known word."""
+        similarities = np.zeros(len(first))
         for row, (left, right) in enumerate(zip(first, second, strict=True)):
             (a, x), (b, y) = self._bag(left), self._bag(right)
             if not len(x) or not len(y):
                 continue
-            below = _form(a, x, a, x) * _form(b, y, b, y)
-            if below > 0:
-                found[row] = min(_form(a, x, b, y) / below**0.5, 1.0)
-        return found
+            squares = _product(a, x, a, x) * _product(b, y, b, y)
+            if squares > 0:
+                similarities[row] = min(_product(a, x, b, y) / squares**0.5, 1.0)
+        return similarities
 
 
-def _form(
-    a: NDArray[np.float32], x: NDArray[np.float64], b: NDArray[np.float32], y: NDArray[np.float64]
-) -> float:
+def _product(a: NDArray[np.float32], x: Floats, b: NDArray[np.float32], y: Floats) -> float:
+    """Returns x'My for the bags of vectors `a` with weights `x` and `b` with weights `y`."""
     return float(x @ np.maximum(a @ b.T, 0) ** _POWER @ y)

@@ -1,4 +1,4 @@
-"""Baselines that know no word's meaning: bags of words, tf-idf, and chance."""
+"""Baselines without word meanings: bags of words, tf-idf, and random vectors."""
 
 import re
 from collections import Counter
@@ -13,13 +13,13 @@ from rejoinder.files.hashed import sha256_number
 from rejoinder.protocols import Embeddings
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_WIDTH = 2_000
-"""Words of an encoded sentence, the most frequent of a task: a classifier on all of them would
+_DIM = 2_000
+"""Number of words in an embedding, the most frequent of a task. A classifier on all words would
 need gigabytes. Similarities of pairs use all words."""
 
 
 def tokens(sentence: str) -> list[str]:
-    """Lower-cased words and punctuation marks.
+    """Returns the lower-cased words and punctuation marks of a sentence.
 
     >>> tokens("It's 5 o'clock!")
     ['it', "'", 's', '5', 'o', "'", 'clock', '!']
@@ -27,100 +27,110 @@ def tokens(sentence: str) -> list[str]:
     return _TOKEN.findall(sentence.lower())
 
 
+def not_prepared(name: str) -> InputError:
+    """Returns the error of a baseline that is asked to encode before `prepare`."""
+    return InputError(
+        f"baseline:{name} has no word counts yet; call prepare(task, sentences) first."
+    )
+
+
 class BagOfWords:
-    """Binary vectors of words; their cosine is the baseline of Cer et al. 2017, §5.3."""
+    """Binary vectors of words. Their cosine is the baseline of Cer et al. 2017, §5.3."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] | None = None
+        self._columns: dict[str, int] | None = None
 
     def describe(self) -> dict[str, object]:
-        """Who this is."""
-        return {"name": "baseline:bow", "dim": _WIDTH, "max_tokens": None}
+        """Returns the identity of the baseline."""
+        return {"name": "baseline:bow", "dim": _DIM, "max_tokens": None}
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Choose the words that `encode` has places for."""
+        """Chooses the words that embeddings have a column for."""
         counts = Counter(word for text in dict.fromkeys(sentences) for word in set(tokens(text)))
-        common = sorted(counts, key=lambda word: (-counts[word], word))[:_WIDTH]
-        self._places = {word: place for place, word in enumerate(common)}
+        common = sorted(counts, key=lambda word: (-counts[word], word))[:_DIM]
+        self._columns = {word: column for column, word in enumerate(common)}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, 2000) float32 zeros and ones.
+        """Returns (N, 2000) float32: 1 where a word is in the sentence, else 0.
 
         Raises:
-            InputError: nothing was prepared.
+            InputError: `prepare` was not called.
         """
-        if self._places is None:
-            raise InputError("baseline:bow has no words yet; call prepare(task, sentences) first.")
-        out = np.zeros((len(sentences), _WIDTH), np.float32)
+        if self._columns is None:
+            raise not_prepared("bow")
+        out = np.zeros((len(sentences), _DIM), np.float32)
         for row, text in enumerate(sentences):
-            found = {self._places[word] for word in tokens(text) if word in self._places}
-            out[row, list(found)] = 1
+            columns = {self._columns[word] for word in tokens(text) if word in self._columns}
+            out[row, list(columns)] = 1
         return out
 
     def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """(N,) cosine of the binary vectors of all words; 0 with an empty one."""
-        found = np.zeros(len(first))
+        """Returns (N,) cosines of the binary vectors of all words; 0 where a sentence is empty."""
+        similarities = np.zeros(len(first))
         for row, (left, right) in enumerate(zip(first, second, strict=True)):
             a, b = set(tokens(left)), set(tokens(right))
             if a and b:
-                found[row] = len(a & b) / (len(a) * len(b)) ** 0.5
-        return found
+                similarities[row] = len(a & b) / (len(a) * len(b)) ** 0.5
+        return similarities
 
 
 class TfIdf:
-    """scikit-learn's tf-idf, learned from the sentences of each task."""
+    """scikit-learn's tf-idf, fitted on the sentences of each task."""
 
     def __init__(self) -> None:
         try:
             from sklearn.feature_extraction.text import TfidfVectorizer
         except ImportError:
             raise MissingExtraError("scikit-learn", "eval") from None
-        self._kind: Any = TfidfVectorizer
-        self._narrow: Any = None
-        self._wide: Any = None
+        self._vectorizer: Any = TfidfVectorizer
+        self._frequent: Any = None
+        self._all: Any = None
 
     def describe(self) -> dict[str, object]:
-        """Who this is."""
-        return {"name": "baseline:tfidf", "dim": _WIDTH, "max_tokens": None}
+        """Returns the identity of the baseline."""
+        return {"name": "baseline:tfidf", "dim": _DIM, "max_tokens": None}
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
-        """Count in how many of the sentences each word is."""
+        """Counts the sentences that each word is in."""
         texts = list(dict.fromkeys(sentences))
         options = {"tokenizer": tokens, "token_pattern": None, "lowercase": False}
-        self._wide = self._kind(**options).fit(texts)
-        self._narrow = self._kind(max_features=_WIDTH, **options).fit(texts)
+        self._all = self._vectorizer(**options).fit(texts)
+        self._frequent = self._vectorizer(max_features=_DIM, **options).fit(texts)
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, up to 2000) float32.
+        """Returns (N, D) float32 tf-idf of the most frequent words, at most 2,000.
 
         Raises:
-            InputError: nothing was prepared.
+            InputError: `prepare` was not called.
         """
-        if self._narrow is None:
-            raise InputError("baseline:tfidf has no counts yet; call prepare(task, sentences).")
-        return np.asarray(self._narrow.transform(sentences).toarray(), np.float32)
+        if self._frequent is None:
+            raise not_prepared("tfidf")
+        return np.asarray(self._frequent.transform(sentences).toarray(), np.float32)
 
     def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """(N,) cosine over all words.
+        """Returns (N,) cosines over all words.
 
         Raises:
-            InputError: nothing was prepared.
+            InputError: `prepare` was not called.
         """
-        if self._wide is None:
-            raise InputError("baseline:tfidf has no counts yet; call prepare(task, sentences).")
-        left, right = self._wide.transform(first), self._wide.transform(second)
+        if self._all is None:
+            raise not_prepared("tfidf")
+        left, right = self._all.transform(first), self._all.transform(second)
         return np.asarray(left.multiply(right).sum(axis=1), np.float64).ravel()
 
 
 class RandomVectors:
-    """A normal vector a sentence, seeded by the SHA-256 of its text: chance, the same each time."""
+    """A normally distributed vector per sentence, seeded by the SHA-256 of the text.
+
+    Scores are those of chance, and the same in every run.
+    """
 
     def describe(self) -> dict[str, object]:
-        """Who this is."""
+        """Returns the identity of the baseline."""
         return {"name": "baseline:random", "dim": 300, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """(N, 300) float32."""
+        """Returns (N, 300) float32."""
         out = np.empty((len(sentences), 300), np.float32)
         for row, text in enumerate(sentences):
             seed = sha256_number(text.encode("utf-8", "replace"), 8)

@@ -1,1 +1,1 @@
-"""Classifiers on frozen embeddings, as SentEval trains them."""
+"""Classifiers and regressions on frozen embeddings, trained as in SentEval."""

@@ -1,46 +1,67 @@
-"""Who fits the classifiers: the batched solver, scikit-learn, or the network in PyTorch."""
+"""Learners fit classifiers: the batched solver, scikit-learn, or the network in PyTorch."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.evaluation.classifiers.logistic import LogisticGrid, Problems
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.measures.arrays import Floats, Indices
 
-Rows = NDArray[np.int64]
+Labels = NDArray[np.int64]
+"""The class of each row, from 0."""
 Features = NDArray[np.float32]
-Folds = Sequence[tuple[Rows, Rows]]
-"""Rows to train on and rows to predict, a pair a fold."""
+
+
+class Fold(NamedTuple):
+    """Rows of the features of a learner: which are trained on, and which are predicted."""
+
+    train: Indices
+    test: Indices
+    stop: Indices | None = None
+    """Rows whose accuracy says when to stop training, for learners that stop early. With None, a
+    share of the training rows is used."""
 
 
 class Learner(Protocol):
-    """Fits classifiers of rows of the one array of features that it was opened with."""
+    """Fits classifiers on rows of the features that it was opened with."""
 
-    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
-        """(F, G) accuracy, 0 to 1, on the second rows of each fold, trained on the first."""
+    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
+        """Returns the accuracy of each penalty on the test rows of each fold.
+
+        Learners that stop early stop by the test rows.
+
+        Args:
+            folds: F folds.
+            grid: G penalties.
+
+        Returns:
+            (F, G) float64, 0 to 1.
+        """
         ...
 
-    def predict(
-        self,
-        folds: Folds,
-        penalties: Sequence[float],
-        validation: Rows | None = None,
-    ) -> list[Rows]:
-        """Classes of the second rows of each fold, trained on the first with that penalty.
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
+        """Returns the predicted classes of the test rows of each fold.
 
-        `validation` rows say when to stop where a fit has to be stopped; without them a share
-        of the training rows does.
+        Args:
+            folds: F folds.
+            penalties: the penalty of each fold.
         """
         ...
 
 
-def open_learner(settings: ClassifierSettings, features: Features, labels: Rows) -> Learner:
-    """The learner that settings ask for, of (N, D) features and (N,) labels.
+def open_learner(settings: ClassifierSettings, features: Features, labels: Labels) -> Learner:
+    """Returns the learner that the settings ask for.
+
+    Args:
+        settings: how classifiers are trained.
+        features: (N, D) float32.
+        labels: (N,) int64.
 
     Raises:
-        MissingExtraError: it needs a library that is not installed.
+        MissingExtraError: a library that it needs is not installed.
     """
     if settings.classifier == "pytorch":
         from rejoinder.evaluation.classifiers.network import NetworkLearner
@@ -54,51 +75,44 @@ def open_learner(settings: ClassifierSettings, features: Features, labels: Rows)
 
 
 class FastLearner:
-    """`LogisticGrid`: all folds and penalties at once."""
+    """Fits all folds and penalties at once with `LogisticGrid`. It does not stop early."""
 
-    def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
         self._settings = settings
         self._features = features
         self._solver = LogisticGrid(features, labels)
 
-    def _penalty(self, strength: float, rows: int, classes: int) -> float:
+    def _penalty(self, strength: float, rows: int) -> float:
+        """Returns a setting's penalty as the factor of half the squared weights."""
         if not self._settings.by_decay:
             return 1.0 / strength
-        # PyTorch's decay goes with the mean loss; its two vectors of two classes are each half
-        # of ours, so that half the decay does the same
-        return strength * rows * (0.5 if classes == 2 else 1.0)
+        # PyTorch's decay is relative to the mean loss. Its two weight vectors of two classes are
+        # each half of our single one, so half the decay has the same effect.
+        return strength * rows * (0.5 if self._solver.classes == 2 else 1.0)
 
-    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
+    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
         """See `Learner`."""
-        solver = self._solver
-        fold = np.repeat(np.arange(len(folds)), len(grid))
-        strengths = list(grid) * len(folds)
-        weights = solver.fit(self._problems(folds, fold, strengths))
-        right = solver.correct(weights).reshape(len(solver.labels), len(folds), len(grid))
-        return np.stack([right[test, place].mean(axis=0) for place, (_, test) in enumerate(folds)])
+        fold_of = np.repeat(np.arange(len(folds)), len(grid))
+        weights = self._solver.fit(self._problems(folds, fold_of, list(grid) * len(folds)))
+        right = self._solver.correct(weights).reshape(-1, len(folds), len(grid))
+        return np.stack([right[fold.test, index].mean(axis=0) for index, fold in enumerate(folds)])
 
-    def predict(
-        self,
-        folds: Folds,
-        penalties: Sequence[float],
-        validation: Rows | None = None,  # noqa: ARG002 -- nothing here is stopped early
-    ) -> list[Rows]:
-        """See `Learner`; nothing here needs to be stopped, `validation` is not used."""
-        solver = self._solver
-        fold = np.arange(len(folds))
-        weights = solver.fit(self._problems(folds, fold, penalties))
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
+        """See `Learner`."""
+        weights = self._solver.fit(self._problems(folds, np.arange(len(folds)), penalties))
         return [
-            solver.predict(self._features[test], weights[:, place : place + 1])[:, 0]
-            for place, (_, test) in enumerate(folds)
+            self._solver.predict(self._features[fold.test], weights[:, index : index + 1])[:, 0]
+            for index, fold in enumerate(folds)
         ]
 
-    def _problems(self, folds: Folds, fold: Rows, strengths: Sequence[float]) -> Problems:
-        solver = self._solver
-        masks = np.zeros((len(solver.labels), len(folds)), np.bool_)
-        for place, (train, _) in enumerate(folds):
-            masks[train, place] = True
-        penalty = [
-            self._penalty(strength, len(folds[place][0]), solver.classes)
-            for place, strength in zip(fold.tolist(), strengths, strict=True)
+    def _problems(
+        self, folds: Sequence[Fold], fold_of: Indices, strengths: Sequence[float]
+    ) -> Problems:
+        masks = np.zeros((len(self._features), len(folds)), np.bool_)
+        for index, fold in enumerate(folds):
+            masks[fold.train, index] = True
+        penalties = [
+            self._penalty(strength, len(folds[index].train))
+            for index, strength in zip(fold_of.tolist(), strengths, strict=True)
         ]
-        return Problems(masks, fold, np.array(penalty, np.float32))
+        return Problems(masks, fold_of, np.array(penalties, np.float32))

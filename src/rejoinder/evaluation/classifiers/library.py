@@ -1,14 +1,14 @@
-"""scikit-learn's logistic regression, fitted one fold and penalty after the other."""
+"""scikit-learn's logistic regression, one fold and penalty after another."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtraError
-from rejoinder.evaluation.classifiers.learners import Features, Folds, Rows
+from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.measures.arrays import Floats, Indices
 
 try:
     from sklearn.linear_model import LogisticRegression
@@ -18,15 +18,16 @@ except ImportError:
 
 
 class LibraryLearner:
-    """What SentEval runs without PyTorch.
+    """SentEval's classifier without PyTorch. It does not stop early.
 
-    In its day the default was liblinear, one class against the rest; it is named here.
+    SentEval used scikit-learn's default solver of its time, liblinear with one class against the
+    rest. Today's default is another, so the solver is named here.
     """
 
-    def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
         self._settings, self._features, self._labels = settings, features, labels
 
-    def _fitted(self, rows: Rows, strength: float) -> Any:
+    def _fitted(self, rows: Indices, strength: float) -> Any:
         model = LogisticRegression(
             C=strength, random_state=self._settings.seed, solver="liblinear", max_iter=100
         )
@@ -35,25 +36,20 @@ class LibraryLearner:
             model = OneVsRestClassifier(model)
         return model.fit(self._features[rows], labels)
 
-    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
+    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
         """See `Learner`."""
-        found = [
-            [
-                self._fitted(train, strength).score(self._features[test], self._labels[test])
-                for strength in grid
-            ]
-            for train, test in folds
+        accuracies = [
+            self._fitted(fold.train, strength).score(
+                self._features[fold.test], self._labels[fold.test]
+            )
+            for fold in folds
+            for strength in grid
         ]
-        return np.array(found)
+        return np.array(accuracies).reshape(len(folds), len(grid))
 
-    def predict(
-        self,
-        folds: Folds,
-        penalties: Sequence[float],
-        validation: Rows | None = None,  # noqa: ARG002 -- nothing here is stopped early
-    ) -> list[Rows]:
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
         """See `Learner`."""
         return [
-            np.asarray(self._fitted(train, strength).predict(self._features[test]))
-            for (train, test), strength in zip(folds, penalties, strict=True)
+            np.asarray(self._fitted(fold.train, strength).predict(self._features[fold.test]))
+            for fold, strength in zip(folds, penalties, strict=True)
         ]

@@ -1,11 +1,12 @@
-"""SentEval's classifier in PyTorch: a softmax, or one hidden layer, stopped early.
+"""SentEval's classifier in PyTorch: a softmax, or one hidden layer, with early stopping.
 
-Follows tools/classifier.py of the original: steps, batches, optimiser, stopping and defaults are
-its own. There one network is trained after the other; here the networks of several folds and of
-all penalties are slices of the same arrays, and a step moves them all. The draws are the
-original's too: it seeds the global generators anew before every network, so that all networks of
-a run begin at the same weights, and all that are trained on as many rows go through them in the
-same order. Here generators of their own are seeded alike.
+Steps, batches, optimiser, stopping and defaults are those of SentEval's tools/classifier.py.
+SentEval trains one network after another. Here the networks of several folds and of all penalties
+are slices of the same arrays, and a step updates all of them.
+
+The random draws are SentEval's too. It seeds the global generators before every network, so that
+all networks of a run begin with the same weights, and networks with the same number of training
+rows see them in the same order. Here each network has its own generator with the same seed.
 """
 
 import re
@@ -13,92 +14,94 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.evaluation.classifiers.learners import Features, Folds, Rows
+from rejoinder.errors import InputError, MissingExtraError, nearest
+from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.measures.arrays import Floats, Indices
 
 try:
     import torch
 except ImportError:
     raise MissingExtraError("torch", "train") from None
 
-_VALIDATION = 0.05
+_STOP_SHARE = 0.05
+"""Share of the training rows that say when to stop, where no other rows do."""
 _OPTIMIZERS = ("adadelta", "adagrad", "adam", "adamax", "asgd", "rmsprop", "rprop", "sgd")
 _NUMBERS_AT_ONCE = 1 << 20
-"""Numbers in the parameters, or in the features, of the networks that are trained together: about
-what the caches hold."""
+"""Maximum number of parameters, or of features in a batch, of the networks that are trained
+together: about what fits the caches."""
 
 
 class NetworkLearner:
-    """The networks of folds and penalties, as many at once as pay."""
+    """Trains the networks of folds and penalties, as many at once as is fast."""
 
-    def __init__(self, settings: ClassifierSettings, features: Features, labels: Rows) -> None:
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
         self._settings = settings
         self._features = torch.from_numpy(np.ascontiguousarray(features))
         self._labels = torch.from_numpy(labels)
         self._classes = int(labels.max()) + 1
 
-    def held_out(self, folds: Folds, grid: Sequence[float]) -> NDArray[np.float64]:
-        """See `Learner`; the held-out rows also say when to stop, as in the original."""
-        found = np.empty((len(folds), len(grid)))
-        for places in self._together(folds, len(grid)):
-            decays = [list(grid)] * len(places)
-            networks = self._networks(decays)
-            stop = [folds[place][1] for place in places]
-            found[places] = networks.fit([folds[place][0] for place in places], stop)
-        return found
-
-    def predict(
-        self,
-        folds: Folds,
-        penalties: Sequence[float],
-        validation: Rows | None = None,
-    ) -> list[Rows]:
-        """See `Learner`."""
-        parts, generators = [], []
-        for train, test in folds:
-            chance = np.random.RandomState(self._settings.seed)
-            stop, rest = validation, train
-            if stop is None:
-                order = chance.permutation(len(train))
-                cut = max(1, int(_VALIDATION * len(train)))
-                stop, rest = train[order[:cut]], train[order[cut:]]
-            parts.append((rest, stop, test))
-            generators.append(chance)
-        found: list[Rows] = [np.empty(0, np.int64)] * len(folds)
-        for places in self._together([(rest, stop) for rest, stop, _ in parts], 1):
-            networks = self._networks([[penalties[place]] for place in places])
-            networks.fit(
-                [parts[place][0] for place in places],
-                [parts[place][1] for place in places],
-                [generators[place] for place in places],
+    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
+        """See `Learner`. The test rows also say when to stop, as in SentEval."""
+        accuracies = np.empty((len(folds), len(grid)))
+        for group in self._together([len(fold.train) for fold in folds], len(grid)):
+            networks = self._networks([list(grid)] * len(group))
+            accuracies[group] = networks.fit(
+                [folds[index].train for index in group], [folds[index].test for index in group]
             )
-            for place, predicted in zip(
-                places, networks.predict([parts[place][2] for place in places]), strict=True
-            ):
-                found[place] = predicted[0].numpy()
-        return found
+        return accuracies
+
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
+        """See `Learner`."""
+        train, stop, generators = [], [], []
+        for fold in folds:
+            generator = np.random.RandomState(self._settings.seed)
+            if fold.stop is None:
+                order = fold.train[generator.permutation(len(fold.train))]
+                cut = max(1, int(_STOP_SHARE * len(order)))
+                train.append(order[cut:])
+                stop.append(order[:cut])
+            else:
+                train.append(fold.train)
+                stop.append(fold.stop)
+            generators.append(generator)
+        predictions: list[Labels] = [np.empty(0, np.int64)] * len(folds)
+        for group in self._together([len(rows) for rows in train], 1):
+            networks = self._networks([[penalties[index]] for index in group])
+            networks.fit(
+                [train[index] for index in group],
+                [stop[index] for index in group],
+                [generators[index] for index in group],
+            )
+            predicted = networks.predict([folds[index].test for index in group])
+            for index, classes in zip(group, predicted, strict=True):
+                predictions[index] = classes[0].numpy()
+        return predictions
 
     def _networks(self, decays: Sequence[Sequence[float]]) -> "Networks":
         return Networks(self._settings, self._features, self._labels, self._classes, decays)
 
-    def _together(self, folds: Folds, penalties: int) -> Iterator[list[int]]:
-        """Places of folds that are trained at once: all with as many steps an epoch."""
-        size, width = self._settings.batch_size, self._features.shape[1]
-        numbers = width * max(penalties * (self._settings.nhid or self._classes), size)
+    def _together(self, sizes: Sequence[int], penalties: int) -> Iterator[list[int]]:
+        """Yields groups of folds that are trained at once: all have as many steps per epoch.
+
+        Args:
+            sizes: number of training rows of each fold.
+            penalties: number of networks per fold.
+        """
+        batch, width = self._settings.batch_size, self._features.shape[1]
+        numbers = width * max(penalties * (self._settings.nhid or self._classes), batch)
         most = max(1, _NUMBERS_AT_ONCE // numbers)
-        steps: dict[int, list[int]] = {}
-        for place, (train, _) in enumerate(folds):
-            steps.setdefault(-(-len(train) // size), []).append(place)
-        for places in steps.values():
-            for start in range(0, len(places), most):
-                yield places[start : start + most]
+        by_steps: dict[int, list[int]] = {}
+        for index, size in enumerate(sizes):
+            by_steps.setdefault(-(-size // batch), []).append(index)
+        for indices in by_steps.values():
+            for start in range(0, len(indices), most):
+                yield indices[start : start + most]
 
 
 class Networks:
-    """F x G classifiers and their optimiser: one for each fold and penalty."""
+    """The networks of F folds and G penalties each, and their optimiser."""
 
     def __init__(
         self,
@@ -108,21 +111,21 @@ class Networks:
         classes: int,
         decays: Sequence[Sequence[float]],
     ) -> None:
-        """Untrained networks.
+        """Initialises the networks.
 
         Args:
             settings: how they are trained.
-            features: (N, D) float32 tensor; networks are given rows of it.
-            labels: (N,) int64 tensor.
-            classes: C, the number of scores.
+            features: (N, D) float32 tensor of all rows.
+            labels: (N,) int64 tensor of all rows.
+            classes: C, the number of classes.
             decays: F rows of G weight decays.
         """
         self._settings, self._features, self._labels = settings, features, labels
         self._shape = len(decays), len(decays[0])
         self._generator = torch.Generator().manual_seed(settings.seed)
         width, hidden = features.shape[1], settings.nhid
-        # the axis of penalties: the first layer reads the same rows for all penalties, and so is
-        # one product a fold
+        # the axis of penalties in each parameter: the first layer reads the same rows for all
+        # penalties, so that it is one product per fold
         self._axes = [2, 2, 1, 1] if hidden else [2, 2]
         self.parameters = self._layer(width, hidden or classes, axis=2)
         if hidden:
@@ -131,7 +134,7 @@ class Networks:
         self._optimizer = optimizer_of(settings.optim, self.parameters)
 
     def _layer(self, inputs: int, outputs: int, axis: int) -> list[Any]:
-        """Weights and bias as `torch.nn.Linear` draws them, the same ones for every network."""
+        """Returns weights and a bias as `torch.nn.Linear` draws them, equal for all networks."""
         folds, group = self._shape
         bound = inputs**-0.5
         weights = torch.empty(outputs, inputs).uniform_(-bound, bound, generator=self._generator)
@@ -145,7 +148,7 @@ class Networks:
         ]
 
     def _by_network(self, values: Any, axis: int) -> Any:
-        """(F, G) values in the shape that goes with a parameter."""
+        """Returns (F, G) values in a shape that broadcasts with a parameter."""
         folds, group = self._shape
         return (
             values.reshape(folds, group, 1, 1) if axis == 1 else values.reshape(folds, 1, group, 1)
@@ -153,35 +156,36 @@ class Networks:
 
     def fit(
         self,
-        train: Sequence[Rows],
-        stop: Sequence[Rows],
-        chances: Sequence[np.random.RandomState] | None = None,
-    ) -> NDArray[np.float64]:
-        """Train each until its accuracy on its `stop` rows has not grown `tenacity` times.
+        train: Sequence[Indices],
+        stop: Sequence[Indices],
+        generators: Sequence[np.random.RandomState] | None = None,
+    ) -> Floats:
+        """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
 
         Args:
-            train: F arrays of rows that are trained on, all with as many batches.
-            stop: F arrays of rows.
-            chances: F generators of the orders of rows; none: each begins at the seed.
+            train: training rows of each of the F folds, all with the same number of batches.
+            stop: rows of each of the F folds that say when to stop.
+            generators: F generators for the order of rows. None means that each starts at the
+                seed.
 
         Returns:
-            (F, G) float64, the best accuracy on the rows of `stop`, 0 to 1.
+            (F, G) float64 best accuracies on the stop rows, 0 to 1.
         """
-        if chances is None:
-            chances = [np.random.RandomState(self._settings.seed) for _ in train]
+        if generators is None:
+            generators = [np.random.RandomState(self._settings.seed) for _ in train]
         accuracy = np.full(self._shape, -1.0)
         waited = np.zeros(self._shape, np.int64)
         running = np.ones(self._shape, np.bool_)
         best = [parameter.detach().clone() for parameter in self.parameters]
         for _ in range(0, self._settings.max_epoch + 1, self._settings.epoch_size):
             for _ in range(self._settings.epoch_size):
-                self._epoch(train, chances)
-            found = self._accuracy(stop)
-            better = running & (found > accuracy)
-            # the original counts all evaluations without gain, not those in a row
+                self._epoch(train, generators)
+            latest = self._accuracy(stop)
+            better = running & (latest > accuracy)
+            # as in SentEval, evaluations without gain are counted in total, not in a row
             running &= better | (waited < self._settings.tenacity)
             waited += ~better
-            accuracy[better] = found[better]
+            accuracy[better] = latest[better]
             gained = torch.from_numpy(better)
             for kept, parameter, axis in zip(best, self.parameters, self._axes, strict=True):
                 torch.where(self._by_network(gained, axis), parameter.detach(), kept, out=kept)
@@ -191,13 +195,13 @@ class Networks:
             parameter.data.copy_(kept)
         return accuracy
 
-    def _epoch(self, train: Sequence[Rows], chances: Sequence[np.random.RandomState]) -> None:
+    def _epoch(self, train: Sequence[Indices], generators: Sequence[np.random.RandomState]) -> None:
         size = self._settings.batch_size
         steps = -(-len(train[0]) // size)
         rows = np.zeros((len(train), steps * size), np.int64)
         shares = np.zeros((len(train), steps * size), np.float32)
-        for fold, (kept, chance) in enumerate(zip(train, chances, strict=True)):
-            rows[fold, : len(kept)] = kept[chance.permutation(len(kept))]
+        for fold, (kept, generator) in enumerate(zip(train, generators, strict=True)):
+            rows[fold, : len(kept)] = kept[generator.permutation(len(kept))]
             shares[fold, : len(kept)] = 1 / size
             shares[fold, (steps - 1) * size : len(kept)] = 1 / (len(kept) - (steps - 1) * size)
         for step in range(steps):
@@ -205,7 +209,12 @@ class Networks:
             self._step(torch.from_numpy(rows[:, part]), torch.from_numpy(shares[:, part]))
 
     def _step(self, rows: Any, shares: Any) -> None:
-        """One step of all, on (F, B) rows that count `shares` in the mean of their batch."""
+        """Takes a step of all networks.
+
+        Args:
+            rows: (F, B) rows of the batch.
+            shares: (F, B) weight of each row in the loss; 0 for padding.
+        """
         group = self._shape[1]
         scores = self._scores(self._features[rows])
         targets = self._labels[rows][:, None].expand(-1, group, -1)
@@ -223,24 +232,24 @@ class Networks:
     def _scores(self, inputs: Any) -> Any:
         return _scores(self.parameters, inputs, self._settings.dropout, self._generator)
 
-    def predict(self, rows: Sequence[Rows]) -> list[Any]:
-        """Of each fold the (G, N) int64 classes of its rows, as a tensor."""
+    def predict(self, rows: Sequence[Indices]) -> list[Any]:
+        """Returns the (G, N) int64 tensor of predicted classes of the rows of each fold."""
         with torch.no_grad():
             return [self._predicted(fold, kept) for fold, kept in enumerate(rows)]
 
-    def _predicted(self, fold: int, rows: Rows) -> Any:
+    def _predicted(self, fold: int, rows: Indices) -> Any:
         parameters = [parameter[fold : fold + 1] for parameter in self.parameters]
         block = max(1, _NUMBERS_AT_ONCE // self._features.shape[1])
-        found = [
+        scores = [
             _scores(parameters, self._features[torch.from_numpy(rows[start : start + block])][None])
             for start in range(0, len(rows), block)
         ]
-        return torch.cat([scores[0].argmax(dim=-1) for scores in found], dim=1)
+        return torch.cat([part[0].argmax(dim=-1) for part in scores], dim=1)
 
-    def _accuracy(self, rows: Sequence[Rows]) -> NDArray[np.float64]:
+    def _accuracy(self, rows: Sequence[Indices]) -> Floats:
         right = [
-            (found == self._labels[torch.from_numpy(kept)]).double().mean(dim=1).numpy()
-            for found, kept in zip(self.predict(rows), rows, strict=True)
+            (predicted == self._labels[torch.from_numpy(kept)]).double().mean(dim=1).numpy()
+            for predicted, kept in zip(self.predict(rows), rows, strict=True)
         ]
         return np.stack(right)
 
@@ -248,34 +257,38 @@ class Networks:
 def _scores(
     parameters: Sequence[Any], inputs: Any, dropout: float = 0, generator: Any = None
 ) -> Any:
-    """(F, G, N, C) scores of (F, N, D) features."""
+    """Returns (F, G, N, C) scores of (F, N, D) features."""
     weights, bias = parameters[:2]
     hidden = torch.baddbmm(bias.flatten(2), inputs, weights.flatten(2))
     hidden = hidden.view(*hidden.shape[:2], *weights.shape[2:]).transpose(1, 2)
     if len(parameters) == 2:
         return hidden
     if dropout > 0:
-        # every network of the original draws the same
+        # all networks share the draw, because each of SentEval's draws the same
         kept = torch.empty(hidden.shape[2:]).bernoulli_(1 - dropout, generator=generator)
         hidden = hidden * kept / (1 - dropout)
     return torch.sigmoid(hidden) @ parameters[2] + parameters[3]
 
 
 def optimizer_of(text: str, parameters: Any) -> Any:
-    """An optimiser from SentEval's way of writing it, as `adam` or `rmsprop,lr=0.01`.
+    """Returns the optimiser that a setting names, such as `adam` or `rmsprop,lr=0.01`.
+
+    Args:
+        text: name and parameters, as SentEval writes them.
+        parameters: the tensors to optimise.
 
     Raises:
-        InputError: no such optimiser, or a parameter that it does not take.
+        InputError: the optimiser is unknown, or does not have such a parameter.
     """
     name, _, rest = text.partition(",")
     if name not in _OPTIMIZERS:
-        raise InputError(f"optim {text!r}: one of {', '.join(_OPTIMIZERS)} is needed.")
+        raise InputError(f"optim {text!r}: {nearest(name, _OPTIMIZERS)}.")
     values = {}
     for part in filter(None, rest.split(",")):
-        found = re.fullmatch(r"\s*(\w+)=([0-9.eE+-]+)\s*", part)
-        if found is None:
-            raise InputError(f"optim {text!r}: {part!r} is no name=number.")
-        values[found[1]] = float(found[2])
+        match = re.fullmatch(r"\s*(\w+)=([0-9.eE+-]+)\s*", part)
+        if match is None:
+            raise InputError(f"optim {text!r}: {part!r} does not have the form NAME=NUMBER.")
+        values[match[1]] = float(match[2])
     kinds = {kind.lower(): kind for kind in vars(torch.optim) if kind[0].isupper()}
     if name == "sgd":
         values.setdefault("lr", 0.1)

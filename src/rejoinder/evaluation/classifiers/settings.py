@@ -1,4 +1,4 @@
-"""How classifiers are trained: SentEval's settings under their names there."""
+"""Settings of classifiers, under SentEval's names."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,60 +9,67 @@ from rejoinder.errors import InputError, nearest
 
 MODES = ("fast", "compat")
 PUBLISHED_FOLDS = 1111
-"""The seed of the original's folds of MR, CR, SUBJ and MPQA, which its `seed` does not reach."""
+"""The seed of SentEval's folds of MR, CR, SUBJ and MPQA. SentEval's `seed` does not change it."""
 NETWORK_KEYS = ("optim", "batch_size", "tenacity", "epoch_size", "max_epoch", "dropout")
-"""Settings of the network in PyTorch alone."""
+"""Settings that only the PyTorch network has."""
 
-_LEAST = {"kfold": 2, "seed": 0, "nhid": 0, "batch_size": 1, "tenacity": 0, "epoch_size": 1,
-          "max_epoch": 0}  # fmt: skip
+_MINIMUM = {"kfold": 2, "seed": 0, "nhid": 0, "batch_size": 1, "tenacity": 0, "epoch_size": 1,
+            "max_epoch": 0}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """Settings of all classifiers of a run."""
+    """How the classifiers of an evaluation are trained.
+
+    Raises:
+        InputError: a value is out of its range.
+    """
 
     mode: str = "fast"
-    """`fast`: a solver that reaches the optimum; `compat`: what the original ran."""
+    """`fast` uses a solver that reaches the optimum; `compat` trains as SentEval does."""
     usepytorch: bool = False
-    """In `compat`: the original's PyTorch classifier, or else scikit-learn's; both have their
-    own grid of penalties."""
+    """Whether `compat` uses SentEval's PyTorch classifier or its scikit-learn classifier. Each has
+    its own grid of penalties."""
     kfold: int = 10
     seed: int = 1111
-    """Of the folds, of the network's first weights and of its batches; see `fold_seed`."""
+    """Seed of the folds (see `fold_seed`), of the initial weights of networks and of batches."""
     nhid: int = 0
-    """Hidden units; 0: logistic regression."""
+    """Number of hidden units; 0 means logistic regression."""
     optim: str = "adam"
     batch_size: int = 64
     tenacity: int = 5
-    """Evaluations without gain after which training stops."""
+    """Number of evaluations without gain after which training stops."""
     epoch_size: int = 4
-    """Epochs between two evaluations."""
+    """Number of epochs between two evaluations."""
     max_epoch: int = 200
     dropout: float = 0.0
     noreg: bool = False
-    """One penalty that is next to none; the original does without a choice on SNLI."""
+    """Whether there is one negligible penalty instead of a grid, as in SentEval on SNLI."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InputError(f"classifier mode {self.mode!r}: {nearest(self.mode, MODES)}.")
-        for name, least in _LEAST.items():
+        for name, minimum in _MINIMUM.items():
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
+            if not isinstance(value, int | np.integer) or value < minimum:
                 raise InputError(
-                    f"classifier: {name} is {value!r}; a whole number from {least} on is needed."
+                    f"classifier: {name} is {value!r}; an integer of at least {minimum} is needed."
                 )
         if self.seed >= 1 << 32:
-            raise InputError(f"classifier: seed is {self.seed}; below 2^32 is needed.")
+            raise InputError(f"classifier: seed is {self.seed}; a value below 2^32 is needed.")
         if not 0 <= self.dropout < 1:
             raise InputError(
-                f"classifier: dropout is {self.dropout!r}; from 0 to below 1 is needed."
+                f"classifier: dropout is {self.dropout!r}; at least 0 and below 1 is needed."
             )
 
     def grid(self, protocol: str) -> tuple[float, ...]:
-        """The penalties of a protocol: C of scikit-learn, or the weight decay of PyTorch.
+        """Returns the penalties of a protocol: scikit-learn's C, or PyTorch's weight decay.
 
-        SentEval, validation.py: `nested` and `split` have C of 2^-2 to 2^3, `kfold` 2^-1 to 2^5;
-        PyTorch 10^-5 to 10^-2 for all.
+        As in SentEval's validation.py, C is 2^-2 to 2^3 for `nested` and `split`, and 2^-1 to 2^5
+        for `kfold`. Weight decay is 10^-5 to 10^-2 for all three.
+
+        Args:
+            protocol: `nested`, `kfold` or `split`.
         """
         if self.by_decay:
             return (1e-9,) if self.noreg else (1e-5, 1e-4, 1e-3, 1e-2)
@@ -72,27 +79,30 @@ class ClassifierSettings:
         return tuple(2.0**power for power in range(low, high + 1))
 
     def fold_seed(self, protocol: str) -> int:
-        """The seed of the folds of a protocol.
+        """Returns the seed of the folds of a protocol.
 
-        SentEval, validation.py: folds of `nested` are the same for every seed, and `compat` keeps
-        to that.
+        In SentEval's validation.py, the folds of `nested` are the same for every seed. `compat`
+        does the same.
+
+        Args:
+            protocol: `nested` or `kfold`.
         """
         return PUBLISHED_FOLDS if protocol == "nested" and self.mode == "compat" else self.seed
 
     @property
     def classifier(self) -> str:
-        """Who fits the classifiers: `fast`, `scikit-learn` or `pytorch`."""
+        """What fits the classifiers: `fast`, `scikit-learn` or `pytorch`."""
         if self.nhid > 0 or (self.mode == "compat" and self.usepytorch):
             return "pytorch"
         return "scikit-learn" if self.mode == "compat" else "fast"
 
     @property
     def regressor(self) -> str:
-        """Who fits the regressions: `fast`, or in `compat` always `pytorch`, as in the original."""
+        """What fits the regressions: `fast`, or `pytorch` in `compat`, as in SentEval."""
         return "pytorch" if self.mode == "compat" else "fast"
 
     def describe(self, protocol: str) -> dict[str, Any]:
-        """The settings that act on a protocol, as plain values for a result.
+        """Returns the settings that affect a protocol, as plain values for a result.
 
         Args:
             protocol: `nested`, `kfold` or `split` (classification), `regression` or `retrieval`.
@@ -105,15 +115,15 @@ class ClassifierSettings:
         if protocol == "regression":
             seed = {"seed": self.seed} if self.regressor == "pytorch" else {}
             return {"classifier": self.regressor, "mode": self.mode, **seed}
-        told: dict[str, Any] = {"classifier": self.classifier, "mode": self.mode}
-        told |= {"nhid": self.nhid, "penalties": list(self.grid(protocol))}
+        described: dict[str, Any] = {"classifier": self.classifier, "mode": self.mode}
+        described |= {"nhid": self.nhid, "penalties": list(self.grid(protocol))}
         if protocol != "split":
-            told |= {"kfold": self.kfold, "fold_seed": self.fold_seed(protocol)}
+            described |= {"kfold": self.kfold, "fold_seed": self.fold_seed(protocol)}
         if self.classifier == "pytorch":
-            told |= {"seed": self.seed, **{name: getattr(self, name) for name in NETWORK_KEYS}}
-        return told
+            described |= {"seed": self.seed, **{name: getattr(self, name) for name in NETWORK_KEYS}}
+        return described
 
     @property
     def by_decay(self) -> bool:
-        """Whether penalties are PyTorch's weight decay: its classifier, and every network."""
+        """Whether penalties are weight decays: for PyTorch's classifier and for all networks."""
         return self.usepytorch or self.nhid > 0

@@ -1,31 +1,39 @@
 """SentEval's three ways of choosing a penalty and scoring a classifier (its validation.py)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtraError
-from rejoinder.evaluation.classifiers.learners import Features, Rows, open_learner
+from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels, open_learner
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.metrics import ScoringError
+from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures.correlation import ScoringError
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a classifier got right."""
+    """Accuracies and predictions of a classifier."""
 
     dev_accuracy: float
-    """In percent: of the penalty that was chosen, where it was chosen."""
+    """In percent, on the rows that the penalty was chosen on."""
     test_accuracy: float
-    """In percent; of `nested` the mean over folds."""
-    predictions: Rows
-    """(N,) classes of the test rows; of `nested` each row's from the fold that held it out."""
-    folds: Rows | None = None
-    """(N,) the fold that held each row out, of `nested`."""
+    """In percent; for `nested` the mean over folds."""
+    predictions: Labels
+    """(N,) predicted classes of the test rows; for `nested`, those of each row from the fold that
+    held it out."""
+    folds: Indices | None = None
+    """(N,) the fold that held each row out, for `nested`."""
 
 
-def _folds(labels: Rows, settings: ClassifierSettings, protocol: str) -> list[tuple[Rows, Rows]]:
+def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[Fold]:
+    """Returns stratified folds of all rows.
+
+    Raises:
+        ScoringError: a class has fewer rows than there are folds.
+        MissingExtraError: scikit-learn is not installed.
+    """
     try:
         from sklearn.model_selection import StratifiedKFold
     except ImportError:
@@ -33,83 +41,123 @@ def _folds(labels: Rows, settings: ClassifierSettings, protocol: str) -> list[tu
     rarest = int(np.bincount(labels)[np.unique(labels)].min())
     if settings.kfold > rarest:
         raise ScoringError(
-            f"kfold is {settings.kfold}, and {len(labels):,} rows to be folded hold only {rarest} "
-            f"of a class; every fold needs one of each: {rarest} folds at the most."
+            f"kfold is {settings.kfold}, but the rarest class has only {rarest} of the "
+            f"{len(labels):,} rows, and every fold needs a row of each class. Use at most "
+            f"{rarest} folds."
         )
     splitter = StratifiedKFold(
         n_splits=settings.kfold, shuffle=True, random_state=settings.fold_seed(protocol)
     )
-    return list(splitter.split(np.zeros(len(labels)), labels))
+    return [Fold(*rows) for rows in splitter.split(np.zeros(len(labels)), labels)]
 
 
-def _best(accuracy: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of (…, G) mean accuracies the place of the best, and it in percent, rounded as there."""
+def _best(accuracy: Floats) -> tuple[Any, Any]:
+    """Returns the index of the best of the last axis, and its value in percent.
+
+    Accuracies are compared after rounding to two digits, as in the original.
+
+    Args:
+        accuracy: (…, G) mean accuracies of G penalties, 0 to 1.
+
+    Returns:
+        Two arrays of shape (…).
+    """
     rounded = np.round(100 * accuracy, 2)
     return rounded.argmax(axis=-1), rounded.max(axis=-1)
 
 
-def nested(features: Features, labels: Rows, settings: ClassifierSettings) -> Outcome:
-    """Folds within folds: of each outer fold the penalty that is best on its inner folds.
+def nested(features: Features, labels: Labels, settings: ClassifierSettings) -> Outcome:
+    """Cross-validates, with the penalty of each fold chosen on folds of its training rows.
 
-    Used for sets without published splits: MR, CR, SUBJ, MPQA.
+    For data without published splits: MR, CR, SUBJ, MPQA.
+
+    Args:
+        features: (N, D) float32.
+        labels: (N,) int64.
+        settings: how classifiers are trained.
+
+    Raises:
+        ScoringError: a class has fewer rows than there are folds.
+        MissingExtraError: a library that is needed is not installed.
     """
     outer = _folds(labels, settings, "nested")
     inner = [
-        (train[fit], train[test])
-        for train, _ in outer
-        for fit, test in _folds(labels[train], settings, "nested")
+        Fold(fold.train[part.train], fold.train[part.test])
+        for fold in outer
+        for part in _folds(labels[fold.train], settings, "nested")
     ]
     learner, grid = open_learner(settings, features, labels), settings.grid("nested")
     accuracy = learner.held_out(inner, grid)
     means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
-    places, dev = _best(means)
-    predicted = learner.predict(outer, [grid[place] for place in places])
+    chosen, dev = _best(means)
+    predicted = learner.predict(outer, [grid[index] for index in chosen])
     predictions, folds = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
     scores = []
-    for fold, ((_, test), found) in enumerate(zip(outer, predicted, strict=True)):
-        predictions[test], folds[test] = found, fold
-        scores.append(round(100 * float((found == labels[test]).mean()), 2))
+    for index, (fold, classes) in enumerate(zip(outer, predicted, strict=True)):
+        predictions[fold.test], folds[fold.test] = classes, index
+        scores.append(_percent(classes, labels[fold.test]))
     accuracy_of_folds = round(float(np.mean(scores)), 2)
     return Outcome(round(float(dev.mean()), 2), accuracy_of_folds, predictions, folds)
 
 
 def kfold(
     train: Features,
-    train_labels: Rows,
+    train_labels: Labels,
     test: Features,
-    test_labels: Rows,
+    test_labels: Labels,
     settings: ClassifierSettings,
 ) -> Outcome:
-    """Folds of the training split choose the penalty: TREC, MRPC."""
+    """Chooses the penalty on folds of the train split, and predicts the test split.
+
+    For data without a dev split: TREC, MRPC.
+
+    Args:
+        train: (N, D) float32.
+        train_labels: (N,) int64.
+        test: (M, D) float32.
+        test_labels: (M,) int64.
+        settings: how classifiers are trained.
+
+    Raises:
+        ScoringError: a class has fewer rows than there are folds.
+        MissingExtraError: a library that is needed is not installed.
+    """
     features = np.concatenate([train, test])
     labels = np.concatenate([train_labels, test_labels])
     inner = _folds(train_labels, settings, "kfold")
     learner, grid = open_learner(settings, features, labels), settings.grid("kfold")
-    means = learner.held_out(inner, grid).mean(axis=0)
-    place, dev = _best(means)
+    index, dev = _best(learner.held_out(inner, grid).mean(axis=0))
     rows = np.arange(len(labels))
-    whole = [(rows[: len(train)], rows[len(train) :])]
-    [predictions] = learner.predict(whole, [grid[int(place)]])
+    whole = Fold(rows[: len(train)], rows[len(train) :])
+    [predictions] = learner.predict([whole], [grid[index]])
     return Outcome(float(dev), _percent(predictions, test_labels), predictions)
 
 
 def split(
     features: tuple[Features, Features, Features],
-    labels: tuple[Rows, Rows, Rows],
+    labels: tuple[Labels, Labels, Labels],
     settings: ClassifierSettings,
 ) -> Outcome:
-    """Published splits train, dev and test: SST, SICK-E, SNLI, probing."""
+    """Chooses the penalty on the dev split, and predicts the test split.
+
+    For data with published splits: SST, SICK-E, SNLI, probing.
+
+    Args:
+        features: (N, D) float32 of train, dev and test.
+        labels: (N,) int64 of train, dev and test.
+        settings: how classifiers are trained.
+
+    Raises:
+        MissingExtraError: a library that is needed is not installed.
+    """
     sizes = np.cumsum([len(part) for part in features])
-    rows = np.arange(sizes[-1])
-    train, dev, test = np.split(rows, sizes[:-1])
+    train, dev, test = np.split(np.arange(sizes[-1]), sizes[:-1])
     learner = open_learner(settings, np.concatenate(features), np.concatenate(labels))
     grid = settings.grid("split")
-    accuracy = learner.held_out([(train, dev)], grid)[0]
-    place, best = _best(accuracy)
-    chosen = [grid[int(place)]]
-    [predictions] = learner.predict([(train, test)], chosen, validation=dev)
+    index, best = _best(learner.held_out([Fold(train, dev)], grid)[0])
+    [predictions] = learner.predict([Fold(train, test, stop=dev)], [grid[index]])
     return Outcome(float(best), _percent(predictions, labels[2]), predictions)
 
 
-def _percent(predictions: Rows, labels: Rows) -> float:
+def _percent(predictions: Labels, labels: Labels) -> float:
     return round(100 * float((predictions == labels).mean()), 2)

@@ -1,1 +1,1 @@
-"""Results as tables and plots: Markdown, LaTeX, CSV, and one page of HTML."""
+"""Reports of results: tables as Markdown, LaTeX and CSV, plots as SVG, and a page of HTML."""

@@ -1,7 +1,6 @@
-"""Tables: rows are encoders, columns are tasks; published rows stand beside ours."""
+"""Tables of results: encoders beside each other, and our rows below published ones."""
 
 import csv
-import html
 import io
 import math
 import tomllib
@@ -12,21 +11,23 @@ from importlib.resources import files
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.variants import variants, with_label
 
-_NONE = "–"
+_NO_SCORE = "–"
 _LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--"})
 
 
 @dataclass(frozen=True)
 class Table:
-    """Text in cells."""
+    """A table whose cells are text. The first column names the rows."""
 
     title: str
     columns: tuple[str, ...]
+    """Column names."""
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    """A sentence below the table."""
 
     def markdown(self) -> str:
-        """A table of Markdown, under its title."""
+        """Returns the table as Markdown, with its title as a heading."""
         lines = ["| " + " | ".join(self.columns) + " |"]
         lines.append("|---|" + "--:|" * (len(self.columns) - 1))
         lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
@@ -35,7 +36,7 @@ class Table:
         return f"### {self.title}\n\n" + "\n".join(lines) + f"\n{note}"
 
     def latex(self) -> str:
-        """A tabular environment."""
+        """Returns the table as a LaTeX tabular, with its title as a comment."""
         lines = [rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\hline"]
         cells = [self.columns, *self.rows]
         lines += [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in cells]
@@ -43,93 +44,89 @@ class Table:
         return "\n".join([f"% {self.title}", *lines, r"\hline", r"\end{tabular}"]) + "\n"
 
     def csv(self) -> str:
-        """Comma-separated values, the title in the first line."""
+        """Returns the table as comma-separated values, with its title as the first line."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerows([[self.title], self.columns, *self.rows])
         return out.getvalue()
 
-    def html(self) -> str:
-        """A table element."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n"
-            for row in self.rows
-        )
-        title = html.escape(self.title)
-        table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-        note = f"<p>{html.escape(self.note)}</p>\n" if self.note else ""
-        return f"<h2>{title}</h2>\n{table}\n{note}"
-
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:
-    """Every task and split, its main score for each encoder."""
-    every = [one for run in runs for one in run]
-    labels = variants(every)
-    keys = dict.fromkeys((one.key, one.main) for one in every)
+    """Returns a table of the main scores: a row per task and split, a column per encoder.
+
+    Args:
+        runs: the results of each encoder.
+    """
+    results = [result for run in runs for result in run]
+    labels = variants(results)
     rows = []
-    for key, main in keys:
+    for key, main in dict.fromkeys((result.key, result.main) for result in results):
         cells = [f"{with_label(*key[:2], labels[key])}, {main}"]
         for run in runs:
-            found = [one for one in run if (one.key, one.main) == (key, main)]
-            cells.append(_with_interval(found[0]) if found else _NONE)
+            matches = [result for result in run if (result.key, result.main) == (key, main)]
+            cells.append(_with_interval(matches[0]) if matches else _NO_SCORE)
         rows.append(tuple(cells))
     return Table("All tasks, main scores with 95 % intervals", ("task", *names(runs)), tuple(rows))
 
 
 def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
-    """The published tables that ours have a task of, our rows below."""
+    """Returns the published tables that share a task with `runs`, with our rows at the end.
+
+    Args:
+        runs: the results of each encoder.
+    """
     source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
     tables = []
-    for entry in tomllib.loads(source)["table"]:
+    for published in tomllib.loads(source)["table"]:
+        tasks, digits = published["tasks"], published["digits"]
         ours = []
         for name, run in zip(names(runs), runs, strict=True):
-            for label, results in _by_settings(run, entry["tasks"]).items():
-                scores = {one.task: one.scores.get(entry["score"]) for one in results}
-                values = [scores.get(task) for task in entry["tasks"]]
+            for label, results in _by_label(run, tasks).items():
+                scores = {result.task: result.scores.get(published["score"]) for result in results}
+                values = [scores.get(task) for task in tasks]
                 if any(value is not None for value in values):
-                    said = f"{name} (ours; {label})" if label else f"{name} (ours)"
-                    ours.append((said, *(_cell(value, entry["digits"]) for value in values)))
+                    encoder = f"{name} (ours; {label})" if label else f"{name} (ours)"
+                    ours.append((encoder, *(_cell(value, digits) for value in values)))
         if ours:
             rows = [
-                (name, *(_cell(value, entry["digits"]) for value in values))
-                for name, values in entry["rows"].items()
+                (name, *(_cell(value, digits) for value in values))
+                for name, values in published["rows"].items()
             ]
-            tables.append(Table(entry["title"], ("encoder", *entry["tasks"]), (*rows, *ours)))
+            tables.append(Table(published["title"], ("encoder", *tasks), (*rows, *ours)))
     return tables
 
 
-def _by_settings(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
-    """The results of some tasks, dev aside, by the label of their settings.
+def _by_label(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
+    """Returns the results of `tasks`, without dev splits, by the label of their settings.
 
-    Those that are there under one setting alone belong to every label.
+    A result that exists under one setting only belongs to every label.
     """
-    chosen = [one for one in run if one.split != "dev" and one.task in tasks]
+    chosen = [result for result in run if result.split != "dev" and result.task in tasks]
     labels = variants(chosen)
     return {
-        label: [one for one in chosen if labels[one.key] in (label, "")]
+        label: [result for result in chosen if labels[result.key] in (label, "")]
         for label in dict.fromkeys(labels.values())
         if label or set(labels.values()) == {""}
     }
 
 
 def names(runs: Sequence[Sequence[Result]]) -> tuple[str, ...]:
-    """The encoders' names, numbered where two are alike."""
+    """Returns the names of the encoders. Equal names are numbered."""
     plain = [str(run[0].encoder.get("name", "encoder")) if run else "nothing" for run in runs]
     return tuple(
-        name if plain.count(name) == 1 else f"{name} {plain[: place + 1].count(name)}"
-        for place, name in enumerate(plain)
+        name if plain.count(name) == 1 else f"{name} {plain[: index + 1].count(name)}"
+        for index, name in enumerate(plain)
     )
 
 
 def _with_interval(result: Result) -> str:
     digits = 2 if result.in_percent else 4
-    said = f"{result.scores[result.main]:.{digits}f}"
+    text = f"{result.scores[result.main]:.{digits}f}"
     if result.main in result.intervals:
         low, high = result.intervals[result.main]
-        said += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return said
+        text += f" ({low:.{digits}f} to {high:.{digits}f})"
+    return text
 
 
 def _cell(value: float | None, digits: int) -> str:
-    return _NONE if value is None or math.isnan(value) else f"{value:.{digits}f}"
+    return _NO_SCORE if value is None or math.isnan(value) else f"{value:.{digits}f}"

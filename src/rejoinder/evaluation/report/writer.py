@@ -1,10 +1,10 @@
-"""The files of a report."""
+"""Writes a report of results files: tables, plots and a page."""
 
-import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, require
+from rejoinder.evaluation.report.pages import render_page
 from rejoinder.evaluation.report.plots import bars, predicted_against_gold
 from rejoinder.evaluation.report.tables import beside_published, names, overview
 from rejoinder.evaluation.results import Result
@@ -13,67 +13,73 @@ from rejoinder.evaluation.variants import variants
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.claims import claim_output
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.2rem .6rem;
-border-bottom:1px solid #ccc;text-align:right}td:first-child,th:first-child{text-align:left}
-svg{max-width:100%;height:auto}figure{display:inline-block;margin:.5rem}"""
 
+def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -> list[Path]:
+    """Writes `index.html`, `tables.md`, `tables.tex`, `tables.csv` and the plots as SVG.
 
-def write_report(places: Sequence[Path], out: Path, *, overwrite: bool = False) -> None:
-    """Write `tables.md`, `.tex`, `.csv`, the plots and `index.html` of results files.
+    Args:
+        paths: results files, one per encoder.
+        out: the folder to write.
+        overwrite: whether a folder that is not empty is replaced.
+
+    Returns:
+        The files written, sorted by name.
 
     Raises:
-        InputError: a file is no results file, none has results, or `out` is occupied.
-        MissingExtraError: matplotlib is not installed.
+        InputError: a file is not a results file, none has results, or `out` is occupied.
+        MissingExtraError: Jinja2 or matplotlib is not installed.
         BusyError: another command is writing `out`.
         StorageError: `out` can't be written.
     """
     with claim_output(out, overwrite=overwrite):
-        _write(places, out, overwrite=overwrite)
+        contents = _contents(paths)
+        with new_folder(out, overwrite=overwrite) as folder:
+            for name, content in contents.items():
+                (folder / name).write_text(content, "utf-8")
+    return [out / name for name in sorted(contents)]
 
 
-def _write(places: Sequence[Path], out: Path, *, overwrite: bool) -> None:
-    runs = [read_results(place) for place in places]
+def _contents(paths: Sequence[Path]) -> dict[str, str]:
+    """Returns the content of each file of the report, by file name."""
+    require("report", "jinja2", "matplotlib")
+    runs = [read_results(path) for path in paths]
     if not any(runs):
-        raise InputError(f"{', '.join(map(str, places))}: no results to report.")
+        raise InputError(f"{', '.join(map(str, paths))}: no results to report.")
     tables = [overview(runs), *beside_published(runs)]
-    plots = {"bars": bars(runs)}
-    labels = variants(result for run in runs for result in run)
-    for place, name, run in zip(places, names(runs), runs, strict=True):
-        for result in run:
-            if result.task.startswith("stsb/") and result.predictions:
-                items = read_items(place, result)
-                label = f" ({labels[result.key]})" if labels[result.key] else ""
-                title = f"{name}: {result.task} {result.split}{label}"
-                plots[f"gold-{len(plots)}"] = predicted_against_gold(
-                    title, items["prediction"].to_numpy(), items["gold"].to_numpy()
-                )
-    with new_folder(out, overwrite=overwrite) as folder:
-        for suffix, parts in {
-            "md": [table.markdown() for table in tables],
-            "tex": [table.latex() for table in tables],
-            "csv": [table.csv() for table in tables],
-        }.items():
-            (folder / f"tables.{suffix}").write_text("\n".join(parts), "utf-8")
-        for name, svg in plots.items():
-            (folder / f"{name}.svg").write_text(svg, "utf-8")
-        page = _page(runs, [table.html() for table in tables], list(plots.values()))
-        (folder / "index.html").write_text(page, "utf-8")
-
-
-def _page(runs: Sequence[Sequence[Result]], tables: Sequence[str], plots: Sequence[str]) -> str:
-    facts = "".join(
-        f"<li>{html.escape(name)}: {len(run)} results, {html.escape(run[0].date)}, rejoinder "
-        f"{html.escape(run[0].versions.get('rejoinder', ''))}, seed {run[0].seed}, "
-        f"{html.escape(str(run[0].machine.get('platform', '')))}</li>"
+    plots = {"bars.svg": bars(runs)}
+    for number, plot in enumerate(_scatter_plots(paths, runs), 1):
+        plots[f"gold-{number}.svg"] = plot
+    about = [
+        {
+            "name": name,
+            "count": len(run),
+            "date": run[0].date,
+            "version": run[0].versions.get("rejoinder", ""),
+            "seed": run[0].seed,
+            "platform": run[0].machine.get("platform", ""),
+        }
         for name, run in zip(names(runs), runs, strict=True)
         if run
-    )
-    # one page: an SVG's XML declaration has no place within HTML
-    figures = "".join(f"<figure>{svg[svg.index('<svg') :]}</figure>" for svg in plots)
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width'><title>rejoinder: results</title>"
-        f"<style>{STYLE}</style></head><body><h1>Results</h1><ul>{facts}</ul>"
-        f"{''.join(tables)}{figures}</body></html>\n"
-    )
+    ]
+    return {
+        "index.html": render_page("results.html.j2", tables, list(plots.values()), runs=about),
+        "tables.md": "\n".join(table.markdown() for table in tables),
+        "tables.tex": "\n".join(table.latex() for table in tables),
+        "tables.csv": "\n".join(table.csv() for table in tables),
+        **plots,
+    }
+
+
+def _scatter_plots(paths: Sequence[Path], runs: Sequence[Sequence[Result]]) -> Iterator[str]:
+    """Yields a plot for each result on the STS Benchmark that has predictions."""
+    labels = variants(result for run in runs for result in run)
+    for path, name, run in zip(paths, names(runs), runs, strict=True):
+        for result in run:
+            if result.task.startswith("stsb/") and result.predictions:
+                items = read_items(path, result)
+                label = f" ({labels[result.key]})" if labels[result.key] else ""
+                yield predicted_against_gold(
+                    f"{name}: {result.task} {result.split}{label}",
+                    items["prediction"].to_numpy(),
+                    items["gold"].to_numpy(),
+                )

@@ -1,4 +1,4 @@
-"""SentEval's interface: change the import line of a script, and it runs.
+"""SentEval's interface: a script runs after changing its import line.
 
 >>> from rejoinder.evaluation import senteval
 >>> engine = senteval.engine.SE({"task_path": "data"}, lambda params, batch: None)

@@ -1,4 +1,4 @@
-"""`SE(params, batcher, prepare).eval(tasks)`, with the results of the original, key for key."""
+"""SentEval's engine: `SE(params, batcher, prepare).eval(tasks)`, with the keys of its results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,8 @@ from scipy import stats
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.results import Result, subsets_of
+from rejoinder.evaluation.items import subsets_of
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
 from rejoinder.evaluation.tasks import families_of
 from rejoinder.evaluation.tasks.base import Context
@@ -30,14 +31,14 @@ TASKS: Mapping[str, str] = {
     "STSBenchmark": "stsb/senteval-regression",
     "ImageCaptionRetrieval": "coco/senteval",
 }
-"""Names in SentEval, and the ids of the same tasks here."""
+"""The id of each task of SentEval, by SentEval's name."""
 
 
 class SE:
     """SentEval's engine.
 
-    Beside the original's parameters, `mode` is `fast` (a proper solver) or `compat` (the
-    original's classifiers, as slow as there).
+    It has one more parameter than the original: `mode` is `fast` (a solver that reaches the
+    optimum) or `compat` (the original's classifiers, which are as slow as there).
     """
 
     def __init__(
@@ -46,12 +47,13 @@ class SE:
         batcher: Batcher,
         prepare: Prepare | None = None,
     ) -> None:
-        """Take the parameters, and the user's two functions.
+        """Checks the parameters, before anything runs.
 
         Args:
-            params: `task_path` at least; each key is checked here, before anything runs.
-            batcher: params and a batch of token lists to (n, D) embeddings.
-            prepare: params and all token lists of a task, called before the task's first batch.
+            params: SentEval's parameters; `task_path`, the folder of the data, is required.
+            batcher: takes the parameters and a batch of n token lists, returns (n, D) embeddings.
+            prepare: takes the parameters and all token lists of a task. Called before the first
+                batch of the task.
 
         Raises:
             InputError: a parameter is wrong.
@@ -62,16 +64,23 @@ class SE:
         self.list_tasks = list(TASKS)
 
     def eval(self, name: str | Sequence[str]) -> dict[str, Any]:
-        """The results of a task, or of a list of tasks by name.
+        """Evaluates a task or several tasks.
+
+        Args:
+            name: a name of SentEval, such as `MR`, or several.
+
+        Returns:
+            The results of a task with the keys of the original; of several tasks, by name.
 
         Raises:
-            InputError: no such task, its data is not there, or the batcher misbehaves.
+            InputError: a task is unknown, its data is missing, or the batcher returns something
+                other than (n, D) finite numbers.
         """
         if not isinstance(name, str):
-            self.results = {one: self.eval(one) for one in name}
+            self.results = {task: self.eval(task) for task in name}
             return self.results
         if name not in TASKS:
-            raise InputError(f"{name!r} is no task of SentEval: {nearest(name, TASKS)}.")
+            raise InputError(f"{name!r} is not a task of SentEval: {nearest(name, TASKS)}.")
         context = Context(
             data=Path(self.params["task_path"]),
             form="senteval",
@@ -79,15 +88,15 @@ class SE:
         )
         [(family, ids)] = families_of([TASKS[name]])
         self.params["current_task"] = name
-        kind = _Scored if "similarity" in self.params else _Batched
-        embedder = Embedder(kind(self.params, self.batcher, self.prepare))
+        encoder = _ScoringEncoder if "similarity" in self.params else _BatchEncoder
+        embedder = Embedder(encoder(self.params, self.batcher, self.prepare))
         [result] = family.run(embedder, context, ids)
         self.results = _as_original(result)
         return self.results
 
 
-class _Batched:
-    """The user's functions as something that encodes."""
+class _BatchEncoder:
+    """An encoder made of the user's functions."""
 
     def __init__(self, params: dotdict, batcher: Batcher, prepare: Prepare) -> None:
         self._params, self._batcher, self._prepare = params, batcher, prepare
@@ -99,31 +108,31 @@ class _Batched:
         return self._encoded(sentences).astype(np.float32, copy=False)
 
     def _encoded(self, sentences: Sequence[str]) -> NDArray[Any]:
-        """(N, D) vectors of the type that the batcher returns."""
-        # alike in length, as in the original: batches need less padding
+        """Returns (N, D) vectors with the dtype of the batcher."""
+        # sorted by length, as in the original, so that batches need less padding
         order = sorted(range(len(sentences)), key=lambda row: len(sentences[row].split()))
         size = int(self._params["batch_size"])
         parts = []
         for start in range(0, len(order), size):
             batch = [sentences[row].split() for row in order[start : start + size]]
-            found = np.asarray(self._batcher(self._params, batch))
-            if found.ndim != 2 or len(found) != len(batch):
+            vectors = np.asarray(self._batcher(self._params, batch))
+            if vectors.ndim != 2 or len(vectors) != len(batch):
                 raise InputError(
-                    f"the batcher returned an array of shape {found.shape} for {len(batch)} "
-                    "sentences; (n, D) is needed."
+                    f"the batcher returned an array of shape {vectors.shape} for {len(batch)} "
+                    f"sentences; it has to return ({len(batch)}, D)."
                 )
-            parts.append(found)
+            parts.append(vectors)
         embeddings = np.concatenate(parts)
         out = np.empty_like(embeddings)
         out[order] = embeddings
         return out
 
 
-class _Scored(_Batched):
-    """The same with `similarity`, a function of two vectors, as the original calls it."""
+class _ScoringEncoder(_BatchEncoder):
+    """An encoder with the user's `similarity` of two vectors."""
 
     def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """(N,) float64: a call of `similarity` a pair, with its two vectors (D,)."""
+        """Returns (N,) float64: the user's `similarity` of the (D,) vectors of each pair."""
         texts = list(dict.fromkeys([*first, *second]))
         embeddings = self._encoded(texts)
         finite = np.isfinite(embeddings).all(axis=1)
@@ -131,63 +140,68 @@ class _Scored(_Batched):
             wrong = texts[int(np.argmin(finite))]
             raise InputError(f"the embedding of {wrong[:60]!r} is not finite.")
         vectors = dict(zip(texts, embeddings, strict=True))
-        return np.array([self._scored(a, b, vectors) for a, b in zip(first, second, strict=True)])
+        return np.array([self._score(a, b, vectors) for a, b in zip(first, second, strict=True)])
 
-    def _scored(self, first: str, second: str, vectors: Mapping[str, NDArray[Any]]) -> float:
-        found = np.asarray(self._params["similarity"](vectors[first], vectors[second]))
-        if found.size != 1 or not np.isfinite(found).all():
+    def _score(self, first: str, second: str, vectors: Mapping[str, NDArray[Any]]) -> float:
+        score = np.asarray(self._params["similarity"](vectors[first], vectors[second]))
+        if score.size != 1 or not np.isfinite(score).all():
             raise InputError(
-                f"params['similarity'] returned {str(found)[:40]} for {first[:40]!r} and "
-                f"{second[:40]!r}; a finite number is needed."
+                f"params['similarity'] returned {str(score)[:40]} for {first[:40]!r} and "
+                f"{second[:40]!r}; it has to return a finite number."
             )
-        return float(found.reshape(()))
+        return float(score.reshape(()))
 
 
 def _as_original(result: Result) -> dict[str, Any]:
+    """Returns a result under the keys of the original."""
+    scores = result.scores
     if result.main == "accuracy":
-        found = {"devacc": result.scores["dev_accuracy"], "acc": result.scores["accuracy"]}
-        if "f1" in result.scores:
-            found["f1"] = result.scores["f1"]
-        return {**found, "ndev": result.data["dev_n"], "ntest": result.n}
-    if result.main == "pearson_trained":
-        return {
-            "devpearson": result.scores["dev_pearson_trained"],
-            "pearson": result.scores["pearson_trained"],
-            "spearman": result.scores["spearman_trained"],
-            "mse": result.scores["mse"],
+        original: dict[str, Any] = {"devacc": scores["dev_accuracy"], "acc": scores["accuracy"]}
+        if "f1" in scores:
+            original["f1"] = scores["f1"]
+    elif result.main == "pearson_trained":
+        original = {
+            "devpearson": scores["dev_pearson_trained"],
+            "pearson": scores["pearson_trained"],
+            "spearman": scores["spearman_trained"],
+            "mse": scores["mse"],
             "yhat": result.items.predictions if result.items else None,
-            "ndev": result.data["dev_n"],
-            "ntest": result.n,
         }
-    if result.main == "recall_1_t2i":
-        ways = [
-            (*(result.scores[f"recall_{n}_{way}"] for n in (1, 5, 10)),
-             result.scores[f"median_rank_{way}"])
+    elif result.main == "recall_1_t2i":
+        directions = [
+            (*(scores[f"recall_{n}_{way}"] for n in (1, 5, 10)), scores[f"median_rank_{way}"])
             for way in ("i2t", "t2i")
-        ]  # fmt: skip
-        dev = 6 * result.scores["dev_mean_recall"]  # the original adds its six recalls up
-        return {"devacc": dev, "acc": ways, "ndev": result.data["dev_n"], "ntest": result.n}
-    return _subsets(result)
+        ]
+        # the original adds up its six recalls
+        original = {"devacc": 6 * scores["dev_mean_recall"], "acc": directions}
+    else:
+        return _subsets(result)
+    return {**original, "ndev": result.data["dev_n"], "ntest": result.n}
 
 
 def _subsets(result: Result) -> dict[str, Any]:
+    """Returns a result of STS 2012 to 2016 under the keys of the original.
+
+    Raises:
+        InputError: the result has no items.
+    """
     items = result.items
     if items is None:
         raise InputError(f"{result.task} has no items.")
-    found: dict[str, Any] = {}
+    original: dict[str, Any] = {}
     for subset, rows in subsets_of(items.ids).items():
         scores, gold = items.predictions[rows], items.gold[rows]
-        found[subset] = {
+        original[subset] = {
             "pearson": stats.pearsonr(scores, gold),
             "spearman": stats.spearmanr(scores, gold),
             "nsamples": len(rows),
         }
-    found["all"] = {
-        kind: {
-            "all": result.scores[f"{kind}_all"],
-            "mean": result.scores[f"{kind}_mean"],
-            "wmean": result.scores[f"{kind}_weighted_mean"],
+    original["all"] = {
+        name: {
+            "all": result.scores[f"{name}_all"],
+            "mean": result.scores[f"{name}_mean"],
+            "wmean": result.scores[f"{name}_weighted_mean"],
         }
-        for kind in ("pearson", "spearman")
+        for name in ("pearson", "spearman")
     }
-    return found
+    return original

@@ -1,4 +1,4 @@
-"""SentEval's parameters: a dictionary whose keys are attributes too."""
+"""SentEval's parameters: a dictionary with its keys as attributes, and its checks."""
 
 import warnings
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ _DEFAULTS: Mapping[str, Any] = {"usepytorch": True, "seed": 1111, "batch_size": 
                                 "kfold": 5, "mode": "fast"}  # fmt: skip
 _KEYS = ("task_path", "classifier", "similarity", *_DEFAULTS)
 _ELSEWHERE: Mapping[str, str] = {
-    **{key: "it belongs into params['classifier']" for key in NETWORK_KEYS if key != "batch_size"},
-    "cudaEfficient": "classifiers are trained on the CPU here; leave it out",
-    "noreg": "SentEval sets it by itself, for SNLI; leave it out",
+    **{key: "it belongs in params['classifier']" for key in NETWORK_KEYS if key != "batch_size"},
+    "cudaEfficient": "classifiers are trained on the CPU here; remove it",
+    "noreg": "SentEval sets it itself, for SNLI; remove it",
 }
-"""Keys that SentEval reads elsewhere than in its parameters, and what to do."""
+"""Keys that SentEval does not read from its parameters, and what to do instead."""
 
 
 class dotdict(dict[str, Any]):  # noqa: N801 -- the name that scripts import
-    """A dictionary with attributes; an attribute that is not there is None, as in the original."""
+    """A dictionary with its keys as attributes. A missing attribute is None, as in SentEval."""
 
     __getattr__ = dict.get
     __setattr__ = dict.__setitem__
@@ -31,25 +31,25 @@ class dotdict(dict[str, Any]):  # noqa: N801 -- the name that scripts import
 
 
 def completed(params: Mapping[str, Any]) -> dotdict:
-    """The parameters with SentEval's defaults; keys of the user's own pass through.
+    """Returns the parameters with SentEval's defaults. The user's own keys are kept.
 
     Raises:
-        InputError: a parameter is missing, of another kind, or would have no effect.
+        InputError: a parameter is missing, has a wrong value, or would have no effect.
     """
-    found = dotdict(params)
-    _check_keys(found)
+    params = dotdict(params)
+    _check_keys(params)
     for key, value in _DEFAULTS.items():
-        found.setdefault(key, value)
-    if not found.get("classifier"):
-        found["classifier"] = {"nhid": 0}
-    _check_values(found)
-    _check_classifier(found)
-    _warn_of_unused(found, settings_of(found))
-    return found
+        params.setdefault(key, value)
+    if not params.get("classifier"):
+        params["classifier"] = {"nhid": 0}
+    _check_values(params)
+    _check_classifier(params)
+    _warn_of_unused(params, settings_of(params))
+    return params
 
 
 def settings_of(params: Mapping[str, Any]) -> ClassifierSettings:
-    """The settings of classifiers that the parameters mean.
+    """Returns the settings of classifiers in `params`, which `completed` returned.
 
     Raises:
         InputError: a value is out of its range.
@@ -80,15 +80,15 @@ def _check_keys(params: Mapping[str, Any]) -> None:
 def _check_values(params: dotdict) -> None:
     size = params["batch_size"]
     if not isinstance(size, int | np.integer) or size < 1:
-        raise InputError(f"params['batch_size'] is {size!r}; a whole number from 1 on is needed.")
+        raise InputError(f"params['batch_size'] is {size!r}; an integer of at least 1 is needed.")
     if params["usepytorch"] not in (True, False):
         raise InputError(
             f"params['usepytorch'] is {params['usepytorch']!r}; True or False is needed."
         )
     if "similarity" in params and not callable(params["similarity"]):
         raise InputError(
-            f"params['similarity'] is {params['similarity']!r}; a function of two vectors is "
-            "needed, or leave it out for the cosine."
+            f"params['similarity'] is {params['similarity']!r}; it has to be a function of two "
+            "vectors. Remove it to use the cosine."
         )
 
 
@@ -99,17 +99,17 @@ def _check_classifier(params: dotdict) -> None:
             raise InputError(f"params['classifier'][{key!r}]: {nearest(key, CLASSIFIER_KEYS)}.")
     if "nhid" not in classifier:
         raise InputError(
-            "params['classifier'] has no 'nhid', the number of hidden units; 0 is one."
+            "params['classifier'] has no 'nhid', the number of hidden units; 0 means none."
         )
     if params["nhid"] not in (0, classifier["nhid"]):
         raise InputError(
             f"params['nhid'] is {params['nhid']!r} and params['classifier']['nhid'] is "
-            f"{classifier['nhid']!r}; only the latter is read, in SentEval too: write it there."
+            f"{classifier['nhid']!r}. As in SentEval, only the latter is read; set it there."
         )
 
 
 def _warn_of_unused(params: Mapping[str, Any], settings: ClassifierSettings) -> None:
-    """Scripts name these as a matter of course, and so they are no error."""
+    """Warns of settings that only the network reads. Many scripts set them, so it is no error."""
     default = ClassifierSettings()
     unused = [
         key
@@ -120,7 +120,7 @@ def _warn_of_unused(params: Mapping[str, Any], settings: ClassifierSettings) -> 
         return
     if settings.mode == "fast":
         reason = (
-            "mode 'fast' goes to the optimum; params['mode'] = 'compat' trains as SentEval does"
+            "mode 'fast' reaches the optimum; params['mode'] = 'compat' trains as SentEval does"
         )
     else:
         reason = "scikit-learn has no such settings; params['usepytorch'] = True uses the network"

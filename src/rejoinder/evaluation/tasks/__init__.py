@@ -1,59 +1,60 @@
-"""One module a protocol; the names by which tasks are asked for."""
+"""Evaluation tasks. Each module defines families of tasks in `FAMILIES`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.tasks import (
-    classification,
-    cqa,
-    inference,
-    regression,
-    response,
-    retrieval,
-    similarity,
-)
 from rejoinder.evaluation.tasks.base import Family
 
-FAMILIES: tuple[Family, ...] = (
-    *response.FAMILIES,
-    *similarity.FAMILIES,
-    *regression.FAMILIES,
-    *classification.FAMILIES,
-    *inference.FAMILIES,
-    *cqa.FAMILIES,
-    *retrieval.FAMILIES,
+_MODULES = (
+    "response",
+    "inference",
+    "classification",
+    "regression",
+    "retrieval",
+    "similarity",
+    "cqa",
 )
+"""Modules of this package; a new family needs a line here, or a call of `register_family`. Tasks of
+a group run in this order."""
 
-_STS = tuple(f"sts{year}/cosine" for year in (12, 13, 14, 15, 16))
-_CLASSES = ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e", "snli")
-GROUPS: dict[str, tuple[str, ...]] = {
-    "response": ("response/p@n",),
-    "stsb": ("stsb/angular", "stsb/cosine"),
-    "stsb-unrepeated": ("stsb-unrepeated/angular", "stsb-unrepeated/cosine"),
-    "sts": (*_STS, "sts17/cosine", "stsb/cosine"),
-    "senteval": (
-        *(f"{name}/senteval" for name in _CLASSES),
-        "sick-r/senteval-regression",
-        "stsb/senteval-regression",
-        "coco/senteval",
-        *_STS,
-    ),
-    "probing": classification.PROBING_IDS,
-    "cqa": ("cqa-b/2016", "cqa-b/2017"),
-    **{
-        name.split("/")[0]: (name,)
-        for family in FAMILIES
-        for name in family.ids
-        if not name.startswith(("stsb", "response", "cqa"))
-    },
-    "snli": ("snli/head", "snli/senteval"),
-}
-"""What a person asks for, and the task ids that it stands for."""
-IDS = tuple(name for family in FAMILIES for name in family.ids)
+_families: dict[str, Family] = {}
+"""The family of each task, by the task's id."""
+
+
+def register_family(family: Family) -> None:
+    """Makes a family of tasks known, so that `evaluate` finds them by id and by group.
+
+    Raises:
+        InputError: a task has an id that another task or a group has already, or one of its
+            groups has the id of a task.
+    """
+    groups = task_groups()
+    for task, own in family.tasks.items():
+        taken = [name for name in own if name in _families]
+        if task in _families or task in groups:
+            taken.insert(0, task)
+        if taken:
+            raise InputError(f"the name {taken[0]!r} of a task or group is registered already.")
+    _families.update(dict.fromkeys(family.tasks, family))
+
+
+def task_ids() -> list[str]:
+    """Returns the ids of all tasks."""
+    return list(_families)
+
+
+def task_groups() -> Mapping[str, list[str]]:
+    """Returns the ids of the tasks of each group."""
+    groups: dict[str, list[str]] = {}
+    for task, family in _families.items():
+        for group in family.tasks[task]:
+            groups.setdefault(group, []).append(task)
+    return groups
 
 
 def resolve(names: Sequence[str]) -> list[str]:
-    """Task ids of groups and ids, each once, in the order asked for.
+    """Returns the task ids that groups and ids stand for, each once, in the order asked for.
 
     >>> resolve(["stsb", "stsb/cosine"])
     ['stsb/angular', 'stsb/cosine']
@@ -61,18 +62,24 @@ def resolve(names: Sequence[str]) -> list[str]:
     Raises:
         InputError: a name is unknown.
     """
-    found: list[str] = []
+    groups = task_groups()
+    ids: list[str] = []
     for name in names:
-        if name not in GROUPS and name not in IDS:
-            raise InputError(f"--tasks {name!r}: {nearest(name, [*GROUPS, *IDS])}.")
-        found += GROUPS.get(name, (name,))
-    return list(dict.fromkeys(found))
+        if name not in groups and name not in _families:
+            raise InputError(f"--tasks {name!r}: {nearest(name, [*groups, *_families])}.")
+        ids += groups.get(name, [name])
+    return list(dict.fromkeys(ids))
 
 
 def families_of(ids: Sequence[str]) -> list[tuple[Family, list[str]]]:
-    """The families behind ids, in the order asked for, each with those of its ids."""
-    chosen: dict[int, list[str]] = {}
-    for name in ids:
-        place = next(place for place, family in enumerate(FAMILIES) if name in family.ids)
-        chosen.setdefault(place, []).append(name)
-    return [(FAMILIES[place], names) for place, names in chosen.items()]
+    """Returns the families of some tasks in the order asked for, each with those of its tasks."""
+    chosen: dict[int, tuple[Family, list[str]]] = {}
+    for task in ids:
+        family = _families[task]
+        chosen.setdefault(id(family), (family, []))[1].append(task)
+    return list(chosen.values())
+
+
+for _module in _MODULES:
+    for _family in import_module(f"{__name__}.{_module}").FAMILIES:
+        register_family(_family)

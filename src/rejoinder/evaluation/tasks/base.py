@@ -57,7 +57,8 @@ Hashes = Mapping[tuple[str, str], str]
 class Family:
     """Tasks that share their data and their work."""
 
-    ids: tuple[str, ...]
+    tasks: Mapping[str, tuple[str, ...]]
+    """The groups that each task belongs to, by its id. Any group or id can be asked for."""
     run: Callable[[Embedder, Context, Sequence[str]], list[Result]]
     """Results of those of the ids that are asked for."""
     hashes: Callable[[Context, Sequence[str]], Hashes]
@@ -67,6 +68,11 @@ class Family:
     classifiers."""
     reads_text: bool = False
     """Whether the setting `text` acts on it."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the tasks."""
+        return tuple(self.tasks)
 
     def settings(self, context: Context) -> dict[str, Any]:
         """The settings that act on its results, as plain values."""

@@ -28,8 +28,9 @@ from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.classifiers.validation import Outcome
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Embeddings
 
@@ -278,13 +279,17 @@ def _family(
     run: Callable[[Embedder, Context, Sequence[str]], list[Result]],
     read: Callable[[Path], LabelledSet | SentencePairSet],
     protocol: str,
+    group: str = "senteval",
 ) -> Family:
     split = "all" if protocol == "nested" else "test"
-    return Family((f"{name}/senteval",), run, partial(_hashes, read, split), protocol=protocol)
+    hashes = partial(_hashes, read, split)
+    return Family({f"{name}/senteval": (name, group)}, run, hashes, protocol=protocol)
 
 
-def _split_family(name: str, read: Callable[[Path], LabelledSet]) -> Family:
-    return _family(name, partial(_run_split, read), read, "split")
+def _split_family(
+    name: str, read: Callable[[Path], LabelledSet], group: str = "senteval"
+) -> Family:
+    return _family(name, partial(_run_split, read), read, "split", group)
 
 
 FAMILIES = (
@@ -298,6 +303,5 @@ FAMILIES = (
     _family("mrpc", _run_mrpc, read_mrpc, "kfold"),
     _family("sick-e", _run_sick, read_sick, "split"),
     _family("snli", _run_snli, read_snli, "split"),
-    *(_split_family(name.lower(), partial(read_probing, name=name)) for name in PROBING),
+    *(_split_family(name.lower(), partial(read_probing, name=name), "probing") for name in PROBING),
 )
-PROBING_IDS = tuple(f"{name.lower()}/senteval" for name in PROBING)

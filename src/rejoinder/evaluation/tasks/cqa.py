@@ -9,11 +9,12 @@ from rejoinder.datasets.cqa import QuestionSet, read_cqa
 from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
-from rejoinder.evaluation.metrics import Array
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
 from rejoinder.evaluation.ranking import Flags, average_precision, official_scores, ranked
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.measures.arrays import Floats
 
 TEXTS = ("both", "subject", "body")
 _SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
@@ -69,7 +70,7 @@ def score_questions(
     )
 
 
-def _lists(questions: QuestionSet, scores: Array) -> list[Flags]:
+def _lists(questions: QuestionSet, scores: Floats) -> list[Flags]:
     ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
     return [
         ranked(part, query.relevant)
@@ -77,7 +78,7 @@ def _lists(questions: QuestionSet, scores: Array) -> list[Flags]:
     ]
 
 
-def _items(questions: QuestionSet, precisions: Array) -> Items:
+def _items(questions: QuestionSet, precisions: Floats) -> Items:
     """An item is a query, its prediction the average precision of its list."""
     return Items(
         [query.original.id for query in questions.queries],
@@ -106,6 +107,8 @@ def _hashes(year: str, context: Context, ids: Sequence[str]) -> Hashes:
 
 
 FAMILIES = tuple(
-    Family((f"cqa-b/{year}",), partial(_run, year), partial(_hashes, year), reads_text=True)
+    Family(
+        {f"cqa-b/{year}": ("cqa",)}, partial(_run, year), partial(_hashes, year), reads_text=True
+    )
     for year in _SPLITS
 )

@@ -12,8 +12,9 @@ from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Entails
 
@@ -90,4 +91,4 @@ def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
     return {(ids[0], split): read_snli_split(folder, split).sha256 for split in context.splits}
 
 
-FAMILIES = (Family(("snli/head",), _run, _hashes),)
+FAMILIES = (Family({"snli/head": ("snli",)}, _run, _hashes),)

@@ -9,12 +9,15 @@ from rejoinder.datasets.sts import GradedPairs, read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval
-from rejoinder.evaluation.metrics import Array, pearson_correlation, spearman_correlation
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
 from rejoinder.files.hashed import sha256_of
+from rejoinder.measures.arrays import Floats
+from rejoinder.measures.correlation import pearson_correlation
+from rejoinder.measures.ranks import spearman_correlation
 
 _SPLITS = ("train", "dev", "test")
 Texts = tuple[Sequence[str], Sequence[str]]
@@ -43,7 +46,7 @@ def _result(
     task: str,
     embedder: Embedder,
     texts: Sequence[Texts],
-    gold: Sequence[Array],
+    gold: Sequence[Floats],
     grades: tuple[int, int],
     ids: Sequence[str],
     data: dict[str, str],
@@ -103,15 +106,15 @@ def _sha256(parts: Sequence[GradedPairs]) -> str:
 
 FAMILIES = (
     Family(
-        ("stsb/senteval-regression",),
-        _run_stsb,
-        lambda context, ids: {(ids[0], "test"): _sha256(_stsb(context))},
+        {"sick-r/senteval-regression": ("sick-r", "senteval")},
+        _run_sick,
+        lambda context, ids: {(ids[0], "test"): _sick(context).sha256},
         protocol="regression",
     ),
     Family(
-        ("sick-r/senteval-regression",),
-        _run_sick,
-        lambda context, ids: {(ids[0], "test"): _sick(context).sha256},
+        {"stsb/senteval-regression": ("senteval",)},
+        _run_stsb,
+        lambda context, ids: {(ids[0], "test"): _sha256(_stsb(context))},
         protocol="regression",
     ),
 )

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.metrics import precision_at
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics.precision import CUTOFFS, precision_at, precision_name
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.protocols import Embeddings, EncodesResponses
 
 NEGATIVES = 99
-CUTOFFS = (1, 3, 10)
 _GATHERED_VALUES = 262_144
 """Numbers of candidates that are gathered at once, 1 MB: they stay in the cache of a core."""
 _LOOKED_AT = 1_000
@@ -165,7 +165,7 @@ def _result(
     has_head: bool,
 ) -> Result:
     candidates = negatives.shape[1] + 1
-    names = [_name(n, candidates) for n in CUTOFFS]
+    names = [precision_name(n, candidates) for n in CUTOFFS]
     texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
     same = int((texts[negatives] == texts[rows][:, None]).sum())
     sources = np.array(pairs.sources, dtype=object)[rows]
@@ -218,13 +218,8 @@ def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
     return {(ids[0], pairs.split): pairs.sha256}
 
 
-def _name(n: int, candidates: int) -> str:
-    """P@N of 1 in 100 is the field's P@N; any other number of candidates is named."""
-    return f"P@{n}" if candidates == NEGATIVES + 1 else f"P@{n} of {candidates}"
-
-
 def _precisions(ranks: NDArray[np.int64], names: Sequence[str]) -> dict[str, float]:
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 
-FAMILIES = (Family(("response/p@n",), _run, _hashes),)
+FAMILIES = (Family({"response/p@n": ("response",)}, _run, _hashes),)

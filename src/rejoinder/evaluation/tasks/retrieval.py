@@ -7,8 +7,9 @@ import numpy as np
 from rejoinder.datasets.coco import Captioned, read_coco
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
 
@@ -78,4 +79,4 @@ def _sha256(parts: Sequence[Captioned]) -> str:
     return sha256_of("".join(part.sha256 for part in parts).encode())
 
 
-FAMILIES = (Family(("coco/senteval",), _run, _hashes, protocol="retrieval"),)
+FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _run, _hashes, protocol="retrieval"),)

@@ -13,23 +13,19 @@ from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
-from rejoinder.evaluation.metrics import (
-    Array,
-    angular_similarity,
-    pearson_correlation,
-    rescaled,
-    share_within_one,
-    spearman_correlation,
-)
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics.correlation import correlations, rescaled, share_within_one
 from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.results import Group, Items, Result
+from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
+from rejoinder.measures.arrays import Floats
+from rejoinder.measures.similarity import angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
 
 _DIFFICULT = (115, 84, 184, 14, 78, 195)
 
-MEASURES: Mapping[str, Callable[[Array], Array]] = {
+MEASURES: Mapping[str, Callable[[Floats], Floats]] = {
     "angular": angular_similarity,
     "cosine": lambda cosine: cosine,
 }
@@ -56,7 +52,7 @@ def _graded(
     return [_measured(similarity, notes, pairs, task, seed) for task in tasks]
 
 
-def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Array, list[str]]:
+def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Floats, list[str]]:
     """The similarity of each pair, and notes: on how many of them the encoder was fitted."""
     similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
     return similarity, [*_shared(embedder, pairs, where), *notes]
@@ -78,7 +74,7 @@ def _shared(embedder: Embedder, pairs: GradedPairs, where: str) -> list[str]:
 
 
 def _measured(
-    similarity: Array, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
+    similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
 ) -> Result:
     """One score over all pairs, `pearson`, and the genres apart."""
     name, measure = task.split("/")
@@ -89,7 +85,7 @@ def _measured(
         n=len(pairs),
         main="pearson",
         scores={
-            **_correlations(values, pairs.gold),
+            **correlations(values, pairs.gold),
             "within_1_rescaled": share_within_one(values, pairs.gold),
         },
         intervals={
@@ -110,7 +106,7 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
     groups = _groups(similarity, pairs)
     sizes = np.array([group.n for group in groups.values()], np.float64)
     scores = {}
-    for name, score in _correlations(similarity, pairs.gold).items():
+    for name, score in correlations(similarity, pairs.gold).items():
         values = np.array([group.scores[name] for group in groups.values()])
         scores[f"{name}_mean"] = float(values.mean())
         scores[f"{name}_weighted_mean"] = float(np.average(values, weights=sizes))
@@ -139,9 +135,9 @@ def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Re
     )
 
 
-def _groups(values: Array, pairs: GradedPairs) -> dict[str, Group]:
+def _groups(values: Floats, pairs: GradedPairs) -> dict[str, Group]:
     return {
-        genre: Group(len(rows), _correlations(values[rows], pairs.gold[rows]))
+        genre: Group(len(rows), correlations(values[rows], pairs.gold[rows]))
         for genre, rows in sorted(_rows_of(pairs).items())
     }
 
@@ -152,14 +148,7 @@ def _rows_of(pairs: GradedPairs) -> dict[str, NDArray[np.int64]]:
     return {genre: np.flatnonzero(genres == genre) for genre in dict.fromkeys(pairs.genres)}
 
 
-def _correlations(values: Array, gold: Array) -> dict[str, float]:
-    return {
-        "pearson": pearson_correlation(values, gold),
-        "spearman": spearman_correlation(values, gold),
-    }
-
-
-def _items(values: Array, pairs: GradedPairs) -> Items:
+def _items(values: Floats, pairs: GradedPairs) -> Items:
     texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
     return Items(pairs.ids, values, pairs.gold, texts)
 
@@ -262,7 +251,7 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     ]
 
 
-def _difficult(english: Array, gold: Array) -> str:
+def _difficult(english: Floats, gold: Floats) -> str:
     """The six pairs of Table 12 in Cer et al. 2017, by their line in the file of track 5."""
     ours = rescaled(english)
     pairs = [f"{line}: {gold[line - 1]:.1f} / {ours[line - 1]:.1f}" for line in _DIFFICULT]
@@ -270,14 +259,23 @@ def _difficult(english: Array, gold: Array) -> str:
 
 
 FAMILIES = (
+    *(
+        Family(
+            {f"sts{year}/cosine": (f"sts{year}", "sts", "senteval")},
+            partial(_run_year, year),
+            partial(_year_hashes, year),
+        )
+        for year in SUBSETS
+    ),
+    Family({"sts17/cosine": ("sts17", "sts")}, _run_2017, _2017_hashes),
     Family(
-        ("stsb/angular", "stsb/cosine", "stsb-unrepeated/angular", "stsb-unrepeated/cosine"),
+        {
+            "stsb/angular": ("stsb",),
+            "stsb/cosine": ("stsb", "sts"),
+            "stsb-unrepeated/angular": ("stsb-unrepeated",),
+            "stsb-unrepeated/cosine": ("stsb-unrepeated",),
+        },
         _run_stsb,
         _stsb_hashes,
     ),
-    *(
-        Family((f"sts{year}/cosine",), partial(_run_year, year), partial(_year_hashes, year))
-        for year in SUBSETS
-    ),
-    Family(("sts17/cosine",), _run_2017, _2017_hashes),
 )

@@ -1,0 +1,265 @@
+"""Evaluates encoders: one call scores tasks and saves the results, another repeats a file."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rejoinder.adaptation.adapted import Adapted
+from rejoinder.adaptation.linear import read_adaptation
+from rejoinder.api.encoders import load_encoder
+from rejoinder.api.pairs import response_pairs
+from rejoinder.errors import InputError
+from rejoinder.evaluation.calls import identity
+from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.results import Missing, Result
+from rejoinder.evaluation.results_file import ResultsFile, open_results, read_results
+from rejoinder.evaluation.run import EvaluationProgress, Results, collect, iter_results
+from rejoinder.evaluation.tasks.base import Context
+from rejoinder.protocols import Encodes
+
+Request = Mapping[str, Any]
+"""How results were asked for: the keys of `_REQUEST`, as plain values. Results files keep it."""
+_OPTIONAL = (str, type(None))
+_REQUEST: Mapping[str, Any] = {
+    "encoder": str,
+    "adaptation": _OPTIONAL,
+    "tasks": str,
+    "data": _OPTIONAL,
+    "pairs": _OPTIONAL,
+    "split": str,
+    "form": _OPTIONAL,
+    "text": str,
+    "seed": int,
+    "classifiers": Mapping,
+}
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A result, and the same result computed again."""
+
+    before: Result
+    now: Result | None
+    """None if its data is missing now, or the task no longer gives it."""
+
+    def differences(self) -> list[tuple[str, Any, Any]]:
+        """Returns name, value before and value now of everything that differs."""
+        before, now = self.before, self.now
+        scores = {} if now is None else now.scores
+        rows: list[tuple[str, Any, Any]] = [
+            (name, value, scores.get(name, "–"))
+            for name, value in before.scores.items()
+            if scores.get(name) != value
+        ]
+        if now and now.data != before.data:
+            old, new = (str(result.data.get("sha256"))[:12] for result in (before, now))
+            rows.append(("data", old, new))
+        if now and dict(now.encoder) != dict(before.encoder):
+            old, new = (
+                str(result.encoder.get("sha256", result.encoder.get("name")))[:24]
+                for result in (before, now)
+            )
+            rows.append(("encoder", old, new))
+        return rows
+
+    @property
+    def same(self) -> int:
+        """Number of scores that are the same."""
+        scores = {} if self.now is None else self.now.scores
+        return sum(scores.get(name) == value for name, value in self.before.scores.items())
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """All results of a file, computed again."""
+
+    repetitions: tuple[Repetition, ...]
+    missing: tuple[Missing, ...]
+    """Tasks whose data is missing now."""
+
+
+def evaluate(
+    encoder: str | Path | Encodes,
+    tasks: str | Sequence[str],
+    *,
+    data: str | Path | None = None,
+    pairs: str | Path | None = None,
+    split: str = "test",
+    form: str | None = None,
+    text: str = "both",
+    seed: int = 0,
+    mode: str = "fast",
+    pytorch: bool = False,
+    nhid: int = 0,
+    kfold: int = 10,
+    adaptation: str | Path | None = None,
+    out: str | Path | None = None,
+    cache: str | Path | None = None,
+    overwrite: bool = False,
+    skip_missing: bool = False,
+    progress: EvaluationProgress = lambda _done, _total, _task: None,
+) -> Results:
+    """Scores an encoder on evaluation tasks.
+
+    Args:
+        encoder: a name for `load_encoder`, or any object with `encode(list[str]) -> (N, D)`.
+        tasks: ids or groups of tasks, as a sequence or joined by commas: `stsb`, `sts,senteval`.
+        data: folder of data sets, for all tasks but `response`.
+        pairs: folder of `rejoinder extract`, for `response`.
+        split: split of the pairs that is ranked: `train`, `dev` or `test`.
+        form: form of the STS data, `official` or `senteval`. None takes what is there, official
+            first.
+        text: part of the questions of community question answering: `subject`, `body` or `both`.
+        seed: seeds the draws of negatives and of intervals.
+        mode: how classifiers are fitted: `fast`, or `compat` (as SentEval fits them).
+        pytorch: in `compat`, use SentEval's PyTorch classifier and its penalties.
+        nhid: number of hidden units of the classifiers; 0 is logistic regression.
+        kfold: number of folds of cross-validation.
+        adaptation: what `rejoinder adapt` wrote for the encoder.
+        out: results file, written after each task. Results that it holds of the same encoder, data
+            and settings are reused, those of other settings stay beside the new ones.
+        cache: folder that keeps embeddings for later runs of the encoder.
+        overwrite: score again what `out` holds, and drop what it holds of another encoder.
+        skip_missing: list tasks whose data is missing in `Results.missing`, instead of raising an
+            error at the first of them.
+        progress: called before each task, and by long tasks in between.
+
+    Returns:
+        The results, a sequence.
+
+    Raises:
+        DataMissingError: the data of a task is missing. Results before it are saved in `out`.
+        InputError: a task or setting is unknown, data is damaged, the encoder misbehaves, or `out`
+            holds results of another encoder.
+        ModelError: the model is damaged.
+        BusyError: another process writes `out`.
+        StorageError: `out` can't be written.
+    """
+    request: dict[str, Any] = {
+        "encoder": str(encoder) if isinstance(encoder, str | Path) else "",
+        "adaptation": _text(adaptation),
+        "tasks": tasks if isinstance(tasks, str) else ",".join(tasks),
+        "data": _text(data),
+        "pairs": _text(pairs),
+        "split": split,
+        "form": form,
+        "text": text,
+        "seed": seed,
+        "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
+    }
+    opened = nullcontext(None) if out is None else open_results(Path(out), overwrite=overwrite)
+    with opened as file:
+        loaded = _loaded(encoder, adaptation)
+        known: Sequence[Result] = ()
+        if file is not None:
+            file.keep(identity(loaded), overwrite=overwrite)
+            known = () if overwrite else tuple(file.results)
+        folder = None if cache is None else Path(cache)
+        outcomes = _outcomes(loaded, request, known, file, folder, progress)
+        return collect(outcomes, known, skip_missing=skip_missing)
+
+
+def repeat(
+    path: str | Path,
+    *,
+    cache: str | Path | None = None,
+    progress: EvaluationProgress = lambda _done, _total, _task: None,
+) -> Repeated:
+    """Computes every result of a file again, each as it was asked for.
+
+    Args:
+        path: the results file. It is not changed.
+        cache: folder that keeps embeddings for later runs of the encoder.
+        progress: called before each task, and by long tasks in between.
+
+    Raises:
+        InputError: the file is damaged, or a result does not say how it was asked for.
+    """
+    groups: dict[str, list[Result]] = {}
+    for number, result in enumerate(read_results(Path(path))):
+        _check_request(result.run, f"{path}: results[{number}].run")
+        same = json.dumps({**result.run, "tasks": ""}, sort_keys=True)
+        groups.setdefault(same, []).append(result)
+    encoders: dict[tuple[str, str | None], Encodes] = {}
+    repetitions: list[Repetition] = []
+    missing: list[Missing] = []
+    folder = None if cache is None else Path(cache)
+    for results in groups.values():
+        request = {**results[0].run, "tasks": ",".join(dict.fromkeys(r.task for r in results))}
+        name = (request["encoder"], request["adaptation"])
+        if name not in encoders:
+            encoders[name] = load_encoder(*name)
+        outcomes = _outcomes(encoders[name], request, (), None, folder, progress)
+        again = collect(outcomes, skip_missing=True)
+        by_task = {(result.task, result.split): result for result in again}
+        repetitions += [Repetition(r, by_task.get((r.task, r.split))) for r in results]
+        missing += again.missing
+    return Repeated(tuple(repetitions), tuple(missing))
+
+
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _loaded(encoder: str | Path | Encodes, adaptation: str | Path | None) -> Encodes:
+    if isinstance(encoder, str | Path):
+        return load_encoder(encoder, adaptation)
+    if not isinstance(encoder, Encodes):
+        raise InputError(
+            f"an encoder of type {type(encoder).__name__} has no method encode; a name, or an "
+            "object with encode(list[str]) -> (N, D), is needed."
+        )
+    return encoder if adaptation is None else Adapted(encoder, read_adaptation(Path(adaptation)))
+
+
+def _outcomes(
+    encoder: Encodes,
+    request: Request,
+    known: Sequence[Result],
+    file: ResultsFile | None,
+    cache: Path | None,
+    progress: EvaluationProgress,
+) -> Iterator[Result | Missing]:
+    """Yields the results that a request asks for. New ones carry the request and are saved."""
+    tasks = request["tasks"].split(",")
+    context = _context(request)
+    for outcome in iter_results(
+        encoder, tasks, context, known=known, progress=progress, cache=cache
+    ):
+        if isinstance(outcome, Missing) or any(outcome is result for result in known):
+            yield outcome
+            continue
+        # an object without a name can't be opened again: its results can't be repeated
+        run = {**request, "tasks": outcome.task} if request["encoder"] else {}
+        result = replace(outcome, run=run)
+        yield result if file is None else file.add(result)
+
+
+def _context(request: Request) -> Context:
+    pairs, split = request["pairs"], request["split"]
+    return Context(
+        data=None if request["data"] is None else Path(request["data"]),
+        pairs=None if pairs is None else lambda: response_pairs(Path(pairs), split),
+        form=request["form"],
+        seed=request["seed"],
+        classifiers=ClassifierSettings(**request["classifiers"]),
+        text=request["text"],
+    )
+
+
+def _check_request(run: Request, where: str) -> None:
+    if not run:
+        raise InputError(
+            f"{where} is empty: the result was not made by `rejoinder evaluate`, and can't be "
+            "repeated."
+        )
+    for name, kind in _REQUEST.items():
+        if not isinstance(run.get(name), kind):
+            raise InputError(f"{where}.{name} is {run.get(name)!r}; it is damaged.")
+    known = ClassifierSettings.__dataclass_fields__
+    wrong = next((name for name in run["classifiers"] if name not in known), None)
+    if wrong is not None or set(run) != set(_REQUEST):
+        raise InputError(f"{where} has an unknown key; it is damaged.")

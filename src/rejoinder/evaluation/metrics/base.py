@@ -1,0 +1,102 @@
+"""What a metric is: a record of all that depends on which score is the main score of a task."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.evaluation.intervals import Interval
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.significance import RESAMPLES, Test, mcnemar, paired_bootstrap
+from rejoinder.measures.arrays import Floats, Indices
+
+INTERVAL_RESAMPLES = 2_000
+"""Bootstrap draws of an interval, where the p-value comes from another test."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A main score: how it follows from items, how it is shown, how two of it are compared."""
+
+    name: str
+    """The key of the score in `Result.scores`."""
+    recompute: Callable[[Items], Mapping[str, float]]
+    """Returns the scores that follow from the items, the main score among them.
+
+    A results file with other scores is refused.
+    """
+    errors: Callable[[Items], Floats]
+    """Returns (N,) how far each prediction is from right; 0 is right. `--worst` sorts by it."""
+    test: Callable[[Items, Items, int], tuple[Test, Interval]]
+    """Tests the difference of two encoders on the same items in the same order, with a seed.
+
+    Returns the test and the 95 % interval of first minus second, in the unit of the score.
+    """
+    percent: bool = False
+    """Whether the score goes from 0 to 100 instead of 0 to 1."""
+    not_percent: tuple[str, ...] = ()
+    """Other scores of such a result that are no percents: names or patterns with `*`."""
+    higher_is_better: bool = True
+    rounding: Mapping[str, float] = field(default_factory=dict)
+    """By score, the largest error of a stored value that was rounded."""
+
+    def in_percent(self, score: str) -> bool:
+        """Returns whether a score of a result with this main score is a percent."""
+        return self.percent and not any(fnmatchcase(score, part) for part in self.not_percent)
+
+
+@dataclass(frozen=True)
+class MetricPattern:
+    """Main scores whose names hold a number or another part, such as `P@N`."""
+
+    name: str
+    """How messages show the names, such as `P@N`."""
+    pattern: str
+    """A regular expression that matches all of a name."""
+    build: Callable[[re.Match[str]], Metric]
+    """Returns the metric of a name that matches."""
+
+
+def compare_means(
+    first: Floats,
+    second: Floats,
+    seed: int,
+    *,
+    unit: float = 1.0,
+    resamples: int = RESAMPLES,
+) -> tuple[Test, Interval]:
+    """Tests the difference of two scores that are means over items, by a paired bootstrap.
+
+    Args:
+        first: (N,) values of the first encoder.
+        second: (N,) values of the second, for the same items.
+        seed: seeds the draws.
+        unit: what the mean is multiplied by to give the score.
+        resamples: number of draws.
+    """
+    change = first - second
+
+    def difference(draws: Indices) -> Floats:
+        return np.asarray(unit * change[draws].mean(axis=1))
+
+    return paired_bootstrap(difference, len(change), seed, resamples=resamples)
+
+
+def compare_correct(
+    first: NDArray[np.bool_], second: NDArray[np.bool_], seed: int, *, percent: bool
+) -> tuple[Test, Interval]:
+    """Tests the difference of two shares of right items, by McNemar's test.
+
+    Args:
+        first: (N,) whether the first encoder is right.
+        second: (N,) whether the second is.
+        seed: seeds the draws of the interval.
+        percent: whether the score goes from 0 to 100.
+    """
+    unit = 100.0 if percent else 1.0
+    left, right = unit * first.astype(np.float64), unit * second.astype(np.float64)
+    _, interval = compare_means(left, right, seed, resamples=INTERVAL_RESAMPLES)
+    return mcnemar(first, second), interval

@@ -1,0 +1,36 @@
+"""HTML pages, made from the templates in `data/templates`."""
+
+from collections.abc import Sequence
+
+from rejoinder.errors import require
+from rejoinder.evaluation.report.tables import Table
+
+
+def render_page(
+    template: str, tables: Sequence[Table], figures: Sequence[str], **values: object
+) -> str:
+    """Returns a page that needs no other file.
+
+    Args:
+        template: name of a template, such as `results.html.j2`. All pages share its layout.
+        tables: the tables, in the order of the page.
+        figures: SVG documents, which are put into the page as they are.
+        values: what else the template shows. Text is escaped.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    require("report", "jinja2")
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rejoinder", "data/templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    # inside HTML, an SVG has neither an XML declaration nor a document type
+    inline = [Markup(svg[svg.index("<svg") :]) for svg in figures]  # noqa: S704 -- our own SVG
+    return environment.get_template(template).render(tables=tables, figures=inline, **values)

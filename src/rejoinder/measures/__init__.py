@@ -1,0 +1,1 @@
+"""Measures of two arrays: correlations, ranks, cosines and angles."""

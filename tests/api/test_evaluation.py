@@ -1,0 +1,75 @@
+"""`evaluate` and `repeat` from Python: names and objects, results files, missing data."""
+
+import numpy as np
+import pytest
+
+from rejoinder.api.evaluation import evaluate, repeat
+from rejoinder.datasets.sts_years import SUBSETS
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.comparison import compare
+
+WORDS = ["red", "green", "blue", "old", "young", "tall", "short", "warm", "cold", "quick"]
+
+
+class Counts:
+    """An encoder with `encode` alone: counts of words."""
+
+    def encode(self, sentences):
+        return np.array([[text.split().count(word) for word in WORDS] for text in sentences])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """STS12, made up: pairs that share as many words as their gold says."""
+    root = tmp_path_factory.mktemp("data")
+    folder = root / "downstream/STS/STS12-en-test"
+    folder.mkdir(parents=True)
+    generator = np.random.default_rng(0)
+    for subset in SUBSETS[12]:
+        pairs, gold = [], []
+        for row in range(60):
+            words = generator.permutation(WORDS)
+            pairs.append(f"{' '.join(words[:5])}\t{' '.join(words[5 - row % 6 : 10 - row % 6])}")
+            gold.append(str(min(5.0, row % 6 + round(generator.random(), 2))))
+        (folder / f"STS.input.{subset}.txt").write_text("\n".join(pairs) + "\n")
+        (folder / f"STS.gs.{subset}.txt").write_text("\n".join(gold) + "\n")
+    return root
+
+
+def test_an_object_with_encode_is_scored(data, tmp_path):
+    path = tmp_path / "counts.json"
+    results = evaluate(Counts(), "sts12", data=data, out=path)
+    assert results[0].scores["pearson_weighted_mean"] > 0.9
+    assert "sts12/cosine test  pearson_weighted_mean" in str(results)
+    assert evaluate(Counts(), ["sts12"], data=str(data), out=str(path)).reused == 1
+    with pytest.raises(InputError, match="run is empty"):
+        repeat(path)
+
+
+def test_results_are_compared_by_path_or_as_they_are(data, tmp_path):
+    path = tmp_path / "random.json"
+    ours = evaluate(Counts(), "sts12", data=data)
+    theirs = evaluate("baseline:random", "sts12", data=data, out=path)
+    by_path, held = compare(ours, path), compare(ours, theirs)
+    assert by_path == held
+    assert by_path.tasks[0].better == "first"
+    assert compare(path, ours).tasks[0].better == "second"
+    assert "pearson_weighted_mean" in str(held)
+    again = repeat(path)
+    assert all(result.differences() == [] for result in again.repetitions)
+    reused = evaluate("baseline:random", "sts12", data=data, out=path)
+    with pytest.raises(InputError, match="holds no predictions"):
+        compare(ours, reused)
+
+
+def test_missing_data_is_an_error_unless_it_is_skipped(data):
+    with pytest.raises(DataMissingError, match="sts13/cosine: STS13"):
+        evaluate(Counts(), "sts12,sts13", data=data)
+    results = evaluate(Counts(), "sts12,sts13", data=data, skip_missing=True)
+    assert [task.task for task in results.missing] == ["sts13/cosine"]
+    assert len(results) == 1
+
+
+def test_what_is_no_encoder_is_refused(data):
+    with pytest.raises(InputError, match="an encoder of type list has no method encode"):
+        evaluate([1.0], "sts12", data=data)
