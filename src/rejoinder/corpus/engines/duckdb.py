@@ -44,6 +44,8 @@ class DuckDBEngine:
             "memory_limit": f"{int(amount * _SHARE)}B",
             "temp_directory": str(spill),
             "threads": str(threads),
+            # its bar goes to standard output, which may hold --json
+            "enable_progress_bar": "false",
         }
         for name, value in settings.items():
             quoted = value.replace("'", "''")
