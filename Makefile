@@ -42,6 +42,7 @@ check: install
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html; to search in it: $(BIN)/python -m http.server -d site"
 
 format: install
 	$(BIN)/ruff format .

@@ -7,7 +7,7 @@ import torch
 
 from rejoinder.api.training import train, train_seeds
 from rejoinder.errors import ConfigError, InputError, TrainingError
-from rejoinder.training import preparation
+from rejoinder.training import examples
 from rejoinder.training.config import parse_config, to_toml
 from runs import DAN, MULTITASK, TRANSFORMER, Listener, write_labelled
 
@@ -87,22 +87,19 @@ def test_the_caller_keeps_its_threads_and_random_numbers(small_pairs, tmp_path):
 
 
 def test_a_labelled_file_is_read_once_for_all_its_tasks(small_pairs, tmp_path, monkeypatch):
-    read, calls = preparation.read_labelled, []
+    calls = []
+    for name in ("read_inference", "read_groups"):
+        read = getattr(examples, name)
 
-    def counted(task, file, folder, hashes):
-        calls.append((task.objective, file.path))
-        return read(task, file, folder, hashes)
+        def counted(path, *columns, read=read):
+            calls.append(path.name)
+            return read(path, *columns)
 
-    monkeypatch.setattr(preparation, "read_labelled", counted)
+        monkeypatch.setattr(examples, name, counted)
     config = parse_config({**MULTITASK, **SHORT}, "test")
     common = {"out": tmp_path / "run", "pairs": small_pairs, "data": write_labelled(tmp_path)}
     train(config, **common, stop_at=2)
-    expected = [
-        ("entailment", "nli.jsonl"),
-        ("entailment-ranking", "nli.jsonl"),
-        ("paraphrase", "groups.jsonl"),
-        ("paraphrase", "duplicates.jsonl"),
-    ]
+    expected = ["nli.jsonl", "groups.jsonl", "duplicates.jsonl"]
     assert calls == expected
     calls.clear()
     run = train(None, **common, resume=True)

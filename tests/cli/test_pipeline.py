@@ -103,7 +103,7 @@ def test_stopping_says_how_to_go_on(folder):
 
 
 MISUSE = [
-    (("extract", "nothing.zst", "--out", "x"), "nothing.zst is no file"),
+    (("extract", "nothing.zst", "--out", "x"), "nothing.zst is not a file"),
     (("extract", "c.toml", "--out", "pairs"), "not empty"),
     (("extract", "c.toml", "--out", "x", "--rules", "papper"), "did you mean 'paper'"),
     (("extract", "c.toml", "--out", "x", "--engine", "sparkle"), "--engine"),
@@ -141,7 +141,7 @@ MISUSE = [
         ("train", "--config", "c.toml", "--out", "x", "--exclude-leaks", "--no-exclude-leaks"),
         "--exclude-leaks and --no-exclude-leaks contradict",
     ),
-    (("evaluate", "pairs", "--tasks", "response", "--pairs", "pairs"), "no model folder"),
+    (("evaluate", "pairs", "--tasks", "response", "--pairs", "pairs"), "not a model folder"),
     (("evaluate", "run/model", "--tasks", "respnse"), "did you mean 'response'"),
     (("evaluate", "run/model", "--tasks", "stsb", "--data", "."), "is not there"),
     (("evaluate", "py:nothing:at_all", "--tasks", "stsb", "--data", "."), "names no function"),

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from rejoinder.cli.output import is_number
+
 _GAP = 2
 """Number of characters between two columns."""
 _MIN_WIDTH = 12
@@ -50,7 +52,7 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
     )
     for index, width in zip(shown, widths, strict=True):
         column = columns[index]
-        numeric = all(_is_number(row[index]) for row in cells) and bool(cells)
+        numeric = all(is_number(row[index]) for row in cells) and bool(cells)
         table.add_column(
             column.name,
             justify="right" if numeric else "left",
@@ -139,7 +141,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return " ".join(str(value).split())
-
-
-def _is_number(text: str) -> bool:
-    return text.translate(str.maketrans("", "", ",.+-%<")).isdigit()

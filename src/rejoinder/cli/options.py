@@ -20,21 +20,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.output import set_quiet
-
-__all__ = [
-    "DataOption",
-    "JsonOption",
-    "ModelOption",
-    "OutOption",
-    "OverwriteOption",
-    "PairsOption",
-    "QuietOption",
-    "SeedOption",
-    "ThreadsOption",
-    "TsvOption",
-    "set_quiet",
-]
+from rejoinder.cli.output import set_quiet as set_quiet
 
 ModelOption = Annotated[
     str,

@@ -41,7 +41,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     table = Table(title=title or None, title_justify="left", header_style="bold")
     cells = [[_cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
-        numeric = all(_is_number(row[index]) for row in cells)
+        numeric = all(is_number(row[index]) for row in cells)
         table.add_column(column, justify="right" if numeric and cells else "left", overflow="fold")
     for row in cells:
         table.add_row(*row)
@@ -117,7 +117,10 @@ def _cell(value: Any) -> str:
     return str(value).replace("\n", " ")
 
 
-def _is_number(text: str) -> bool:
-    return (
-        text.replace(",", "").replace(".", "").replace("-", "").replace("%", "").strip().isdigit()
-    )
+def is_number(text: str) -> bool:
+    """Returns whether a cell is a number, which tables align to the right.
+
+    >>> is_number("-1,234.5"), is_number("<0.01%"), is_number("two")
+    (True, True, False)
+    """
+    return text.translate(str.maketrans("", "", ",.+-%<")).strip().isdigit()

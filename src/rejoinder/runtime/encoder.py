@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
+from rejoinder.measures.similarity import angular_similarity
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
@@ -346,8 +347,8 @@ def _check_measure(measure: object) -> None:
 def _measured(cosine: NDArray[np.floating], measure: Measure) -> NDArray[np.float32]:
     """Returns cosines, which rounding may have put outside [-1, 1], as a similarity in float32."""
     cosine = np.clip(cosine, -1.0, 1.0)
-    # subtracted from zero, since negation would give -0.0
-    values = cosine if measure == "cosine" else 0.0 - np.arccos(cosine)
+    # zero is added to turn -0.0 into 0.0
+    values = cosine if measure == "cosine" else angular_similarity(cosine) + 0.0
     return np.asarray(values, np.float32)
 
 

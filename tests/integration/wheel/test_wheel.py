@@ -111,7 +111,9 @@ def test_a_dan_encodes_in_python_without_torch(model):
 def test_a_dan_encodes_on_the_command_line(model, tmp_path):
     (tmp_path / "sentences.txt").write_text("How old are you?\nWhat is your age?\n")
     out = tmp_path / "embeddings.npy"
-    result = command("encode", "--model", model, "sentences.txt", "--out", out, folder=tmp_path)
+    result = command(
+        "encode", "--model", model, "--sentences", "sentences.txt", "--out", out, folder=tmp_path
+    )
     assert result.returncode == 0, result.stderr
     assert np.load(out).shape == (2, DIMENSION)
     result = command("similarity", "--model", model, "how old", "how old", "--json")
