@@ -7,7 +7,18 @@ import pytest
 from scipy import stats
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.significance import holm, mcnemar, paired_bootstrap, steiger, williams
+from rejoinder.evaluation import significance
+from rejoinder.evaluation.significance import holm, mcnemar, paired_bootstrap, williams
+
+
+def steiger(r_ax, r_bx, r_ab, n):
+    """What `williams` tests, by Fisher's z (Steiger 1980, eq. 14, with the mean correlation)."""
+    mean = (r_ax + r_bx) / 2
+    rest = 1 - 2 * mean**2
+    covariance = (r_ab * rest - mean**2 / 2 * (rest - r_ab**2)) / (1 - mean**2) ** 2
+    difference = math.atanh(r_ax) - math.atanh(r_bx)
+    statistic = difference * math.sqrt((n - 3) / (2 - 2 * covariance))
+    return significance.Test(statistic, float(2 * stats.norm.sf(abs(statistic))), "steiger")
 
 
 def test_williams_on_a_worked_example():
@@ -28,7 +39,7 @@ def test_correlations_that_are_none_are_refused():
     with pytest.raises(InputError, match="4 or more"):
         williams(0.1, 0.2, 0.3, 3)
     with pytest.raises(InputError, match=r"1\.2 is no correlation"):
-        steiger(1.2, 0.1, 0.1, 50)
+        williams(1.2, 0.1, 0.1, 50)
 
 
 @pytest.mark.parametrize("test", [williams, steiger])

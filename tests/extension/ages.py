@@ -3,10 +3,11 @@
 import numpy as np
 
 from rejoinder.evaluation.intervals import correlation_interval
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Family
 from rejoinder.files.hashed import sha256_of
-from rejoinder.measures import pearson_correlation
+from rejoinder.measures.correlation import pearson_correlation
 
 PAIRS = [
     ("How old are you?", "What is your age?", 5.0),

@@ -1,4 +1,4 @@
-"""Percentile bootstrap intervals (Efron and Tibshirani 1993, §13.3), seeded and vectorised."""
+"""95 % percentile bootstrap intervals (Efron and Tibshirani 1993, §13.3), seeded and vectorised."""
 
 from collections.abc import Sequence
 
@@ -10,39 +10,41 @@ from rejoinder.measures.ranks import ranks as ranked
 
 RESAMPLES = 2_000
 _CHUNK = 200
+_LEVEL = 0.95
 
 Interval = tuple[float, float]
 """Lower and upper end."""
 
 
-def mean_interval(values: Floats, seed: int, level: float = 0.95) -> Interval:
+def mean_interval(values: Floats, seed: int) -> Interval:
     """Returns the interval of the mean of (N,) values that are 0 or 1.
 
     Resampling such values is a binomial draw.
     """
     generator = np.random.default_rng(seed)
     means = generator.binomial(len(values), values.mean(), RESAMPLES) / len(values)
-    return _percentiles(means, level)
+    return _percentiles(means)
 
 
-def resampled_interval(values: Floats, seed: int, level: float = 0.95) -> Interval:
+def resampled_interval(values: Floats, seed: int) -> Interval:
     """Returns the interval of the mean of (N,) values of any size."""
     generator = np.random.default_rng(seed)
     draws = generator.integers(0, len(values), (RESAMPLES, len(values)))
-    return _percentiles(values[draws].mean(axis=1), level)
+    return _percentiles(values[draws].mean(axis=1))
 
 
 def grouped_correlation_interval(
-    x: Floats, y: Floats, groups: Sequence[Indices], seed: int, level: float = 0.95
+    x: Floats, y: Floats, groups: Sequence[Indices], seed: int
 ) -> Interval:
     """Returns the interval of the mean of Pearson's r over groups, weighted by their sizes.
+
+    A draw of equal values, which happens with few items, counts as 0.
 
     Args:
         x: (N,) values.
         y: (N,) values.
         groups: indices of the values of each group. Values are resampled within their group.
         seed: seeds the draws.
-        level: the share of draws within the interval. Draws of equal values count as r = 0.
     """
     generator = np.random.default_rng(seed)
     total = np.zeros(RESAMPLES)
@@ -51,12 +53,10 @@ def grouped_correlation_interval(
             draws = rows[generator.integers(0, len(rows), (_CHUNK, len(rows)))]
             r = row_correlations(x[draws], y[draws], constant=0.0)
             total[start : start + _CHUNK] += len(rows) * r
-    return _percentiles(total / sum(len(rows) for rows in groups), level)
+    return _percentiles(total / sum(len(rows) for rows in groups))
 
 
-def correlation_interval(
-    x: Floats, y: Floats, seed: int, *, ranks: bool = False, level: float = 0.95
-) -> Interval:
+def correlation_interval(x: Floats, y: Floats, seed: int, *, ranks: bool = False) -> Interval:
     """Returns the interval of Pearson's r of two (N,) arrays, or with `ranks` of Spearman's rho.
 
     A draw of equal values, which happens with few items, counts as 0.
@@ -69,9 +69,9 @@ def correlation_interval(
         if ranks:
             left, right = ranked(left, axis=1), ranked(right, axis=1)
         values.append(row_correlations(left, right, constant=0.0))
-    return _percentiles(np.concatenate(values), level)
+    return _percentiles(np.concatenate(values))
 
 
-def _percentiles(values: Floats, level: float) -> Interval:
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+def _percentiles(values: Floats) -> Interval:
+    low, high = np.quantile(values, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)

@@ -13,15 +13,16 @@ import polars as pl
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.recomputed import check_scores
 from rejoinder.evaluation.results import Key, Result
 from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, results_of
 from rejoinder.files.atomic import write_bytes, write_text
 from rejoinder.files.claims import claim
 from rejoinder.files.hashed import check_seal, sealed, sha256_of
-from rejoinder.measures.correlation import LARGEST
+from rejoinder.measures.correlation import LARGEST, ScoringError
 
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
+_EXACT = 1e-9
+"""Largest relative difference of a score that is computed again."""
 _HASH_DIGITS = 12
 """Digits of the SHA-256 in a file name: files of other predictions have other names."""
 
@@ -134,7 +135,7 @@ def read_results(path: Path) -> list[Result]:
         result = result_of(row, where)
         if result.predictions:
             items = Items.from_frame(read_items(path, result))
-            check_scores(result.scores, result.main, items, where)
+            _check_scores(result, items, where)
         check_seal(row, Path(where), InputError, "Evaluate again.")
         if result.key in keys:
             raise InputError(f"{where} repeats another result of {result.task} on {result.split}.")
@@ -143,6 +144,22 @@ def read_results(path: Path) -> list[Result]:
         keys.add(result.key)
         results.append(result)
     return results
+
+
+def _check_scores(result: Result, items: Items, where: str) -> None:
+    """Refuses a result whose scores differ from those that follow from its items."""
+    try:
+        recomputed = result.metric.recompute(items)
+    except ScoringError as error:
+        raise InputError(f"{where}: the saved predictions give no {result.main}: {error}") from None
+    for name, value in recomputed.items():
+        allowed = _EXACT * max(1.0, abs(value)) + result.metric.rounding.get(name, 0.0)
+        score = result.scores.get(name, value)
+        if abs(score - value) > allowed:
+            raise InputError(
+                f"{where}: {name} is {score}, and the saved predictions give {value:.6g}; "
+                "the file was changed after it was written. Evaluate again."
+            )
 
 
 def read_items(path: Path, result: Result) -> pl.DataFrame:

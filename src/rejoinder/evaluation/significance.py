@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, norm, t
+from scipy.stats import binom, t
 
 from rejoinder.errors import InputError
 from rejoinder.measures.arrays import Floats, Indices
@@ -24,14 +24,6 @@ class Test:
     name: str
 
 
-def _checked(n: int, *correlations: float) -> None:
-    if n < 4:
-        raise InputError(f"{n} items; a test of correlations needs 4 or more.")
-    for value in correlations:
-        if not -1 <= value <= 1:
-            raise InputError(f"{value} is no correlation; it lies between -1 and 1.")
-
-
 def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
     """Tests two correlations with the same gold x, of a and of b, that depend on each other.
 
@@ -47,7 +39,11 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
     Raises:
         InputError: there are fewer than four items, or a value is not within [-1, 1].
     """
-    _checked(n, r_ax, r_bx, r_ab)
+    if n < 4:
+        raise InputError(f"{n} items; a test of correlations needs 4 or more.")
+    for value in (r_ax, r_bx, r_ab):
+        if not -1 <= value <= 1:
+            raise InputError(f"{value} is no correlation; it lies between -1 and 1.")
     if r_ax == r_bx:
         return Test(0.0, 1.0, "williams")
     determinant = 1 - r_ax**2 - r_bx**2 - r_ab**2 + 2 * r_ax * r_bx * r_ab
@@ -57,26 +53,6 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
         return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "williams")
     statistic = (r_ax - r_bx) * math.sqrt((n - 1) * (1 + r_ab) / below)
     return Test(statistic, float(2 * t.sf(abs(statistic), n - 3)), "williams")
-
-
-def steiger(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
-    """Tests what `williams` tests, by Fisher's z (Steiger 1980, eq. 14, with the mean correlation).
-
-    Raises:
-        InputError: see `williams`.
-    """
-    _checked(n, r_ax, r_bx, r_ab)
-    if r_ax == r_bx:
-        return Test(0.0, 1.0, "steiger")
-    if max(abs(r_ax), abs(r_bx)) == 1:
-        return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "steiger")
-    mean = (r_ax + r_bx) / 2
-    rest = 1 - 2 * mean**2
-    covariance = r_ab * rest - mean**2 / 2 * (rest - r_ab**2)
-    covariance /= (1 - mean**2) ** 2
-    difference = math.atanh(r_ax) - math.atanh(r_bx)
-    statistic = difference * math.sqrt((n - 3) / max(2 - 2 * covariance, 1e-12))
-    return Test(statistic, float(2 * norm.sf(abs(statistic))), "steiger")
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
