@@ -4,6 +4,8 @@ PYTHON  ?= python3
 # A pip index to take torch from. The README says how to get a build without CUDA.
 TORCH_INDEX ?=
 BIN     := $(VENV)/bin
+# Processes that share the tests.
+JOBS    ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-integration check docs format clean
@@ -29,7 +31,7 @@ demo: install
 	$(BIN)/python examples/demo.py $(if $(DATA),--data $(DATA))
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-integration: install
 	$(BIN)/python tests/integration/run.py

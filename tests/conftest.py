@@ -12,6 +12,12 @@ from runs import Listener, write_labelled
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# Tensors of tests are tiny: waking other threads for them costs more than it saves, and the workers
+# of pytest-xdist share the cores. Torch and BLAS read the variables when they are imported, and
+# commands that tests start inherit them. Tests of threads set their number themselves.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 # a job in the background ignores SIGINT, and so would everything that it starts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,14 +1,20 @@
 """The commands one after the other, as a person types them, and what they say to misuse."""
 
+import io
 import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from rejoinder.cli.exits import status_of
+from rejoinder.cli.main import app
 
 CONFIG = """
 name = "tiny"
@@ -28,12 +34,21 @@ batch_size = 64
 """
 
 
-def run(*words: object, cwd: Path, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own; its exit status is checked."""
-    command = [sys.executable, "-c", "from rejoinder.cli.main import run; run()", *map(str, words)]
-    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    assert result.returncode == expect, result.stderr
-    return result
+@dataclass(frozen=True)
+class Ended:
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+def run(*words: object, cwd: Path, expect: int = 0) -> Ended:
+    """Runs the command in this process, in the folder `cwd`; its exit status is checked."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
+        status = status_of(lambda: app([*map(str, words)], "rejoinder"))
+    assert status == expect, err.getvalue()
+    return Ended(out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +97,11 @@ def test_a_function_of_ones_own_is_scored(folder):
         "def encode(texts):\n"
         "    return np.array([[len(t), t.count('e') + 1] for t in texts], np.float32)\n"
     )
-    told = run("evaluate", "py:mine:encode", "--tasks", "response", "--pairs", "pairs", cwd=folder)
+    words = ("evaluate", "py:mine:encode", "--tasks", "response", "--pairs", "pairs")
+    told = subprocess.run(
+        [sys.executable, "-m", "rejoinder", *words], cwd=folder, capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
     assert "encode was used for both sides" in told.stderr
 
 

@@ -1,13 +1,11 @@
-"""A small evaluation task, as a user of the package writes one."""
+"""A small evaluation task with a metric of its own, as a user of the package writes them."""
 
 import numpy as np
 
-from rejoinder.evaluation.intervals import correlation_interval
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.metrics.base import Metric, compare_means
+from rejoinder.evaluation.results import Items, Result
 from rejoinder.evaluation.tasks.base import Family
 from rejoinder.files.hashed import sha256_of
-from rejoinder.measures.correlation import pearson_correlation
 
 PAIRS = [
     ("How old are you?", "What is your age?", 5.0),
@@ -20,23 +18,45 @@ PAIRS = [
 SHA256 = sha256_of(repr(PAIRS).encode())
 
 
+def absolute_errors(items):
+    """Distances of cosines from labels of 0 to 5, as shares of the largest label."""
+    return np.abs(items.predictions - items.gold / 5)
+
+
+def mean_absolute_error(items):
+    return {"mean_absolute_error": float(absolute_errors(items).mean())}
+
+
+def compare_errors(first, second, seed):
+    return compare_means(absolute_errors(first), absolute_errors(second), seed)
+
+
+ERROR = Metric(
+    name="mean_absolute_error",
+    recompute=mean_absolute_error,
+    errors=absolute_errors,
+    test=compare_errors,
+    higher_is_better=False,
+)
+
+
 def run(embedder, context, ids):
     first, second, gold = zip(*PAIRS, strict=True)
     u, v = (embedder.embed(list(side), "ages").astype(float) for side in (first, second))
     cosines, gold = (u * v).sum(axis=1), np.array(gold)
-    score = pearson_correlation(cosines, gold)
+    items = Items([str(row) for row in range(len(PAIRS))], cosines, gold, list(first))
     return [
         Result(
             task="ages/cosine",
             split="all",
             n=len(PAIRS),
-            main="pearson",
-            scores={"pearson": score},
-            intervals={"pearson": correlation_interval(cosines, gold, context.seed)},
+            main=ERROR.name,
+            scores=mean_absolute_error(items),
+            intervals={},
             groups={},
             seed=context.seed,
             data={"name": "ages", "sha256": SHA256},
-            items=Items([str(row) for row in range(len(PAIRS))], cosines, gold, list(first)),
+            items=items,
         )
     ]
 
