@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from rejoinder.adaptation.adapted import described, refuse_unadaptable
-from rejoinder.adaptation.fitting import FitSettings, fit
+from rejoinder.adaptation.fitting import FitSettings, Graded, fit
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
@@ -48,18 +48,11 @@ def fit_adaptation(
     embeddings = _embed(encoder, texts)
     index = {text: row for row, text in enumerate(texts)}
 
-    def rows(sentences: Sequence[str]) -> Embeddings:
-        return embeddings[[index[text] for text in sentences]]
+    def graded(pairs: GradedPairs) -> Graded:
+        first, second = ([index[text] for text in side] for side in (pairs.first, pairs.second))
+        return Graded(embeddings[first], embeddings[second], pairs.gold)
 
-    fitted = fit(
-        rows(train.first),
-        rows(train.second),
-        train.gold,
-        rows(dev.first),
-        rows(dev.second),
-        dev.gold,
-        settings,
-    )
+    fitted = fit(graded(train), graded(dev), settings)
     description = described(encoder)
     facts = {
         **fitted.facts,

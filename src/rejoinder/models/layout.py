@@ -21,11 +21,9 @@ MAX_INPUTS = 64
 
 
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
-    """Names and shapes of the tensors of a model; -1 where the config does not fix a size.
+    """Returns the shapes of a model's tensors by name; -1 where the config does not fix a size.
 
-    Args:
-        config: the tables `text`, `encoder` and `heads` of `config.json`.
-        where: name of the model in messages.
+    `config` has the tables `text`, `encoder` and `heads` of `config.json`; messages name `where`.
 
     Raises:
         ModelError: a size is missing or invalid, or a kind is unknown.
