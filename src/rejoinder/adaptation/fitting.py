@@ -87,14 +87,8 @@ class Graded:
 def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adaptation:
     """Fits W with Adam, and keeps the epoch with the best correlation on dev, W = I included.
 
-    Args:
-        train: the pairs that W is fitted on.
-        dev: the pairs that select the epoch, embedded by the same encoder.
-        settings: how W is fitted. None means the defaults.
-
-    Returns:
-        The map. Its facts hold the settings, the Pearson correlations on dev before and after,
-        the epoch that was kept, and a and b. The same input and seed give the same map.
+    The facts of the map hold the settings, the Pearson correlations on dev before and after, the
+    epoch that was kept, and a and b. The same input and seed give the same map.
 
     Raises:
         InputError: the shapes do not belong together, a value is not finite, or gold is outside
@@ -158,15 +152,8 @@ def loss_and_gradients(
 ) -> tuple[float, Floats, NDArray[np.float64]]:
     """Returns the mean squared error of a·s + b plus `penalty` · ||W - I||², and its gradients.
 
-    Args:
-        matrix: W, (D, D).
-        scale: (a, b).
-        pairs: N pairs.
-        penalty: 0 or more.
-
-    Returns:
-        The loss, its gradient with respect to W, (D, D) in the type of `matrix`, and with respect
-        to (a, b).
+    `matrix` is W, (D, D), and `scale` is (a, b). The gradients are those with respect to W, in
+    the type of `matrix`, and to (a, b).
     """
     x, y = pairs.first @ matrix.T, pairs.second @ matrix.T  # (N, D) each
     cosine, x_length, y_length = _cosines(x, y)

@@ -108,10 +108,8 @@ class Adaptation:
         self.check_dim(embeddings.shape[1] if embeddings.ndim == 2 else 0)
         with np.errstate(over="ignore", invalid="ignore"):
             # in float64, so that equal rows stay equal wherever they are in a batch
-            responses: Embeddings = (embeddings.astype(np.float64) @ self._inverse).astype(
-                np.float32
-            )
-        return responses
+            responses = embeddings.astype(np.float64) @ self._inverse
+            return np.asarray(responses, np.float32)
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
@@ -149,10 +147,7 @@ class Adaptation:
 
 
 def read_adaptation(path: str | Path) -> Adaptation:
-    """Reads an adaptation.
-
-    Args:
-        path: the file, or a folder that holds `adaptation.safetensors`.
+    """Reads an adaptation from its file, or from a folder that holds `adaptation.safetensors`.
 
     Raises:
         InputError: `path` is not a path.

@@ -21,14 +21,9 @@ def fit_adaptation(
     *,
     name: str = "stsb",
 ) -> Adaptation:
-    """Fits W on graded pairs.
+    """Fits W on the pairs of `train`; those of `dev` select which W is kept.
 
-    Args:
-        encoder: anything that encodes.
-        train: the pairs that W is fitted on.
-        dev: the pairs that select which W is kept. W is not fitted on them.
-        settings: how W is fitted. None means the defaults of `FitSettings`.
-        name: the name of the data, which the adaptation records.
+    The adaptation records `name`, the name of the data.
 
     Raises:
         ModelError: the encoder can't be adapted, or does not return an (N, D) array.

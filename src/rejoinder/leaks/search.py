@@ -54,11 +54,9 @@ class Leak:
 
 
 def evaluation_sets(names: Sequence[str]) -> list[EvaluationSet]:
-    """Returns sets by name, by the part before a dash, or by file.
+    """Returns sets by name, by the part before a dash, or by file; without names all shipped sets.
 
-    Args:
-        names: names such as `stsb-dev`, or `stsb` for its train, dev and test, or paths of files.
-            Without names, all shipped sets are returned.
+    A name is one such as `stsb-dev`, or `stsb` for its train, dev and test, or the path of a file.
 
     Raises:
         InputError: a name is neither a set nor a file.
@@ -116,16 +114,9 @@ def find_leaks(
 ) -> list[Leak]:
     """Searches training sources for the sentences and pairs of evaluation sets.
 
-    Memory is bounded by a block of a file and the hashes of the sets.
-
-    Args:
-        train: folders of pairs and files, as `read_rows` takes them.
-        sets: the evaluation sets.
-        examples: number of sentences to keep of each set in each source.
-        progress: called after each block.
-
-    Returns:
-        One `Leak` per source and set, ordered by source.
+    Returns one `Leak` per source and set, ordered by source, each with the first `examples`
+    sentences. Sources are folders of pairs and files, as `read_rows` takes them. Memory is bounded
+    by a block of a file and the hashes of the sets. `progress` is called after each block.
 
     Raises:
         InputError: a source can't be read.

@@ -27,8 +27,6 @@ from rejoinder.runtime.inputs import (
 from rejoinder.runtime.outputs import ModelOutputs
 from rejoinder.runtime.search import Hit, Measure, dots, measured, nearest_rows
 
-_MAX_THREADS = 1_024
-
 
 class SentenceEncoder:
     """Encodes sentences as vectors of length 1.
@@ -58,7 +56,7 @@ class SentenceEncoder:
                 f"{short(model)}. A model folder is opened with SentenceEncoder.load(path)."
             )
         if threads is not None:
-            threads = whole_number("threads", threads, _MAX_THREADS)
+            threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
         self._outputs = ModelOutputs(model, threads)
 
@@ -265,14 +263,11 @@ class SentenceEncoder:
     def search(
         self, queries: Sentences | Embeddings, corpus: Sentences | Embeddings, top_k: int = 10
     ) -> list[list[Hit]]:
-        """Finds for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
+        """Returns for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
 
-        Memory is bounded by the embeddings of the corpus. Equal scores are ordered by index.
         Queries and corpus are sentences, or embeddings as returned by `encode`; if the corpus is
-        embeddings, the `text` of hits is empty.
-
-        Returns:
-            A list of `top_k` hits per query. A single string counts as one query.
+        embeddings, the `text` of hits is empty. A single string counts as one query. Equal scores
+        are ordered by index. Memory is bounded by the embeddings of the corpus.
 
         Raises:
             InputError: `top_k` is not a whole number of at least 1, or embeddings are not finite
