@@ -77,7 +77,7 @@ def test_the_score_is_equation_2():
 
 def test_a_planted_problem_is_found():
     train, dev, test = planted(600, 0), planted(200, 1), planted(200, 2)
-    adaptation = fit(*train, *dev, FitSettings(learning_rate=3e-3, max_epochs=80))
+    adaptation = fit(Graded(*train), Graded(*dev), FitSettings(learning_rate=3e-3, max_epochs=80))
     facts = adaptation.facts
     assert facts["dev_pearson_before"] < 0.9
     assert facts["dev_pearson_after"] > 0.96
@@ -93,7 +93,7 @@ def test_a_planted_problem_is_found():
 def test_the_same_seed_gives_the_same_map_and_another_another():
     train, dev = planted(200, 0), planted(80, 1)
     settings = (FitSettings(seed=seed, max_epochs=3, batch_size=50) for seed in (0, 0, 1))
-    maps = [fit(*train, *dev, one).matrix for one in settings]
+    maps = [fit(Graded(*train), Graded(*dev), one).matrix for one in settings]
     np.testing.assert_array_equal(maps[0], maps[1])
     assert np.abs(maps[0] - maps[2]).max() > 1e-6
 
@@ -102,7 +102,7 @@ def test_a_fit_that_helps_dev_nowhere_keeps_the_identity():
     train, (first, second, gold) = planted(200, 0), planted(80, 1)
     cosine = (first * second).sum(1, dtype=np.float64)
     by_angle = 5 * (1 - np.arccos(np.clip(cosine, -1, 1)) / np.pi)
-    adaptation = fit(*train, first, second, by_angle.clip(0, 5))
+    adaptation = fit(Graded(*train), Graded(first, second, by_angle.clip(0, 5)))
     np.testing.assert_array_equal(adaptation.matrix, np.eye(12))
     assert adaptation.facts["epochs"] == 0
     assert adaptation.facts["dev_pearson_after"] == adaptation.facts["dev_pearson_before"]
@@ -112,7 +112,8 @@ def test_a_fit_that_helps_dev_nowhere_keeps_the_identity():
 def test_a_large_penalty_holds_the_map_at_the_identity():
     train, dev = planted(300, 0), planted(80, 1)
     free, held = (
-        fit(*train, *dev, FitSettings(learning_rate=3e-3, penalty=penalty)).matrix - np.eye(12)
+        fit(Graded(*train), Graded(*dev), FitSettings(learning_rate=3e-3, penalty=penalty)).matrix
+        - np.eye(12)
         for penalty in (0.0, 10.0)
     )
     assert np.linalg.norm(held) < 0.2 * np.linalg.norm(free)
@@ -133,7 +134,7 @@ def test_a_large_penalty_holds_the_map_at_the_identity():
 def test_what_can_not_be_fitted_is_named(how, said):
     train, dev = planted(20, 0), planted(20, 1)
     with np.errstate(all="ignore"), pytest.raises(InputError, match=said):
-        fit(*how(*train), *dev)
+        fit(Graded(*how(*train)), Graded(*dev))
 
 
 def test_settings_out_of_range_are_named():
@@ -160,14 +161,15 @@ def test_settings_of_another_type_are_named(settings, said):
 
 def test_arguments_of_another_type_are_named():
     first, second, gold = planted(20, 0)
+    pairs = Graded(first, second, gold)
     for wrong in (["a"] * 20, [[1.0]] * 19 + [[1.0, 2.0]], None):
         with pytest.raises(InputError, match=r"training pairs (are not arrays|of shapes)"):
-            fit(wrong, second, gold, first, second, gold)
+            fit(Graded(wrong, second, gold), pairs)
     with pytest.raises(InputError, match="settings must be FitSettings; got a dict"):
-        fit(first, second, gold, first, second, gold, {"seed": 1})
+        fit(pairs, pairs, {"seed": 1})
     huge = first.astype(np.float64) * 1e300
     with pytest.raises(InputError, match="embedding of training pair 0 is not finite"):
-        fit(huge, second, gold, first, second, gold)
+        fit(Graded(huge, second, gold), pairs)
     settings = FitSettings(seed=np.int64(3), max_epochs=1)
-    facts = fit(first, second, gold, first, second, gold, settings).facts
+    facts = fit(pairs, pairs, settings).facts
     assert (facts["settings"]["seed"], type(facts["settings"]["seed"])) == (3, int)

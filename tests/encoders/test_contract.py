@@ -112,11 +112,11 @@ def test_shapes_listed_without_torch_are_those_of_the_module(kind):
         "text": {"words": 15, "unknown_buckets": 5, "bigram_buckets": 0, "subwords": 20},
     }
     tables = [Table(config_json, name, "test") for name in ("encoder", "text")]
-    assert record.tensor_shapes(*tables) == shapes_of(record)(*tables)
+    assert record.tensor_shapes(*tables) == shapes_of(record, *tables)
     assert record.dim(config_json["encoder"]) == config.dim == encoder(kind).dim
     if record.bigrams:
         config_json["text"]["bigram_buckets"] = 7
-        assert record.tensor_shapes(*tables) == shapes_of(record)(*tables)
+        assert record.tensor_shapes(*tables) == shapes_of(record, *tables)
 
 
 @every_kind

@@ -149,7 +149,7 @@ def test_an_adaptation_is_kept(written, tmp_path):
 
 
 def test_an_adaptation_for_another_width_is_named_and_nothing_written(tmp_path):
-    with pytest.raises(ModelError, match="fitted for 4 dimensions; the model has 5"):
+    with pytest.raises(ModelError, match=r"fitted for 4 dimensions; .* have 5"):
         write_model(tmp_path / "model", replace(dan_model(), adaptation=adaptation_of(4)))
     assert list(tmp_path.iterdir()) == []
     write_model(tmp_path / "model", replace(dan_model(), adaptation=adaptation_of(5)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rejoinder.errors import InputError
 from rejoinder.runtime.batches import default_workers, each_batch
@@ -54,21 +54,24 @@ def test_the_number_of_threads_changes_no_result():
 
 
 def test_encoding_from_several_threads_leaves_the_libraries_as_they_were():
-    encoder = SentenceEncoder(dan_model(), threads=2)
-    expected = encoder.encode(LINES)
-    before = blas_threads()
-    start = Barrier(3)
-    found = [None] * 3
+    # the tests run on one thread, where a limit of one would go unnoticed
+    with threadpool_limits(2, user_api="blas"):
+        encoder = SentenceEncoder(dan_model(), threads=2)
+        expected = encoder.encode(LINES)
+        before = blas_threads()
+        assert max(before) == 2
+        start = Barrier(3)
+        found = [None] * 3
 
-    def run(place):
-        start.wait()
-        found[place] = encoder.encode(LINES, batch_size=600 + 100 * place)
+        def run(place):
+            start.wait()
+            found[place] = encoder.encode(LINES, batch_size=600 + 100 * place)
 
-    threads = [Thread(target=run, args=(place,)) for place in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for embeddings in found:
-        np.testing.assert_allclose(embeddings, expected, atol=1e-6)
-    assert blas_threads() == before
+        threads = [Thread(target=run, args=(place,)) for place in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for embeddings in found:
+            np.testing.assert_allclose(embeddings, expected, atol=1e-6)
+        assert blas_threads() == before

@@ -449,7 +449,7 @@ def test_an_encoder_is_saved_with_its_adaptation(tmp_path):
     encoder.save(tmp_path / "adapted", overwrite=True)
     again = SentenceEncoder.load(tmp_path / "adapted")
     np.testing.assert_array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
-    with pytest.raises(ModelError, match=r"of 3 dimensions; SentenceEncoder.* has 5"):
+    with pytest.raises(ModelError, match=r"SentenceEncoder.* fitted for 3 dimensions; .* have 5"):
         encoder.with_adaptation(Adaptation(np.eye(3, dtype=np.float32), {}))
 
 

@@ -45,8 +45,8 @@ class Adapted:
             )
         refuse_unadaptable(encoder)
         dim = described(encoder).get("dim")
-        if isinstance(dim, int) and dim != adaptation.dim:
-            adaptation.project(np.empty((0, dim), np.float32))  # raises the error
+        if isinstance(dim, int):
+            adaptation.check_dim(dim)
         self._encoder = encoder
         self.adaptation = adaptation
         if isinstance(encoder, Prepares):

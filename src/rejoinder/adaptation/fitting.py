@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.protocols import Embeddings
 
 Floats = NDArray[np.floating[Any]]
 """float32 or float64. Products are computed in the type of the embeddings."""
@@ -85,29 +84,11 @@ class Graded:
         return Graded(self.first[indices], self.second[indices], self.gold[indices])
 
 
-def fit(
-    first: Embeddings,
-    second: Embeddings,
-    gold: NDArray[np.float64],
-    dev_first: Embeddings,
-    dev_second: Embeddings,
-    dev_gold: NDArray[np.float64],
-    settings: FitSettings | None = None,
-) -> Adaptation:
+def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adaptation:
     """Fits W with Adam, and keeps the epoch with the best correlation on dev, W = I included.
 
-    Args:
-        first: (N, D) float32, one side of the training pairs. Zero rows are allowed.
-        second: (N, D) float32, the other side.
-        gold: (N,) float64, 0 to 5.
-        dev_first: (M, D) float32, one side of the pairs that select the epoch.
-        dev_second: (M, D) float32, the other side.
-        dev_gold: (M,) float64, 0 to 5.
-        settings: how W is fitted. None means the defaults.
-
-    Returns:
-        The map. Its facts hold the settings, the Pearson correlations on dev before and after,
-        the epoch that was kept, and a and b. The same input and seed give the same map.
+    The facts of the map hold the settings, the Pearson correlations on dev before and after, the
+    epoch that was kept, and a and b. The same input and seed give the same map.
 
     Raises:
         InputError: the shapes do not belong together, a value is not finite, or gold is outside
@@ -116,8 +97,7 @@ def fit(
     settings = FitSettings() if settings is None else settings
     if not isinstance(settings, FitSettings):
         raise InputError(f"settings must be FitSettings; got a {type(settings).__name__}.")
-    train = _checked("training", first, second, gold)
-    dev = _checked("dev", dev_first, dev_second, dev_gold)
+    train, dev = _checked("training", train), _checked("dev", dev)
     if train.first.shape[1] != dev.first.shape[1]:
         raise InputError(
             f"embeddings of {train.first.shape[1]} and {dev.first.shape[1]} dimensions: training "
@@ -153,7 +133,7 @@ def _fit(train: Graded, dev: Graded, settings: FitSettings) -> Adaptation:
         "dev_pearson_before": before,
         "dev_pearson_after": best,
         "epochs": best_epoch,
-        "scale": [float(best_scale[0]), float(best_scale[1])],
+        "scale": best_scale.tolist(),
         "settings": {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in vars(settings).items()
@@ -172,15 +152,8 @@ def loss_and_gradients(
 ) -> tuple[float, Floats, NDArray[np.float64]]:
     """Returns the mean squared error of a·s + b plus `penalty` · ||W - I||², and its gradients.
 
-    Args:
-        matrix: W, (D, D).
-        scale: (a, b).
-        pairs: N pairs.
-        penalty: 0 or more.
-
-    Returns:
-        The loss, its gradient with respect to W, (D, D) in the type of `matrix`, and with respect
-        to (a, b).
+    `matrix` is W, (D, D), and `scale` is (a, b). The gradients are those with respect to W, in
+    the type of `matrix`, and to (a, b).
     """
     x, y = pairs.first @ matrix.T, pairs.second @ matrix.T  # (N, D) each
     cosine, x_length, y_length = _cosines(x, y)
@@ -260,13 +233,12 @@ class _Adam:
         self.values -= size * self.mean / (root + _EPSILON)
 
 
-def _checked(
-    which: str, first: Embeddings, second: Embeddings, gold: NDArray[np.float64]
-) -> Graded:
+def _checked(which: str, pairs: Graded) -> Graded:
+    """Returns the pairs with float32 embeddings and float64 gold scores that can be fitted."""
     try:
-        gold = np.asarray(gold, np.float64)
+        gold = np.asarray(pairs.gold, np.float64)
         with np.errstate(over="ignore"):  # infinities are refused below
-            first, second = np.asarray(first, np.float32), np.asarray(second, np.float32)
+            first, second = (np.asarray(side, np.float32) for side in (pairs.first, pairs.second))
     except (TypeError, ValueError) as error:  # text, or rows of several lengths
         raise InputError(f"{which} pairs are not arrays of numbers: {error}.") from None
     if first.ndim != 2 or first.shape != second.shape or gold.shape != (len(first),):

@@ -24,10 +24,6 @@ _FLATTEST = 1e-6
 """Smallest ratio of the least to the largest singular value of a W that float32 can invert."""
 
 
-def _no_pairs() -> NDArray[np.uint64]:
-    return np.empty(0, np.uint64)
-
-
 @dataclass(frozen=True, eq=False)
 class Adaptation:
     """A linear map u* = W u (Yang et al. 2018, §4.4.1)."""
@@ -36,7 +32,7 @@ class Adaptation:
     """W, (D, D) float32, finite and invertible."""
     facts: Mapping[str, Any]
     """JSON values: what it was fitted on, how, and the correlations on dev before and after."""
-    fitted_pairs: NDArray[np.uint64] = field(default_factory=_no_pairs)
+    fitted_pairs: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that W was fitted on."""
 
     def __post_init__(self) -> None:
@@ -67,9 +63,7 @@ class Adaptation:
     @property
     def source(self) -> str:
         """Name and split of the data that W was fitted on, such as `stsb train`."""
-        data = self.facts.get("data") or {}
-        name = " ".join(str(data[key]) for key in ("name", "split") if key in data)
-        return name or "unnamed data"
+        return source_of(self.facts)
 
     def summary(self) -> str:
         """Describes the adaptation in one line."""
@@ -85,7 +79,7 @@ class Adaptation:
         Raises:
             ModelError: the rows have another dimension than W.
         """
-        self._check_dimension(rows)
+        self.check_dim(rows.shape[1] if rows.ndim == 2 else 0)
         return np.asarray(rows @ self.matrix.T)
 
     def apply(self, embeddings: Embeddings) -> Embeddings:
@@ -111,13 +105,11 @@ class Adaptation:
         Raises:
             ModelError: the embeddings have another dimension than W, or W can't be inverted.
         """
-        self._check_dimension(embeddings)
+        self.check_dim(embeddings.shape[1] if embeddings.ndim == 2 else 0)
         with np.errstate(over="ignore", invalid="ignore"):
             # in float64, so that equal rows stay equal wherever they are in a batch
-            responses: Embeddings = (embeddings.astype(np.float64) @ self._inverse).astype(
-                np.float32
-            )
-        return responses
+            responses = embeddings.astype(np.float64) @ self._inverse
+            return np.asarray(responses, np.float32)
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
@@ -131,12 +123,16 @@ class Adaptation:
             )
         return np.asarray(np.linalg.inv(matrix), np.float64)
 
-    def _check_dimension(self, rows: Embeddings) -> None:
-        if rows.ndim != 2 or rows.shape[1] != self.dim:
+    def check_dim(self, dim: int, where: str = "") -> None:
+        """Refuses embeddings of another dimension than W; `where` begins the message.
+
+        Raises:
+            ModelError: `dim` is another dimension.
+        """
+        if dim != self.dim:
             raise ModelError(
-                f"the adaptation was fitted for {self.dim} dimensions; the encoder's embeddings "
-                f"have {rows.shape[-1] if rows.ndim else 0}. Fit one for this encoder: "
-                "`rejoinder adapt`."
+                f"{where}the adaptation was fitted for {self.dim} dimensions; the encoder's "
+                f"embeddings have {dim}. Fit one for this encoder: `rejoinder adapt`."
             )
 
     def write(self, path: Path) -> None:
@@ -151,10 +147,7 @@ class Adaptation:
 
 
 def read_adaptation(path: str | Path) -> Adaptation:
-    """Reads an adaptation.
-
-    Args:
-        path: the file, or a folder that holds `adaptation.safetensors`.
+    """Reads an adaptation from its file, or from a folder that holds `adaptation.safetensors`.
 
     Raises:
         InputError: `path` is not a path.
@@ -195,6 +188,12 @@ def read_adaptation(path: str | Path) -> Adaptation:
     if adaptation.sha256 != sha256:
         raise ModelError(f"{path} was changed (SHA-256 of the matrix); copy it again.")
     return adaptation
+
+
+def source_of(facts: Mapping[str, Any]) -> str:
+    """Returns the name and split of the data in the facts of an adaptation."""
+    data = facts.get("data") or {}
+    return " ".join(str(data[key]) for key in ("name", "split") if key in data) or "unnamed data"
 
 
 def _check_facts(facts: object) -> None:

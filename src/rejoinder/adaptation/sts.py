@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from rejoinder.adaptation.adapted import described, refuse_unadaptable
-from rejoinder.adaptation.fitting import FitSettings, fit
+from rejoinder.adaptation.fitting import FitSettings, Graded, fit
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.datasets.sts import GradedPairs, pair_keys
 from rejoinder.errors import InputError, ModelError
@@ -21,14 +21,9 @@ def fit_adaptation(
     *,
     name: str = "stsb",
 ) -> Adaptation:
-    """Fits W on graded pairs.
+    """Fits W on the pairs of `train`; those of `dev` select which W is kept.
 
-    Args:
-        encoder: anything that encodes.
-        train: the pairs that W is fitted on.
-        dev: the pairs that select which W is kept. W is not fitted on them.
-        settings: how W is fitted. None means the defaults of `FitSettings`.
-        name: the name of the data, which the adaptation records.
+    The adaptation records `name`, the name of the data.
 
     Raises:
         ModelError: the encoder can't be adapted, or does not return an (N, D) array.
@@ -48,18 +43,11 @@ def fit_adaptation(
     embeddings = _embed(encoder, texts)
     index = {text: row for row, text in enumerate(texts)}
 
-    def rows(sentences: Sequence[str]) -> Embeddings:
-        return embeddings[[index[text] for text in sentences]]
+    def graded(pairs: GradedPairs) -> Graded:
+        first, second = ([index[text] for text in side] for side in (pairs.first, pairs.second))
+        return Graded(embeddings[first], embeddings[second], pairs.gold)
 
-    fitted = fit(
-        rows(train.first),
-        rows(train.second),
-        train.gold,
-        rows(dev.first),
-        rows(dev.second),
-        dev.gold,
-        settings,
-    )
+    fitted = fit(graded(train), graded(dev), settings)
     description = described(encoder)
     facts = {
         **fitted.facts,

@@ -23,6 +23,11 @@ class PaddedGroup:
     present: Tensor
     """(G, T) bool, false where padded."""
 
+    def to(self, device: torch.device) -> "PaddedGroup":
+        """Returns a copy on `device`."""
+        parts = (self.sentences, self.ids, self.present)
+        return PaddedGroup(*(part.to(device, non_blocking=True) for part in parts))
+
 
 @dataclass(frozen=True, slots=True)
 class PaddedBatch:
@@ -34,17 +39,7 @@ class PaddedBatch:
 
     def to(self, device: torch.device) -> "PaddedBatch":
         """Returns a copy on `device`."""
-        return PaddedBatch(
-            self.count,
-            tuple(
-                PaddedGroup(
-                    group.sentences.to(device, non_blocking=True),
-                    group.ids.to(device, non_blocking=True),
-                    group.present.to(device, non_blocking=True),
-                )
-                for group in self.groups
-            ),
-        )
+        return PaddedBatch(self.count, tuple(group.to(device) for group in self.groups))
 
 
 def pad_groups(batch: Ragged, positions: int) -> PaddedBatch:
@@ -78,12 +73,7 @@ def encode_groups(
 ) -> Tensor:
     """Returns (N, dim) float32 in the order of the batch, with zero rows for empty sentences.
 
-    Args:
-        batch: on `device`.
-        encode: maps a group to (G, dim), not normalised.
-        dim: embedding dimension.
-        device: device of the result.
-        normalize: whether rows are scaled to length 1.
+    `encode` maps a group to (G, dim), not normalised. `device` is that of the batch.
     """
     out = torch.zeros(batch.count, dim, dtype=torch.float32, device=device)
     if not batch.groups:

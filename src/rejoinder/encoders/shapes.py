@@ -1,6 +1,7 @@
 """Tensor shapes of encoder kinds that do not list them: read off the module, without its memory."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -13,26 +14,31 @@ BOOKKEEPING = ".seen"
 """Ending of buffers that training keeps and a model folder does not."""
 
 
-def shapes_of(kind: EncoderKind) -> Callable[[Table, Table], Shapes]:
-    """Returns the function that derives the shapes of `kind`; see `EncoderKind.shapes`."""
+def encoder_config(kind: EncoderKind, values: Mapping[str, Any], where: str) -> Any:
+    """Returns the config of an encoder from the table `encoder` of its `config.json`.
 
-    def shapes(encoder: Table, text: Table) -> Shapes:
-        try:
-            config = check(kind.config_class, dict(encoder.values), f"{encoder.where}: encoder")
-        except ConfigError as error:
-            raise ModelError(f"{error} The folder is damaged.") from None
-        rows = text.size("subwords") if kind.text == "subwords" else word_rows(text)
-        buckets = text.size("bigram_buckets", 0) if kind.bigrams else 0
-        with torch.device("meta"):
-            module = kind.module_class(rows + buckets, config, torch.Generator())
-        found = {
-            name: tuple(tensor.shape)
-            for name, tensor in module.state_dict().items()
-            if not name.endswith(BOOKKEEPING)
-        }
-        if buckets and kind.table is not None:
-            found[kind.table] = (-1, *found[kind.table][1:])
-            found["bigram_rows"] = (buckets,)
-        return found
+    Raises:
+        ModelError: a size is not valid for the kind.
+    """
+    try:
+        return check(kind.config_class, dict(values), where)
+    except ConfigError as error:
+        raise ModelError(f"{error} The folder is damaged.") from None
 
+
+def shapes_of(kind: EncoderKind, encoder: Table, text: Table) -> Shapes:
+    """Returns the shapes of the tensors of `kind`; see `EncoderKind.shapes`."""
+    config = encoder_config(kind, encoder.values, f"{encoder.where}: encoder")
+    rows = text.size("subwords") if kind.text == "subwords" else word_rows(text)
+    buckets = text.size("bigram_buckets", 0) if kind.bigrams else 0
+    with torch.device("meta"):
+        module = kind.module_class(rows + buckets, config, torch.Generator())
+    shapes = {
+        name: tuple(tensor.shape)
+        for name, tensor in module.state_dict().items()
+        if not name.endswith(BOOKKEEPING)
+    }
+    if buckets and kind.table is not None:
+        shapes[kind.table] = (-1, *shapes[kind.table][1:])
+        shapes["bigram_rows"] = (buckets,)
     return shapes

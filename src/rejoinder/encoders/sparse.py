@@ -37,13 +37,8 @@ class BagIndex:
 
     def to(self, device: torch.device) -> "BagIndex":
         """Returns a copy on `device`."""
-        return BagIndex(
-            self.rows.to(device, non_blocking=True),
-            self.local.to(device, non_blocking=True),
-            self.offsets.to(device, non_blocking=True),
-            self.bags.to(device, non_blocking=True),
-            self.row_offsets.to(device, non_blocking=True),
-        )
+        parts = (self.rows, self.local, self.offsets, self.bags, self.row_offsets)
+        return BagIndex(*(part.to(device, non_blocking=True) for part in parts))
 
     @property
     def counts(self) -> Tensor:

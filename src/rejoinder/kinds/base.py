@@ -61,8 +61,9 @@ class EncoderKind:
             ModelError: the tables describe no such encoder.
             MissingExtraError: the kind has no `shapes`, and torch is not installed.
         """
-        derive = self.shapes or resolve("rejoinder.encoders.shapes:shapes_of")(self)
-        shapes: Shapes = derive(encoder, text)
+        if self.shapes is not None:
+            return self.shapes(encoder, text)
+        shapes: Shapes = resolve("rejoinder.encoders.shapes:shapes_of")(self, encoder, text)
         return shapes
 
 

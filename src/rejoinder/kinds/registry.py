@@ -21,11 +21,9 @@ class Registry(Generic[Record]):
     """Records by name, in the order in which they were registered."""
 
     def __init__(self, what: str, references: Mapping[str, str]) -> None:
-        """A registry of records that have not been imported yet.
+        """A registry of records that have not been imported yet, each as `"module:attribute"`.
 
-        Args:
-            what: what the records are, for messages, such as `encoder`.
-            references: `"module:attribute"` of each record, by name.
+        `what` says in messages what the records are, such as `encoder`.
         """
         self.what = what
         self._records: dict[str, Any] = dict(references)

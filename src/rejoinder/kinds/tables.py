@@ -16,11 +16,7 @@ class Table:
     def __init__(self, config: Mapping[str, Any], name: str, where: str, parent: str = "") -> None:
         """The table `name` of `config`.
 
-        Args:
-            config: the table that holds it.
-            name: its key.
-            where: name of the file in messages.
-            parent: path of `config` in the file with a final dot, such as `heads.`.
+        Messages name the file `where`, and `parent`, the path of `config` in it, such as `heads.`.
 
         Raises:
             ModelError: there is no such table.
@@ -29,7 +25,9 @@ class Table:
         values = config.get(name)
         if not isinstance(values, Mapping):
             state = f"is {short(values)}" if name in config else "is missing"
-            raise ModelError(f"{where}: {self.name} {state}; a table is needed: {_DAMAGED}")
+            raise ModelError(
+                f"{where}: {self.name} {state}; a table is needed: the folder is damaged."
+            )
         self.values: Mapping[str, Any] = values
 
     def size(self, key: str, least: int = 1, most: int = LARGEST) -> int:
@@ -73,6 +71,3 @@ def is_size(value: object, least: int = 1, most: int = LARGEST) -> bool:
     (True, False, False, False)
     """
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-_DAMAGED = "the folder is damaged."

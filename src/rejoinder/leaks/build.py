@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from rejoinder.datasets.inference import read_inference
 from rejoinder.datasets.sts import ROWS, read_stsb
 from rejoinder.errors import InputError
@@ -44,9 +42,7 @@ def build(data: Path) -> dict[str, EvaluationSet]:
 
 def _set(name: str, pairs: Sequence[Pair]) -> EvaluationSet:
     first, second = (sentence_hashes(as_series(list(side))) for side in zip(*pairs, strict=True))
-    return EvaluationSet(
-        name, distinct(np.concatenate([first, second])), distinct(combined_hashes(first, second))
-    )
+    return EvaluationSet(name, distinct(first, second), distinct(combined_hashes(first, second)))
 
 
 def _columns(paths: Sequence[Path]) -> list[Pair]:

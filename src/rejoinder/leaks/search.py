@@ -54,11 +54,9 @@ class Leak:
 
 
 def evaluation_sets(names: Sequence[str]) -> list[EvaluationSet]:
-    """Returns sets by name, by the part before a dash, or by file.
+    """Returns sets by name, by the part before a dash, or by file; without names all shipped sets.
 
-    Args:
-        names: names such as `stsb-dev`, or `stsb` for its train, dev and test, or paths of files.
-            Without names, all shipped sets are returned.
+    A name is one such as `stsb-dev`, or `stsb` for its train, dev and test, or the path of a file.
 
     Raises:
         InputError: a name is neither a set nor a file.
@@ -81,28 +79,21 @@ def _splits(name: str) -> tuple[str, ...]:
 
 def _from_file(path: Path) -> EvaluationSet:
     """Hashes the sentences of a file, and the pairs within each row."""
-    sentences, pairs = [no_hashes()], [no_hashes()]
+    sentences, pairs = no_hashes(), no_hashes()
     for rows in read_rows(path, columns=2):
         hashes = sentence_hashes(rows.sentences)
-        sentences.append(distinct(hashes))
-        pairs.append(
-            distinct(row_pairs(hashes, np.repeat(np.arange(len(rows)), np.diff(rows.offsets))))
-        )
-    hashes = distinct(np.concatenate(sentences))
-    if not len(hashes):
+        row_of = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+        sentences = distinct(sentences, hashes)
+        pairs = distinct(pairs, row_pairs(hashes, row_of))
+    if not len(sentences):
         raise InputError(f"{path} has no sentence to look for.")
-    return EvaluationSet(str(path), hashes, distinct(np.concatenate(pairs)))
+    return EvaluationSet(str(path), sentences, pairs)
 
 
 def row_pairs(hashes: Hashes, rows: Indices) -> Hashes:
-    """Returns the hashes of all pairs of sentences within a row.
+    """Returns the hashes of all pairs of sentences within a row, 0 for a pair with a hash of 0.
 
-    Args:
-        hashes: (N,) uint64, hashes of sentences.
-        rows: (N,) int64, ascending, the row of each sentence.
-
-    Returns:
-        (P,) uint64, 0 for a pair with a sentence whose hash is 0.
+    `hashes` are those of N sentences, and `rows` (N,) the row of each, ascending.
     """
     pairs, apart = [no_hashes()], 1
     while apart < len(rows):
@@ -123,16 +114,9 @@ def find_leaks(
 ) -> list[Leak]:
     """Searches training sources for the sentences and pairs of evaluation sets.
 
-    Memory is bounded by a block of a file and the hashes of the sets.
-
-    Args:
-        train: folders of pairs and files, as `read_rows` takes them.
-        sets: the evaluation sets.
-        examples: number of sentences to keep of each set in each source.
-        progress: called after each block.
-
-    Returns:
-        One `Leak` per source and set, ordered by source.
+    Returns one `Leak` per source and set, ordered by source, each with the first `examples`
+    sentences. Sources are folders of pairs and files, as `read_rows` takes them. Memory is bounded
+    by a block of a file and the hashes of the sets. `progress` is called after each block.
 
     Raises:
         InputError: a source can't be read.
@@ -146,8 +130,8 @@ class _Search:
 
     def __init__(self, sets: Sequence[EvaluationSet], examples: int) -> None:
         self.sets, self.examples = sets, examples
-        self.sentences = distinct(np.concatenate([no_hashes(), *(s.sentences for s in sets)]))
-        self.pairs = distinct(np.concatenate([no_hashes(), *(s.pairs for s in sets)]))
+        self.sentences = distinct(*(each.sentences for each in sets))
+        self.pairs = distinct(*(each.pairs for each in sets))
         # (sets, sentences) bool: which of all sentences belong to which set
         self.members = np.array([np.isin(self.sentences, each.sentences) for each in sets])
 

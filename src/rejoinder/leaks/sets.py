@@ -1,6 +1,6 @@
 """Evaluation sets as hashes of their sentences and pairs, and the shipped list of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 
@@ -22,13 +22,11 @@ _PAIRS = "pairs/"
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """The hashes of one evaluation set."""
+    """The hashes of one evaluation set, each ascending, distinct and without 0."""
 
     name: str
     sentences: Hashes
-    """Hashes of sentences: ascending, distinct, without 0."""
     pairs: Hashes
-    """Hashes of pairs: ascending, distinct, without 0."""
 
 
 def no_hashes() -> Hashes:
@@ -36,21 +34,16 @@ def no_hashes() -> Hashes:
     return np.empty(0, np.uint64)
 
 
-def distinct(hashes: Hashes) -> Hashes:
+def distinct(*parts: Hashes) -> Hashes:
     """Returns the hashes ascending, each once, without 0, which is no sentence's hash."""
+    hashes = np.concatenate([no_hashes(), *parts])
     return np.unique(hashes[hashes != 0])
 
 
 def known_indices(known: Hashes, hashes: Hashes) -> tuple[Indices, Indices]:
-    """Finds the hashes that are known.
+    """Returns the indices in `hashes` of those that are `known`, and their indices in `known`.
 
-    Args:
-        known: (K,) uint64, ascending, distinct, without 0.
-        hashes: (N,) uint64.
-
-    Returns:
-        (H,) int64, the indices in `hashes` of those that are known, ascending, and (H,) int64,
-        their indices in `known`.
+    `known` is ascending, distinct and without 0. The indices in `hashes` are ascending.
     """
     if not len(known):
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -61,14 +54,13 @@ def known_indices(known: Hashes, hashes: Hashes) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True)
 class EvaluationHashes:
-    """The hashes of several evaluation sets together."""
+    """The hashes of several evaluation sets together, each ascending, distinct and without 0."""
 
     sets: tuple[str, ...]
     """Names of the sets."""
     hashes: Hashes
-    """Hashes of sentences: ascending, distinct."""
+    """Hashes of sentences."""
     pairs: Hashes = field(default_factory=no_hashes)
-    """Hashes of pairs: ascending, distinct."""
 
     @classmethod
     def load(cls, sets: Sequence[str]) -> "EvaluationHashes":
@@ -82,11 +74,8 @@ class EvaluationHashes:
             if name not in known:
                 raise InputError(f"training.leak_sets {name!r}: {nearest(name, known)}.")
         chosen = [known[name] for name in sets]
-        return cls(
-            tuple(sets),
-            _union(chosen_set.sentences for chosen_set in chosen),
-            _union(chosen_set.pairs for chosen_set in chosen),
-        )
+        sentences = distinct(*(each.sentences for each in chosen))
+        return cls(tuple(sets), sentences, distinct(*(each.pairs for each in chosen)))
 
     def contains(self, texts: pl.Series) -> NDArray[np.bool_]:
         """Returns (N,) bool, whether each text is a sentence of the sets, once normalised."""
@@ -112,10 +101,6 @@ def as_tensors(sets: Mapping[str, EvaluationSet]) -> dict[str, Hashes]:
     return {name: hashes.sentences for name, hashes in sets.items()} | {
         _PAIRS + name: hashes.pairs for name, hashes in sets.items()
     }
-
-
-def _union(parts: Iterable[Hashes]) -> Hashes:
-    return np.unique(np.concatenate([no_hashes(), *parts]))
 
 
 def _among(known: Hashes, hashes: Hashes) -> NDArray[np.bool_]:

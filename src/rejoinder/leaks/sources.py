@@ -50,11 +50,7 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
     `sentence2`, `premises` and `sentence2`, `input` and `response`, or `text`. A line of text is a
     row, with tabs between its sentences. Below a header with `sentence1` and `sentence2` those
     columns are read, and of the STS Benchmark's 7 or 9 columns the two sentences. Compressed files
-    are recognised by their content.
-
-    Args:
-        path: the folder or file.
-        columns: number of columns to read of other text; None reads all.
+    are recognised by their content. Of other text, `columns` columns are read; None reads all.
 
     Raises:
         InputError: the file can't be read, is damaged, or a line has another form than the first.

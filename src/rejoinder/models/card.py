@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rejoinder.adaptation.linear import source_of
+
 _TEMPLATE = """# {name}
 
 A sentence encoder trained by rejoinder {version} on conversations: pairs of messages and replies
@@ -56,9 +58,7 @@ def _adapted(facts: Mapping[str, Any] | None) -> str:
     """Returns the table row about the adaptation of an adapted model."""
     if facts is None:
         return ""
-    data = facts.get("data") or {}
-    name = " ".join(str(data[key]) for key in ("name", "split") if key in data) or "unnamed data"
-    return f"\n| adapted on | {name}, {facts.get('pairs') or 0:,} pairs |"
+    return f"\n| adapted on | {source_of(facts)}, {facts.get('pairs') or 0:,} pairs |"
 
 
 def _sizes(table: Mapping[str, Any]) -> str:

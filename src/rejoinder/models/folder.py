@@ -106,7 +106,8 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
     }
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     _check_tensors(tensors, expected_shapes(config, str(folder)), config, str(folder))
-    _check_adaptation(model.adaptation, model.dim, str(folder))
+    if model.adaptation is not None:
+        model.adaptation.check_dim(model.dim, f"{folder}: ")
     with new_folder(folder, overwrite=overwrite) as new:
         save_file(tensors, new / WEIGHTS)
         names = [WEIGHTS, *model.features.save(new)]
@@ -141,7 +142,7 @@ def read_model(folder: Path) -> ModelContents:
     if config.get("adaptation") is not None:
         adaptation = read_adaptation(folder / ADAPTATION)
         dim = known_kind(config["encoder"], str(folder)).dim(config["encoder"])
-        _check_adaptation(adaptation, dim, str(folder / ADAPTATION))
+        adaptation.check_dim(dim, f"{folder / ADAPTATION}: ")
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
                 f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files "
@@ -194,14 +195,6 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
     if BIGRAM_ROWS in tensors:
         text = config["text"]
         _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
-
-
-def _check_adaptation(adaptation: Adaptation | None, dim: int, where: str) -> None:
-    if adaptation is not None and adaptation.dim != dim:
-        raise ModelError(
-            f"{where}: the adaptation was fitted for {adaptation.dim} dimensions; the model has "
-            f"{dim}. Fit one for this model: `rejoinder adapt`."
-        )
 
 
 def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:

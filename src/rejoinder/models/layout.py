@@ -16,16 +16,14 @@ CLASSES = 3
 """Contradiction, neutral, entailment."""
 PAIR_FEATURES = 4
 """Embeddings and functions of them that the classifier reads: u1, u2, |u1 - u2|, u1 * u2."""
-MAX_INPUTS = 64
+_MAX_INPUTS = 64
 """Embeddings, or functions of them, that a head may read side by side."""
 
 
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
-    """Names and shapes of the tensors of a model; -1 where the config does not fix a size.
+    """Returns the shapes of a model's tensors by name; -1 where the config does not fix a size.
 
-    Args:
-        config: the tables `text`, `encoder` and `heads` of `config.json`.
-        where: name of the model in messages.
+    `config` has the tables `text`, `encoder` and `heads` of `config.json`; messages name `where`.
 
     Raises:
         ModelError: a size is missing or invalid, or a kind is unknown.
@@ -62,7 +60,7 @@ def known_kind(encoder: Mapping[str, Any], where: str) -> EncoderKind:
 
 def _head_shapes(name: str, table: Table, dim: int) -> Shapes:
     """Shapes of the dense layers of a head, `heads.NAME.layers.0.weight` and so on."""
-    inputs, layers = table.size("inputs", most=MAX_INPUTS), table.sizes("layers")
+    inputs, layers = table.size("inputs", most=_MAX_INPUTS), table.sizes("layers")
     table.word("activation", ACTIVATIONS)
     residual = table.flag("residual")
     if name == RESPONSES and layers and (inputs, layers[-1]) != (1, dim):

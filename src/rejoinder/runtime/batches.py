@@ -40,13 +40,9 @@ def each_batch(
 ) -> None:
     """Calls `work` for consecutive slices that cover `range(count)`, and waits for all calls.
 
-    Args:
-        count: Number of sentences.
-        batch_size: Largest size of a slice.
-        workers: Number of threads. With 1, `work` is called in the calling thread and may use any
-            number of cores.
-        work: Function of a slice. Several threads call it at a time. Its errors are raised here.
-        show: Whether to draw a progress bar on standard error.
+    With several `workers`, as many threads call `work` at a time, each on one core; with 1 it is
+    called in the calling thread and may use any number of cores. Its errors are raised here.
+    `show` draws a progress bar on standard error.
     """
     if workers > 1:
         batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))

@@ -3,16 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.adaptation.linear import Adaptation
-from rejoinder.errors import InputError, ModelError
-from rejoinder.measures.similarity import angular_similarity
+from rejoinder.errors import InputError
 from rejoinder.models.folder import ModelContents, read_model, write_model
+from rejoinder.models.layout import ENTAILMENT
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.inputs import (
@@ -26,12 +25,7 @@ from rejoinder.runtime.inputs import (
     whole_number,
 )
 from rejoinder.runtime.outputs import ModelOutputs
-from rejoinder.runtime.search import Hit, dots, nearest_rows
-
-_MAX_THREADS = 1_024
-
-Measure = Literal["cosine", "angular"]
-"""A similarity: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
+from rejoinder.runtime.search import Hit, Measure, dots, measured, nearest_rows
 
 
 class SentenceEncoder:
@@ -48,8 +42,8 @@ class SentenceEncoder:
 
         Args:
             model: Result of `rejoinder.models.folder.read_model`.
-            threads: Number of CPU cores to use, by default all that the process may use. PyTorch,
-                which runs Transformers and BiLSTMs, has one such setting per process.
+            threads: Number of CPU cores, by default all that the process may use. PyTorch, which
+                runs Transformers and BiLSTMs, has one such setting per process.
 
         Raises:
             InputError: `threads` is not a whole number from 1 to 1,024, or `model` is not a model.
@@ -62,17 +56,13 @@ class SentenceEncoder:
                 f"{short(model)}. A model folder is opened with SentenceEncoder.load(path)."
             )
         if threads is not None:
-            threads = whole_number("threads", threads, _MAX_THREADS)
+            threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
         self._outputs = ModelOutputs(model, threads)
 
     @classmethod
     def load(cls, path: str | Path, *, threads: int | None = None) -> "SentenceEncoder":
-        """Loads a model folder.
-
-        Args:
-            path: Model folder, such as `RUN/model`.
-            threads: Number of CPU cores to use, by default all that the process may use.
+        """Loads a model folder, such as `RUN/model`; for `threads` see the constructor.
 
         Raises:
             InputError: `path` is not a path, or `threads` not a whole number from 1 to 1,024.
@@ -96,11 +86,7 @@ class SentenceEncoder:
         Raises:
             ModelError: the adaptation is of another dimension.
         """
-        if adaptation.dim != self.dim:
-            raise ModelError(
-                f"the adaptation is for embeddings of {adaptation.dim} dimensions; {self!r} has "
-                f"{self.dim}."
-            )
+        adaptation.check_dim(self.dim, f"{self!r}: ")
         return SentenceEncoder(replace(self._model, adaptation=adaptation), threads=self._threads)
 
     @property
@@ -153,9 +139,7 @@ class SentenceEncoder:
                 not a whole number of at least 1, or another argument is not True or False.
             ModelError: the weights are so large that an embedding is not finite.
         """
-        texts, single = as_texts(sentences)
-        out = self._embed(texts, batch_size, show_progress_bar, normalize, response=False)
-        return out[0] if single else out
+        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=False)
 
     def encode_response(
         self,
@@ -170,11 +154,7 @@ class SentenceEncoder:
         Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
         length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
-        texts, single = as_texts(sentences)
-        out = self._embed(texts, batch_size, show_progress_bar, normalize, response=True)
-        if self._model.adaptation is not None:
-            out = self._model.adaptation.apply_responses(out)
-        return out[0] if single else out
+        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=True)
 
     def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have no known word and hence the zero vector, (N,) bool.
@@ -182,8 +162,7 @@ class SentenceEncoder:
         Raises:
             InputError: an element is not a string. The message names its index.
         """
-        texts, _ = as_texts(sentences)
-        return self._outputs.unknown(texts)
+        return self._outputs.unknown(as_texts(sentences)[0])
 
     def count_unknown(self, sentences: Sentences) -> int:
         """Returns the number of sentences that have no known word and hence the zero vector."""
@@ -198,7 +177,7 @@ class SentenceEncoder:
         """Computes the similarity of each of `a` to each of `b`.
 
         Args:
-            a: Sentences, or embeddings as returned by `encode`. Embeddings may have any length.
+            a: Sentences, or embeddings of any length. A single string counts as one sentence.
             b: Likewise.
             measure: `cosine`, from -1 to 1, or `angular`, which is -arccos of the cosine, from
                 -pi to 0 (Yang et al. 2018, eq. 1).
@@ -210,8 +189,8 @@ class SentenceEncoder:
             InputError: the measure is unknown, or embeddings are not finite or of another
                 dimension.
         """
-        _check_measure(measure)
-        return _measured(self._vectors(a) @ self._vectors(b).T, measure)
+        convert = measured(measure)
+        return convert(self._vectors(a) @ self._vectors(b).T)
 
     def similarity_pairwise(
         self,
@@ -219,29 +198,26 @@ class SentenceEncoder:
         b: Sentences | Embeddings,
         measure: Measure = "cosine",
     ) -> NDArray[np.float32]:
-        """Computes the similarity of row i of `a` with row i of `b`.
+        """Returns (N,) float32, the similarity of row i of `a` with row i of `b`.
 
         Arguments and errors are those of `similarity`.
-
-        Returns:
-            (N,) float32.
 
         Raises:
             InputError: also if `a` and `b` differ in number.
         """
-        _check_measure(measure)
+        convert = measured(measure)
         left, right = self._vectors(a), self._vectors(b)
         if len(left) != len(right):
             raise InputError(
                 f"a has {len(left)} rows and b {len(right)}; pairs are needed. For all "
                 "combinations use similarity(a, b)."
             )
-        return _measured((left * right).sum(axis=1, dtype=np.float64), measure)
+        return convert((left * right).sum(axis=1, dtype=np.float64))
 
     @property
     def entails(self) -> bool:
         """Whether the model has the classifier that `entail` uses."""
-        return self._outputs.entails
+        return ENTAILMENT in self._model.heads
 
     def entail(self, premises: Sentences, hypotheses: Sentences) -> NDArray[np.float32]:
         """Classifies whether each hypothesis follows from its premise.
@@ -266,10 +242,7 @@ class SentenceEncoder:
     ) -> list[Hit]:
         """Ranks responses by how well they answer `input`, the score u·v', best first.
 
-        Args:
-            input: The message.
-            responses: Candidate responses. Equal scores are ordered by index.
-            top_k: Number of hits, by default all.
+        Returns the `top_k` best, by default all. Equal scores are ordered by index.
 
         Raises:
             InputError: `input` or a response is not a string, or `top_k` is not a whole number of
@@ -290,17 +263,11 @@ class SentenceEncoder:
     def search(
         self, queries: Sentences | Embeddings, corpus: Sentences | Embeddings, top_k: int = 10
     ) -> list[list[Hit]]:
-        """Finds for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
+        """Returns for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
 
-        Memory is bounded by the embeddings of the corpus. Equal scores are ordered by index.
-
-        Args:
-            queries: Sentences, or embeddings as returned by `encode`.
-            corpus: Sentences, or embeddings. With embeddings the `text` of hits is empty.
-            top_k: Number of hits per query.
-
-        Returns:
-            A list of hits per query. A single string counts as one query.
+        Queries and corpus are sentences, or embeddings as returned by `encode`; if the corpus is
+        embeddings, the `text` of hits is empty. A single string counts as one query. Equal scores
+        are ordered by index. Memory is bounded by the embeddings of the corpus.
 
         Raises:
             InputError: `top_k` is not a whole number of at least 1, or embeddings are not finite
@@ -310,7 +277,9 @@ class SentenceEncoder:
         texts = None if is_matrix(corpus) else as_texts(corpus)[0]
         matrix = self._vectors(corpus if texts is None else texts)
         if texts is not None:  # equal texts in different batches may differ in the last bit
-            _share(matrix, first_indices(texts))
+            first = first_indices(texts)
+            again = np.flatnonzero(first != np.arange(len(first)))
+            matrix[again] = matrix[first[again]]
         indices, scores = nearest_rows(self._vectors(queries), matrix, top_k)
         return [
             [
@@ -326,33 +295,18 @@ class SentenceEncoder:
             return as_unit_rows(values, self.dim)
         return self._outputs.embed(as_texts(values)[0])
 
-    def _embed(
-        self, texts: pl.Series, batch_size: int, show: bool, normalize: bool, *, response: bool
+    def _encode(
+        self, sentences: Sentences, batch_size: int, show: bool, normalize: bool, *, response: bool
     ) -> Embeddings:
-        """Checks the options of `encode` and computes the embeddings."""
-        return self._outputs.embed(
+        """Computes the embeddings of either side, as `encode` describes."""
+        texts, single = as_texts(sentences)
+        out = self._outputs.embed(
             texts,
             whole_number("batch_size", batch_size),
             response=response,
             normalize=flag("normalize", normalize),
             show=flag("show_progress_bar", show),
         )
-
-
-def _check_measure(measure: object) -> None:
-    if not isinstance(measure, str) or measure not in ("cosine", "angular"):
-        raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
-
-
-def _measured(cosine: NDArray[np.floating], measure: Measure) -> NDArray[np.float32]:
-    """Returns cosines, which rounding may have put outside [-1, 1], as a similarity in float32."""
-    cosine = np.clip(cosine, -1.0, 1.0)
-    # zero is added to turn -0.0 into 0.0
-    values = cosine if measure == "cosine" else angular_similarity(cosine) + 0.0
-    return np.asarray(values, np.float32)
-
-
-def _share(matrix: Embeddings, first: NDArray[np.int64]) -> None:
-    """Gives rows of equal texts the embedding of the first of them, in place."""
-    again = np.flatnonzero(first != np.arange(len(first)))
-    matrix[again] = matrix[first[again]]
+        if response and self._model.adaptation is not None:
+            out = self._model.adaptation.apply_responses(out)
+        return out[0] if single else out

@@ -57,11 +57,20 @@ def unit_rows(x: Array, present: NDArray[np.bool_]) -> Array:
     Raises:
         ModelError: a row is not finite, which finite but huge weights can cause.
     """
-    lengths = np.sqrt(np.einsum("nd,nd->n", x, x))
-    if not np.isfinite(lengths).all():
-        raise ModelError("the weights give embeddings that are not finite; they are too large.")
-    factors: Array = present.astype(np.float32) / np.maximum(lengths, np.float32(1e-12))
+    lengths = finite(np.sqrt(np.einsum("nd,nd->n", x, x)))
+    factors = np.divide(present, np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
     return np.multiply(x, factors[:, None], dtype=np.float32)
+
+
+def finite(values: Array) -> Array:
+    """Returns `values`, which must be finite.
+
+    Raises:
+        ModelError: a value is not finite.
+    """
+    if not np.isfinite(values).all():
+        raise ModelError("the weights give embeddings that are not finite; they are too large.")
+    return values
 
 
 def _float(tensor: NDArray[Any]) -> Array:

@@ -9,7 +9,7 @@ from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import ENTAILMENT, RESPONSES
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE, each_batch
-from rejoinder.runtime.layers import Layers, unit_rows
+from rejoinder.runtime.layers import Layers, finite, unit_rows
 from rejoinder.runtime.runtimes import open_runtime
 
 
@@ -32,11 +32,6 @@ class ModelOutputs:
         self._head, self._classifier = heads[RESPONSES], heads.get(ENTAILMENT)
         self._adaptation = model.adaptation
 
-    @property
-    def entails(self) -> bool:
-        """Whether the model has a classifier of pairs."""
-        return self._classifier is not None
-
     def unknown(self, texts: pl.Series) -> NDArray[np.bool_]:
         """Returns which texts have no known word, (N,) bool."""
         unknown = np.empty(len(texts), np.bool_)
@@ -55,15 +50,10 @@ class ModelOutputs:
         normalize: bool = True,
         show: bool = False,
     ) -> Embeddings:
-        """Returns (N, D) float32 embeddings.
+        """Returns (N, D) float32 embeddings u of texts, or v' with `response`.
 
-        Args:
-            texts: (N,) strings.
-            batch_size: Texts per batch.
-            response: Whether to compute v' instead of u. The adaptation is never applied to v'.
-            adapted: Whether to apply the adaptation to u.
-            normalize: Whether rows have length 1.
-            show: Whether to draw a progress bar on standard error.
+        The adaptation is applied to u if `adapted`, and never to v'. Rows have length 1 if
+        `normalize`. `show` draws a progress bar on standard error.
 
         Raises:
             ModelError: an embedding is not finite.
@@ -80,7 +70,7 @@ class ModelOutputs:
                     rows = self._head(unit_rows(rows, present)) * present[:, None]
                 if adaptation is not None:
                     rows = adaptation.project(rows)
-                rows = unit_rows(rows, present) if normalize else _finite(rows)
+                rows = unit_rows(rows, present) if normalize else finite(rows)
             out[part] = rows
 
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
@@ -103,9 +93,3 @@ class ModelOutputs:
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
         return probabilities
-
-
-def _finite(rows: Embeddings) -> Embeddings:
-    if not np.isfinite(rows).all():
-        raise ModelError("the weights give embeddings that are not finite; they are too large.")
-    return rows

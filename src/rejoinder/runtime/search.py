@@ -1,15 +1,20 @@
-"""Exact nearest-neighbour search over a matrix of embeddings, in blocks of bounded memory."""
+"""Similarities, and exact nearest-neighbour search in blocks of bounded memory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
+from rejoinder.measures.arrays import Indices
+from rejoinder.measures.similarity import angular_similarity
 from rejoinder.runtime.inputs import whole_number
+from rejoinder.runtime.layers import Array
 
-Array = NDArray[np.float32]
-Indices = NDArray[np.int64]
+Measure = Literal["cosine", "angular"]
+"""A similarity: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
 
 _QUERY_BLOCK = 256
 """Queries per block. With `_BLOCK_SCORES` it bounds the memory used."""
@@ -28,6 +33,26 @@ class Hit:
     score: float
     text: str
     """The text at that position. Empty if embeddings were searched."""
+
+
+def measured(measure: Measure) -> Callable[[NDArray[np.floating]], Array]:
+    """Returns the function that turns cosines into a similarity, in float32.
+
+    Rounding may have put cosines outside [-1, 1].
+
+    Raises:
+        InputError: the measure is unknown.
+    """
+    if not isinstance(measure, str) or measure not in ("cosine", "angular"):
+        raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
+
+    def convert(cosine: NDArray[np.floating]) -> Array:
+        cosine = np.clip(cosine, -1.0, 1.0)
+        # zero is added to turn -0.0 into 0.0
+        values = cosine if measure == "cosine" else angular_similarity(cosine) + 0.0
+        return np.asarray(values, np.float32)
+
+    return convert
 
 
 def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Indices, Array]:
@@ -89,12 +114,9 @@ class _Best:
     scores: Array = field(default_factory=lambda: np.empty(0, np.float32))
 
     def add(self, scores: Array, block: Array, low: int) -> None:
-        """Adds rows of a block of the corpus.
+        """Adds rows of a block (B, D) of the corpus, which begins at the row `low`.
 
-        Args:
-            scores: (B,) float32 scores of the block's rows from a matrix product.
-            block: (B, D) float32 rows.
-            low: Index of the block's first row in the corpus.
+        `scores` (B,) come from a matrix product.
         """
         candidates = self._candidates(scores)
         indices = np.concatenate([self.indices, candidates + low])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rejoinder.errors import ConfigError, MissingExtraError, ModelError
+from rejoinder.errors import require
 from rejoinder.models.folder import ModelContents
 from rejoinder.runtime.layers import Array
 from rejoinder.text.ragged import Ragged
@@ -20,14 +20,16 @@ class TorchRuntime:
         """The runtime of a model of any kind; `threads` sets torch's threads, process-wide.
 
         Raises:
-            MissingExtraError: torch is not installed.
+            MissingExtraError: torch or Pydantic is not installed.
             ModelError: the sizes in the model's `config.json` are not valid for its kind.
         """
-        try:
-            import torch
-        except ImportError:
-            raise MissingExtraError("torch", "train") from None
-        encoder = model.kind.module_class(model.features.rows, _sizes(model), torch.Generator())
+        require("train", "torch", "pydantic")
+        import torch
+
+        from rejoinder.encoders.shapes import encoder_config
+
+        config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
+        encoder = model.kind.module_class(model.features.rows, config, torch.Generator())
         state = encoder.state_dict()
         for name, tensor in model.tensors.items():
             if name.startswith(_PREFIX):
@@ -45,17 +47,3 @@ class TorchRuntime:
             collated = self.encoder.collate(batch)
             embeddings: Array = self.encoder(collated, normalize=False).numpy()
         return embeddings
-
-
-def _sizes(model: ModelContents) -> object:
-    """The config of the encoder.
-
-    Raises:
-        ModelError: its sizes are not allowed.
-    """
-    from rejoinder.schema.faults import check
-
-    try:
-        return check(model.kind.config_class, dict(model.encoder), f"the encoder of {model.name}")
-    except ConfigError as error:
-        raise ModelError(f"{error} The folder is damaged.") from None

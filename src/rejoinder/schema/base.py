@@ -48,12 +48,9 @@ Probability = Annotated[float, Field(ge=0, lt=1)]
 def tagged(kinds: tuple[type[Settings], ...], tag: str, default: str | None = None) -> Any:
     """Returns the type of a table that is one of `kinds`, told apart by the key `tag`.
 
-    The kinds come as a tuple, so that a registry can pass whatever it holds at that moment.
-
-    Args:
-        kinds: Tables that each have a field `tag`, a literal string.
-        tag: The key that names the kind of a table.
-        default: The kind of a table without that key. None means that the key is required.
+    The kinds come as a tuple, so that a registry can pass whatever it holds at that moment. Each
+    has a field `tag`, a literal string. A table without the key is of the kind `default`; None
+    means that the key is required.
     """
     # type checkers can't follow a union that is built from a tuple
     union = Annotated[Union[kinds], Field(discriminator=tag)]  # type: ignore[valid-type]  # noqa: UP007

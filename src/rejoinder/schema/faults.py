@@ -21,12 +21,9 @@ _LONGEST = 60
 
 
 def check(model: type[Table], values: object, where: str) -> Table:
-    """Returns the settings in a tree of plain values.
+    """Returns plain values, such as TOML or JSON holds, as a table of settings.
 
-    Args:
-        model: The table that the values have to be.
-        values: Plain values, such as TOML or JSON holds.
-        where: The name of the tree in error messages.
+    `where` is the name of the values in error messages.
 
     Raises:
         ConfigError: The values have faults. The message lists all of them, one per line.
@@ -82,7 +79,6 @@ class _Spot:
     """The location of an error in a config and in its schema."""
 
     path: list[str]
-    """The keys that lead to it."""
     node: Node | None
     """The schema at that path. None for an unknown key."""
     table: Node | None = None
@@ -90,7 +86,6 @@ class _Spot:
     union: Node | None = None
     """The union that the table belongs to, where it has several kinds."""
     kind: str = ""
-    """The kind of the table."""
 
 
 def _spot(root: Node, location: tuple[int | str, ...]) -> _Spot:

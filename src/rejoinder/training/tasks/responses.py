@@ -21,11 +21,12 @@ def _head(config: "RunConfig") -> Head:
 
 
 def _loss(step: StepInputs) -> "StepLoss":
-    from rejoinder.objectives.response_selection import respond, response_selection
+    from rejoinder.objectives.in_batch import in_batch_softmax
+    from rejoinder.objectives.response_selection import respond
 
     assert step.head is not None  # noqa: S101 -- the record has one
     responses = respond(step.head, step.right)
-    return response_selection(
+    return in_batch_softmax(
         step.left, responses, step.scale, same=step.same, symmetric=step.settings.symmetric
     )
 
