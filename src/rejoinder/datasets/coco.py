@@ -57,11 +57,7 @@ def read_coco(data: Path, split: str) -> Captioned:
 
 
 def _features(content: bytes, path: Path) -> NDArray[np.float32]:
-    """Reads the matrix `features` of a safetensors file.
-
-    Raises:
-        InputError: the file is damaged, or holds no matrix of finite numbers.
-    """
+    """Reads the matrix `features` of a safetensors file, which must be of finite numbers."""
     try:
         features = np.asarray(load(content)["features"], np.float32)
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:

@@ -18,7 +18,7 @@ from rejoinder.datasets.files import (
 )
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import text_lines
+from rejoinder.formats.tables import filled_lines
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {
@@ -47,10 +47,8 @@ class Question:
 
     def text(self, part: str = "both") -> str:
         """Returns the `subject`, the `body`, or `both` with a space between them."""
-        parts = {"subject": [self.subject], "body": [self.body]}.get(
-            part, [self.subject, self.body]
-        )
-        return " ".join(text for text in parts if text)
+        texts = {"subject": self.subject, "body": self.body}
+        return " ".join(text for name, text in texts.items() if text and part in (name, "both"))
 
 
 @dataclass(frozen=True)
@@ -170,11 +168,8 @@ def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Que
 
 
 def _gold_path(data: Path, stem: str) -> Path | None:
-    for folder in _FOLDERS:
-        path = data / folder / f"{stem}.subtaskB.relevancy"
-        if is_file(path):
-            return path
-    return None
+    paths = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _FOLDERS)
+    return next(filter(is_file, paths), None)
 
 
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
@@ -185,10 +180,8 @@ def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
     """
     gold: dict[str, bool] = {}
     ids, numbers = [], []
-    for number, line in enumerate(text_lines(content, path), 1):
+    for number, line in filled_lines(content, path):
         fields = line.split()
-        if not fields:
-            continue
         if len(fields) != 5 or fields[4] not in ("true", "false"):
             raise InputError(
                 f"{path} line {number}: {line[:40]!r}; query, question, rank, score and true or "

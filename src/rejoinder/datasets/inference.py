@@ -13,13 +13,7 @@ from rejoinder.datasets.files import read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.json_lines import (
-    FieldType,
-    first_object,
-    is_json_lines,
-    json_rows,
-    line_of,
-)
+from rejoinder.formats.json_lines import FieldType, first_object, is_json_lines, json_rows, line_of
 from rejoinder.formats.tables import table_columns
 
 NO_GOLD = "-"
@@ -77,11 +71,8 @@ class InferencePairs:
 def read_inference(path: Path, columns: InferenceColumns | None = None) -> InferencePairs:
     """Reads the pairs of a file: JSON lines, or the table that is published beside them.
 
-    `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
-
-    Args:
-        path: a file such as `snli_1.0_train.jsonl` or `multinli_1.0_train.txt`.
-        columns: fields and labels. None means those of SNLI (Bowman et al. 2015).
+    Examples are `snli_1.0_train.jsonl` and `multinli_1.0_train.txt`. `.zst`, `.gz`, `.bz2` and
+    `.xz` are decompressed. `columns` None means those of SNLI (Bowman et al. 2015).
 
     Raises:
         InputError: the file can't be read, a field is missing, a label is unknown, or no row is

@@ -15,16 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rejoinder.errors import BusyError, InputError
-from rejoinder.files.platform import open_lock, process_description, remove_locked, try_lock
+from rejoinder.files.platform import process_description, remove_locked, try_lock
 from rejoinder.files.storage import refused
 
 
 @dataclass
 class _Held:
-    """A lock that this process holds."""
+    """A lock that this process holds: the open lock file."""
 
     handle: int
-    """The open lock file."""
     created: list[Path]
     """Folders that were created to hold the output, the innermost first."""
     users: int = 1
@@ -68,7 +67,8 @@ def claim(path: Path) -> Iterator[None]:
             held.users -= 1
             if not held.users:
                 del _HELD[path]
-                _release(path, held)
+                remove_locked(beside(path, "lock"), held.handle)
+                _remove_empty(held.created)
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def _acquire(path: Path) -> _Held:
         created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            handle = open_lock(lock)
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
             if not try_lock(handle):
                 holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
                 os.close(handle)
@@ -207,11 +207,6 @@ def _acquire(path: Path) -> _Held:
         _remove_empty(created)
         raise refused(path, error) from None
     return _Held(handle, created)
-
-
-def _release(path: Path, held: _Held) -> None:
-    remove_locked(beside(path, "lock"), held.handle)
-    _remove_empty(held.created)
 
 
 def _remove_empty(created: list[Path]) -> None:

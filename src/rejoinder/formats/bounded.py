@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, NoReturn, Protocol, cast
 
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import zstd_decompressor
+from rejoinder.formats.compression import Frames
 
 _ZSTD_PIECE = 1 << 10
 """Bytes given to zstandard at a time: a block of 4 bytes can become 128 KiB."""
@@ -53,11 +53,7 @@ class Meter:
         self.bytes = self.files = 0
 
     def add(self, count: int, read: int | None = None) -> None:
-        """Counts decompressed bytes.
-
-        Args:
-            count: number of decompressed bytes.
-            read: bytes of the compressed file read so far. None means all of them.
+        """Counts decompressed bytes, when `read` bytes of the file are read (None means all).
 
         Raises:
             InputError: a limit is exceeded.
@@ -113,9 +109,8 @@ class _ZstdReader:
     """A stream of decompressed zstd frames. The library's own reader misses a cut end."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._frame = file, zstd_decompressor()
-        self._begun = self._ended = False
-        self._ready = io.BytesIO()
+        self._file, self._frames = file, Frames(".zst")
+        self._ready, self._ended = io.BytesIO(), False
 
     def read(self, size: int = -1, /) -> bytes:
         """Returns at most `size` bytes, b"" at the end."""
@@ -129,17 +124,9 @@ class _ZstdReader:
         packed = self._file.read(_ZSTD_PIECE)
         if not packed:
             self._ended = True
-            if self._begun:
+            if self._frames.is_open:
                 raise EOFError("it ends within compressed data")
-        pieces = []
-        while packed:
-            self._begun = True
-            pieces.append(self._frame.decompress(packed))
-            packed = b""
-            if self._frame.eof:
-                packed = self._frame.unused_data
-                self._frame, self._begun = zstd_decompressor(), False
-        return b"".join(pieces)
+        return b"".join(self._frames.decompress(packed))
 
 
 OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
@@ -161,13 +148,14 @@ def damages() -> tuple[type[Exception], ...]:
     return tuple(errors)
 
 
-def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
-    """Returns the decompressed content of a file.
+def damaged(path: Path, error: Exception) -> InputError:
+    """Returns the error for a compressed file or an archive that can't be read to its end."""
+    reason = str(error) or "it ends too early"
+    return InputError(f"{path} is damaged or cut: {reason}. Fetch or copy it again.")
 
-    Args:
-        path: the file.
-        suffix: its compression, a key of `OPENERS`.
-        limits: the largest size.
+
+def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
+    """Returns the decompressed content of a file, whose compression is a key of `OPENERS`.
 
     Raises:
         InputError: the file can't be read, is damaged or cut, or exceeds the limits.
@@ -180,7 +168,4 @@ def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
     except damages() as error:
         if isinstance(error, OSError) and error.strerror:
             raise InputError(f"{path} can't be read: {error.strerror}.") from None
-        raise InputError(
-            f"{path} is damaged or cut: {str(error) or 'it ends too early'}. Fetch or copy it "
-            "again."
-        ) from None
+        raise damaged(path, error) from None
