@@ -9,8 +9,7 @@ from rejoinder.acquire.archives import is_archive, unpack
 from rejoinder.acquire.conversions import COCO_NAMES
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.errors import InputError
-
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+from rejoinder.formats.bounded import OPENERS
 
 
 def check_sources(sources: Sequence[Path]) -> None:
@@ -29,23 +28,24 @@ def check_sources(sources: Sequence[Path]) -> None:
 
 
 def gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> list[Path]:
-    """Returns all files of the sources. Archives are unpacked below `into`.
+    """Returns all files of files, archives and folders. Archives are unpacked below `into`.
 
-    Args:
-        sources: files, archives and folders.
-        datasets: the data sets. A compressed file in a folder is opened if its name is theirs.
-        into: an empty folder, or one that does not exist yet.
+    A compressed file in a folder is used only if its name is that of a file of the data sets.
 
     Raises:
         InputError: an archive is refused or damaged, or a folder can't be read.
         StorageError: the disk is full.
     """
-    names = _names(datasets)
+    names = set(COCO_NAMES)
+    for dataset in datasets:
+        names.update(dataset.extras)
+        names.update(name for file in dataset.files for name in (file.name, *file.names))
     files: list[Path] = []
     archives = 0
     for source in sources:
         for path in walk(source):
-            if path != source and not _is_wanted(path, names):
+            is_packed = path.suffix in OPENERS and ".tar" not in path.name
+            if path != source and is_packed and path.stem not in names:
                 continue
             if path == source or is_archive(path):
                 archives += 1
@@ -72,20 +72,3 @@ def walk(source: Path) -> Iterator[Path]:
 
 def _unreadable(error: OSError) -> NoReturn:
     raise InputError(f"{error.filename} can't be read: {error.strerror}.") from None
-
-
-def _is_wanted(path: Path, names: frozenset[str]) -> bool:
-    """Returns whether to use a file of a folder: a compressed one only if its name is known."""
-    if path.suffix not in _COMPRESSED or ".tar" in path.name:
-        return True
-    return path.stem in names
-
-
-def _names(datasets: Sequence[DataSet]) -> frozenset[str]:
-    own = {
-        name
-        for dataset in datasets
-        for file in dataset.files
-        for name in (file.name, *file.names, *dataset.extras)
-    }
-    return frozenset(own | COCO_NAMES)

@@ -109,10 +109,6 @@ class _Change:
 def write_together(root: Path, contents: Mapping[Path, bytes]) -> None:
     """Writes files below `root`, whose lock is held. A failure leaves all files as they were.
 
-    Args:
-        root: the folder of data sets.
-        contents: the content of each file.
-
     Raises:
         InputError: a folder has the path of a file, or a file that of a folder.
         StorageError: a file can't be written: a full disk, missing rights.
@@ -176,11 +172,7 @@ def _recover(root: Path) -> None:
 
 
 def _below(root: Path, names: Sequence[str]) -> list[Path]:
-    """Returns paths below `root`.
-
-    Raises:
-        ValueError: a path leaves `root`.
-    """
+    """Returns paths below `root`. Raises a ValueError if a path leaves it."""
     paths = [PurePosixPath(name) for name in names]
     if any(path.is_absolute() or ".." in path.parts for path in paths):
         raise ValueError(names)

@@ -58,12 +58,12 @@ def read_splits(
         InputError: a file is missing, damaged or empty.
     """
     folder = find_folder(data, senteval_folders(inner), next(iter(files.values())), title)
-    paths = {split: folder / file for split, file in files.items()}
-    contents = {split: read_bytes(path) for split, path in paths.items()}
-    splits = {split: parse(contents[split], path) for split, path in paths.items()}
-    for split, path in paths.items():
-        refuse_empty(len(splits[split]), path)
-    return splits, sha256_of(*contents.values())
+    splits, contents = {}, []
+    for split, file in files.items():
+        contents.append(read_bytes(folder / file))
+        splits[split] = parse(contents[-1], folder / file)
+        refuse_empty(len(splits[split]), folder / file)
+    return splits, sha256_of(*contents)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -138,9 +138,16 @@ OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
 """By suffix: opens a stream of the decompressed content. It never holds much of it in memory."""
 
 
-def damages() -> tuple[type[Exception], ...]:
-    """Returns the errors that decompression libraries raise for a damaged or cut file."""
-    errors: list[type[Exception]] = [zlib.error, lzma.LZMAError, EOFError, OSError, ValueError]
+def damages(*others: type[Exception]) -> tuple[type[Exception], ...]:
+    """Returns `others` and the errors of decompression libraries for a damaged or cut file."""
+    errors: list[type[Exception]] = [
+        *others,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        OSError,
+        ValueError,
+    ]
     with suppress(ImportError):
         import zstandard
 
