@@ -278,7 +278,7 @@ def test_damaged_pairs_are_refused(run, tmp_path):
     with pytest.raises(InputError, match="is not the file that was written"):
         open_pairs(out).frame("train")
     shard.write_bytes(content[:-1])
-    with pytest.raises(InputError, match="it is damaged"):
+    with pytest.raises(InputError, match="it is cut or changed"):
         open_pairs(out)
     shard.unlink()
     with pytest.raises(InputError, match="is missing"):

@@ -13,13 +13,10 @@ from rejoinder.files.hashed import md5_of
 def as_comments(
     frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
 ) -> pl.DataFrame:
-    """Returns the columns of `COMMENTS`.
+    """Returns the columns of `COMMENTS` from columns of strings, under their names in `file`.
 
-    Args:
-        frame: columns of strings, under their names in the file.
-        columns: which column holds which field.
-        file: name of the file. Its stem is the source of comments that name none.
-        numbers: (N,) line or row numbers. The ids of messages and replies are made of them.
+    The stem of `file` is the source of comments that name none. The ids of messages and replies
+    are made of (N,) line or row `numbers`.
     """
     if columns.are_pairs:
         frame = _split_pairs(frame, columns, file, numbers)

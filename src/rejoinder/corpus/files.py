@@ -7,6 +7,7 @@ from typing import Literal
 
 from rejoinder.corpus.parquet import MAGIC
 from rejoinder.errors import InputError
+from rejoinder.files.storage import read_errors
 from rejoinder.formats.compression import compression, decompressed
 from rejoinder.formats.tables import BYTE_ORDER_MARK
 
@@ -29,11 +30,9 @@ def find_files(dumps: Iterable[str | Path]) -> list[Path]:
         InputError: a path or a pattern names no file, or a folder holds no dump.
     """
     files: set[Path] = set()
-    for dump in dumps:
-        try:
-            files.update(_files(Path(dump)))
-        except OSError as error:
-            raise InputError(f"{dump} can't be read: {error.strerror}.") from None
+    for dump in map(Path, dumps):
+        with read_errors(dump):
+            files.update(_files(dump))
     return sorted(files, key=lambda path: (path.name, str(path)))
 
 
@@ -65,7 +64,8 @@ def format_of(path: Path) -> Format:
         InputError: the file can't be read, or has a format that no dump has.
     """
     if compression(path) is None:
-        head = _head(path)
+        with path.open("rb") as file:  # it is readable: `compression` has opened it
+            head = file.read(8)
         if head.startswith(MAGIC):
             return "parquet"
         if head.startswith(b"PK\x03\x04") and not _is(path, ".parquet"):
@@ -79,20 +79,12 @@ def format_of(path: Path) -> Format:
 
 def separator_of(path: Path) -> str | None:
     """Returns what usually separates the columns of a table with that name, None for no table."""
-    return next(
-        (SEPARATORS[suffix.lower()] for suffix in path.suffixes if suffix.lower() in SEPARATORS),
-        None,
-    )
+    suffixes = (suffix.lower() for suffix in path.suffixes)
+    return next((SEPARATORS[suffix] for suffix in suffixes if suffix in SEPARATORS), None)
 
 
 def _is(path: Path, ending: str) -> bool:
     return ending in (suffix.lower() for suffix in path.suffixes)
-
-
-def _head(path: Path) -> bytes:
-    """Returns the first bytes of a file. It is readable: `compression` has opened it before."""
-    with path.open("rb") as file:
-        return file.read(8)
 
 
 def _matches(pattern: str) -> list[Path]:
