@@ -48,16 +48,10 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
     """Unpacks a zip, a tar in any compression, or a single compressed file into an empty folder.
 
     The content of the file decides what it is, not its name. Archives inside the archive are not
-    opened. Sizes that a zip or a tar states are checked before the files are unpacked.
+    opened. Archives that are damaged, encrypted or too large, hold links or devices, or would write
+    outside of `into` are refused, if possible before anything is unpacked.
 
-    Returns:
-        The paths of the files below `into`, or `archive` itself if it is a plain file.
-
-    Raises:
-        InputError: the archive is damaged or encrypted, would write outside of `into`, holds
-            links or devices, or exceeds the limits.
-        MissingExtraError: the archive is zstd and `zstandard` is not installed.
-        StorageError: the disk is full.
+    Returns the paths of the files below `into`, or `archive` itself if it is a plain file.
     """
     with read_errors(archive):
         with archive.open("rb") as file:

@@ -27,9 +27,6 @@ def converted(
     """Makes the files of the layout that are missing from JSON lines, SICK.txt and pickles.
 
     `paths` are all files that the user gave, and `present` the files of the layout among them.
-
-    Raises:
-        InputError: a pickle is refused, or SICK.txt has other columns or splits.
     """
     converters = {"snli": _snli, "sick": _sick, "coco": _coco}
     convert = converters.get(dataset.id)
@@ -84,11 +81,7 @@ def _sick(
 
 
 def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
-    """Splits the edition of SICK that is a single file into the rows of SemEval's three files.
-
-    Raises:
-        InputError: a column is missing, a row has an unknown split, or an id is repeated.
-    """
+    """Splits the edition of SICK that is a single file into the rows of SemEval's three files."""
     lines = filled_lines(content, path)
     header = next(lines, (1, ""))[1].split("\t")
     wanted = (*_SICK_COLUMNS[:4], "entailment_label", "SemEval_set")

@@ -121,12 +121,6 @@ def download(
     Until the file is complete, its bytes are in `path` with `.part` appended. A `sha256` of None
     allows any bytes. `advice` ends error messages. A connection counts as broken after `timeout`
     seconds without a byte.
-
-    Raises:
-        InputError: the address is dead, the connection breaks again and again, or the bytes are
-            not the published ones.
-        MissingExtraError: httpx or tenacity is not installed.
-        StorageError: the file can't be written: a full disk, missing rights.
     """
     if path.is_file():
         return

@@ -34,11 +34,7 @@ class Examined:
 
 
 def examine(content: bytes, path: Path, kind: str) -> Examined:
-    """Cleans a file, checks that it is of a `DataFile.kind`, and counts its rows.
-
-    Raises:
-        InputError: the file is not of this kind. The message names the line.
-    """
+    """Cleans a file, checks that it is of a `DataFile.kind`, and counts its rows."""
     form = _FORMS[kind]
     cleaned, notes = form.clean(content)
     if form.convert:

@@ -76,8 +76,11 @@ def add(
             for path, content in plan.writes.items()
             if path not in plan.same
         }
-        if not overwrite:
-            _refuse_loss(changes)
+        if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
+            raise InputError(
+                f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or "
+                "name another folder of data sets."
+            )
         write_together(root, changes)
         return [_added(plan, sources, root) for plan in plans]
 
@@ -140,14 +143,6 @@ def _extras(
             if beside.is_file():
                 extras[paths[file].with_name(name)] = content_of(beside)
     return extras
-
-
-def _refuse_loss(paths: Mapping[Path, bytes]) -> None:
-    if lost := sorted(str(path) for path in paths if path.exists()):
-        raise InputError(
-            f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or name "
-            "another folder of data sets."
-        )
 
 
 def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:

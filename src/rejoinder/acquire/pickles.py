@@ -104,11 +104,7 @@ _REFUSED = (
 
 
 def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
-    """Returns the features of images, (N, D) float32, and the captions of each.
-
-    Raises:
-        InputError: the pickle calls a function that arrays do not need, is cut, or has other data.
-    """
+    """Returns the features of images, (N, D) float32, and the captions of each."""
     try:
         with read_errors(path), path.open("rb") as file:
             tree = _load(file)

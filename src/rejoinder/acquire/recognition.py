@@ -39,12 +39,7 @@ class Recogniser:
         self._cache: dict[tuple[Path, str], Examined | InputError] = {}
 
     def find(self, dataset: DataSet) -> dict[DataFile, Match]:
-        """Returns the files of a data set that were recognised.
-
-        Raises:
-            InputError: a file of the right name is cut or of another form, or two files that
-                differ could be the same file of the data set.
-        """
+        """Returns the files of a data set that were recognised. Files that are cut are refused."""
         matches = {file: self._match(dataset, file) for file in dataset.files}
         return {file: match for file, match in matches.items() if match is not None}
 
@@ -181,11 +176,7 @@ def _common_folders(path: Path, file: DataFile) -> int:
 
 
 def check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
-    """Refuses a file with another number of rows than was published.
-
-    Raises:
-        InputError: the number differs, and the published one is exact.
-    """
+    """Refuses a file with another number of rows than was published, if that is exact."""
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
             f"{path} has {examined.rows:,} rows; {file.name} of {dataset.name} was published with "

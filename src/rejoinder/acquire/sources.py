@@ -13,11 +13,7 @@ from rejoinder.formats.bounded import OPENERS
 
 
 def check_sources(sources: Sequence[Path]) -> None:
-    """Refuses sources that are neither files nor folders.
-
-    Raises:
-        InputError: a source does not exist, or is a device or a pipe.
-    """
+    """Refuses sources that are neither files nor folders."""
     for source in sources:
         if not os.path.lexists(source):
             raise InputError(f"{source} is not there; name an archive, a file or a folder.")
@@ -31,10 +27,6 @@ def gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> 
     """Returns all files of files, archives and folders. Archives are unpacked below `into`.
 
     A compressed file in a folder is used only if its name is that of a file of the data sets.
-
-    Raises:
-        InputError: an archive is refused or damaged, or a folder can't be read.
-        StorageError: the disk is full.
     """
     names = set(COCO_NAMES)
     for dataset in datasets:
@@ -56,11 +48,7 @@ def gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> 
 
 
 def walk(source: Path) -> Iterator[Path]:
-    """Yields a file, or all files of a folder without hidden folders and those of desktops.
-
-    Raises:
-        InputError: a folder can't be read.
-    """
+    """Yields a file, or all files of a folder without hidden folders and those of desktops."""
     if not source.is_dir():
         yield source
         return

@@ -47,22 +47,14 @@ def _files(dump: Path) -> list[Path]:
 
 
 def refuse_inside(files: Sequence[Path], out: Path) -> None:
-    """Refuses an output folder that holds one of the input files.
-
-    Raises:
-        InputError: a file is in `out`.
-    """
+    """Refuses an output folder that holds one of the input files."""
     for path in files:
         if out.resolve() in path.resolve().parents:
             raise InputError(f"{path} is in {out}, which would be replaced; name another output.")
 
 
 def format_of(path: Path) -> Format:
-    """Returns the format of a file, by its content if that decides, else by its suffixes.
-
-    Raises:
-        InputError: the file can't be read, or has a format that no dump has.
-    """
+    """Returns the format of a file, by its content if that decides, else by its suffixes."""
     if compression(path) is None:
         with path.open("rb") as file:  # it is readable: `compression` has opened it
             head = file.read(8)

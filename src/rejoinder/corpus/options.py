@@ -59,11 +59,7 @@ def filters_of(
     since: str | datetime.date | None,
     until: str | datetime.date | None,
 ) -> Filters:
-    """Returns the filters for names of subreddits, in any case, and dates.
-
-    Raises:
-        InputError: a date can't be read.
-    """
+    """Returns the filters for names of subreddits, in any case, and dates."""
     return Filters(
         tuple(name.strip().lower() for name in subreddits),
         None if since is None else parse_date(str(since)),
@@ -72,11 +68,7 @@ def filters_of(
 
 
 def parse_date(text: str) -> int:
-    """Returns the seconds from 1970 to a date such as 2021-02-28, in UTC.
-
-    Raises:
-        InputError: `text` is not a date.
-    """
+    """Returns the seconds from 1970 to a date such as 2021-02-28, in UTC."""
     try:
         day = datetime.datetime.fromisoformat(text)
     except ValueError:

@@ -22,9 +22,6 @@ def parquet_pieces(
 
     A row with null in a needed column is malformed. `on_read` is called with the approximate
     number of bytes that a piece takes in the file.
-
-    Raises:
-        InputError: the file is damaged, lacks a column, or has a column of lists or structs.
     """
     try:
         scan = pl.scan_parquet(path)

@@ -48,7 +48,7 @@ class Report:
 
     files: list[FileReport] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
-    """The first malformed lines."""
+    """The first malformed lines, at most 20."""
     keys: dict[str, None] = field(default_factory=dict)
     """Keys of the JSON objects at the beginnings of files, in order of appearance."""
 
@@ -56,10 +56,6 @@ class Report:
     def bytes_read(self) -> int:
         """Bytes read of all files."""
         return sum(file.bytes_read for file in self.files)
-
-    def add_malformed(self, lines: Sequence[Malformed]) -> None:
-        """Adds malformed lines, as long as there are only a few."""
-        self.malformed += lines[: max(0, _SHOWN - len(self.malformed))]
 
 
 def _refuse_same_names(files: Sequence[Path]) -> None:
@@ -85,10 +81,6 @@ def read_comments(
     The counts are added to `report`. One file is read at a time, so that there is at most one
     decoder window of up to 2 GiB. Two pieces are read ahead. A `separator` of None is detected in
     the first line of each table.
-
-    Raises:
-        InputError: a file is damaged or lacks a column; a line is malformed and `strict` is true;
-            a separator is given and no file is a table.
     """
     if columns.are_pairs:
         _refuse_same_names(files)
@@ -108,7 +100,7 @@ def read_comments(
                         f"{path} line {line.line}: {line.problem}; a comment on each line is "
                         "expected. Without --strict such lines are counted and skipped."
                     )
-                report.add_malformed(parsed.malformed)
+                report.malformed += parsed.malformed[: max(0, _SHOWN - len(report.malformed))]
                 entry.malformed += len(parsed.malformed)
                 entry.comments += len(parsed.frame)
                 yield parsed.frame

@@ -68,11 +68,7 @@ class Columns:
         return sorted(self.names[name] for name in needed if self.names[name] not in present)
 
     def check(self, present: Sequence[str], source: str) -> None:
-        """Refuses files that lack a named or needed column.
-
-        Raises:
-            InputError: names the missing columns of `source` and those that it has.
-        """
+        """Refuses files that lack a named or needed column."""
         if missing := self.missing(present):
             raise InputError(
                 f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
@@ -85,9 +81,6 @@ def parse_columns(text: str) -> Columns:
 
     >>> parse_columns("message=question,reply=answer").are_pairs
     True
-
-    Raises:
-        InputError: a field is unknown, named twice, or needed and not named.
     """
     names: dict[str, str] = {}
     for item in text.split(","):
@@ -105,9 +98,6 @@ def as_columns(columns: "Columns | Mapping[str, str] | str | None") -> Columns:
 
     >>> as_columns({"message": "question", "reply": "answer"}).needed
     ('question', 'answer')
-
-    Raises:
-        InputError: a field is unknown, or needed and not named.
     """
     if columns is None:
         return Columns()

@@ -26,9 +26,6 @@ def table_pieces(
     """Yields the rows of a table in pieces.
 
     A row with another number of columns than the first row is malformed.
-
-    Raises:
-        InputError: the table lacks a column.
     """
     rows = table_rows(content, separator)
     first = next(rows, None)

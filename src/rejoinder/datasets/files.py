@@ -49,7 +49,7 @@ def missing(
 def read_splits(
     data: Path, inner: str, files: Mapping[str, str], title: str, parse: Callable[[bytes, Path], T]
 ) -> tuple[dict[str, T], str]:
-    """Reads a data set with a file for each split from SentEval's folder `inner`.
+    """Reads a data set with a file for each split (or class) from SentEval's folder `inner`.
 
     Returns:
         What `parse` makes of each file, by split, and the hash of all files.

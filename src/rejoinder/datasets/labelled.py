@@ -7,13 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import (
-    find_folder,
-    read_bytes,
-    read_splits,
-    refuse_empty,
-    senteval_folders,
-)
+from rejoinder.datasets.files import find_folder, read_bytes, read_splits
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
 from rejoinder.formats.tables import filled_lines, tab_separated, text_lines
@@ -42,11 +36,11 @@ class LabelledSet:
     """Hash of the files."""
 
 
-_BINARY: Mapping[str, tuple[str, str, str]] = {
-    "MR": ("MR", "rt-polarity.pos", "rt-polarity.neg"),
-    "CR": ("CR", "custrev.pos", "custrev.neg"),
-    "SUBJ": ("SUBJ", "subj.objective", "subj.subjective"),
-    "MPQA": ("MPQA", "mpqa.pos", "mpqa.neg"),
+_BINARY: Mapping[str, tuple[str, str]] = {
+    "MR": ("rt-polarity.pos", "rt-polarity.neg"),
+    "CR": ("custrev.pos", "custrev.neg"),
+    "SUBJ": ("subj.objective", "subj.subjective"),
+    "MPQA": ("mpqa.pos", "mpqa.neg"),
 }
 _TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 PROBING: Mapping[str, str] = {
@@ -73,18 +67,15 @@ def read_binary(data: Path, name: str) -> LabelledSet:
     Raises:
         InputError: a file is missing or can't be read.
     """
-    folder_name, positive, negative = _BINARY[name]
-    folders = senteval_folders(f"downstream/{folder_name}")
-    folder = find_folder(data, folders, positive, name)
-    contents = [read_bytes(folder / file) for file in (positive, negative)]
-    groups = []
-    for content, file in zip(contents, (positive, negative), strict=True):
-        groups.append(text_lines(content, folder / file, _encoding(content)))
-        refuse_empty(len(groups[-1]), folder / file)
-    labels = np.repeat(np.array([1, 0]), [len(group) for group in groups])
-    sentences = [line.strip() for group in groups for line in group]
-    whole = Labelled(sentences, labels, ("0", "1"))
-    return LabelledSet(name, {"all": whole}, sha256_of(*contents))
+
+    def parse(content: bytes, path: Path) -> list[str]:
+        return [line.strip() for line in text_lines(content, path, _encoding(content))]
+
+    files = dict(zip(("1", "0"), _BINARY[name], strict=True))
+    by_class, sha256 = read_splits(data, f"downstream/{name}", files, name, parse)
+    labels = np.repeat(np.array([1, 0]), [len(group) for group in by_class.values()])
+    whole = Labelled(by_class["1"] + by_class["0"], labels, ("0", "1"))
+    return LabelledSet(name, {"all": whole}, sha256)
 
 
 def _encoding(content: bytes) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rejoinder.errors import BusyError, InputError
 from rejoinder.files.platform import process_description, remove_locked, try_lock
-from rejoinder.files.storage import refused
+from rejoinder.files.storage import creation_errors, refused
 
 
 @dataclass
@@ -118,11 +118,9 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
     Raises:
         InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
     """
-    try:
+    with creation_errors(path):
         is_file = path.is_file()
         occupied = path.is_dir() and not overwrite and any(path.iterdir())
-    except OSError as error:
-        raise refused(path, error) from None
     if is_file:
         raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
     if occupied:

@@ -73,6 +73,19 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def creation_errors(path: Path) -> Iterator[None]:
+    """Turns errors of opening, creating or renaming an output within the block into one sentence.
+
+    Raises:
+        StorageError: `path` can't be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error) from None
+
+
+@contextmanager
 def read_errors(path: Path) -> Iterator[None]:
     """Turns errors of reading a file or folder within the block into one sentence.
 

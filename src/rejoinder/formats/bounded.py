@@ -45,7 +45,7 @@ class Reader(Protocol):
 
 
 class Meter:
-    """Counts the bytes that come out of one compressed file and enforces the limits."""
+    """Counts what comes out of one compressed file, and refuses it beyond the limits."""
 
     def __init__(self, path: Path, limits: Limits = LIMITS) -> None:
         self.path, self.limits = path, limits
@@ -53,28 +53,16 @@ class Meter:
         self.bytes = self.files = 0
 
     def add(self, count: int, read: int | None = None) -> None:
-        """Counts decompressed bytes, when `read` bytes of the file are read (None means all).
-
-        Raises:
-            InputError: a limit is exceeded.
-        """
+        """Counts decompressed bytes, when `read` bytes of the file are read (None means all)."""
         self.bytes += count
         self._check(self.bytes, self.packed if read is None else read)
 
     def announce(self, count: int) -> None:
-        """Checks the size that a header announces, before any of its bytes are read.
-
-        Raises:
-            InputError: `count` more bytes would exceed a limit.
-        """
+        """Checks the size that a header announces, before any of its bytes are read."""
         self._check(self.bytes + count, self.packed)
 
     def add_entry(self) -> None:
-        """Counts an entry of an archive.
-
-        Raises:
-            InputError: the archive has too many entries.
-        """
+        """Counts an entry of an archive."""
         self.files += 1
         if self.files > self.limits.files:
             self._refuse(f"more than {self.limits.files:,} files")

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.text.buckets import bigram_buckets, word_buckets
-from rejoinder.text.normalize import RULES, UNICODE, as_series
+from rejoinder.text.normalize import RULES, UNICODE, as_series, tokenize
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.tokens import tokenize
 from rejoinder.text.vocabulary import Vocabulary
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_text
-from rejoinder.text.tokens import tokenize
+from rejoinder.text.normalize import tokenize
 
 FILE = "vocabulary.txt"
 _CHUNK = 100_000

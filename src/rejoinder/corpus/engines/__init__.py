@@ -30,12 +30,7 @@ def register_engine(name: str, opener: str) -> None:
 
 
 def open_engine(name: str, memory: str, threads: int | None, spill: Path) -> "Engine":
-    """Opens an engine of `ENGINES`, with the same arguments as an `Opener`.
-
-    Raises:
-        InputError: there is no such engine; `memory` is not an amount, or too little.
-        MissingExtraError: a package that the engine needs is not installed.
-    """
+    """Opens an engine of `ENGINES`, with the same arguments as an `Opener`."""
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
     module, _, attribute = ENGINES[name].partition(":")
