@@ -12,16 +12,7 @@ from typing import IO, Any, NoReturn, Self, cast
 
 from rejoinder.errors import InputError
 from rejoinder.files.storage import read_errors, storage_errors
-from rejoinder.formats.bounded import (
-    LIMITS,
-    OPENERS,
-    Limits,
-    Meter,
-    Metered,
-    Reader,
-    damaged,
-    damages,
-)
+from rejoinder.formats.bounded import LIMITS, OPENERS, Limits, Meter, Metered, Reader, damage_errors
 from rejoinder.formats.compression import compression_of
 
 _PIECE_BYTES = 1 << 20
@@ -57,13 +48,8 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
         with archive.open("rb") as file:
             head = file.read(512)
         meter = Meter(archive, limits)
-    try:
-        with storage_errors(into):
-            return _unpack(archive, head, into, meter)
-    except damages(*_DAMAGES) as error:
-        if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the archive's
-            raise InputError(f"{archive} can't be unpacked to {into}: {error.strerror}.") from None
-        raise damaged(archive, error) from None
+    with damage_errors(archive, f"unpacked to {into}", *_DAMAGES), storage_errors(into):
+        return _unpack(archive, head, into, meter)
 
 
 def _unpack(archive: Path, head: bytes, into: Path, meter: Meter) -> list[Path]:

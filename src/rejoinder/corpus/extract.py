@@ -256,20 +256,19 @@ def _manifest(
         "split": list(options.split),
         **({"separator": options.separator} if options.separator else {}),
     }
-    inputs: list[Mapping[str, Any]] = [
-        {
-            "file": file.path.name,
-            "bytes": file.path.stat().st_size,
-            "comments": file.comments,
-            "malformed": file.malformed,
-        }
-        for file in report.files
-    ]
     return Manifest(
         rejoinder_version=VERSION,
         rules=options.rules,
         options=recorded,
-        inputs=tuple(inputs),
+        inputs=tuple(
+            {
+                "file": file.path.name,
+                "bytes": file.path.stat().st_size,
+                "comments": file.comments,
+                "malformed": file.malformed,
+            }
+            for file in report.files
+        ),
         counts=counts,
         splits={split: written.splits.get(split, 0) for split in SPLITS},
         sources=dict(sorted(written.sources.items())),

@@ -73,11 +73,7 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
 
 
 def parse_captions(content: bytes, path: Path) -> list[list[str]]:
-    """Parses the captions of each image from JSON.
-
-    Raises:
-        InputError: the content is not JSON, or has no lists of strings.
-    """
+    """Parses the captions of each image from JSON."""
     try:
         groups = json.loads(content)["captions"]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):

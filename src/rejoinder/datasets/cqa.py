@@ -98,11 +98,7 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
 
 
 def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[RelatedQuestions]:
-    """Parses the queries of a file. Judgements in `gold` take precedence over those of the XML.
-
-    Raises:
-        InputError: the XML is damaged, a question has no judgement, or an id is repeated.
-    """
+    """Parses the queries of a file. Judgements in `gold` take precedence over those of the XML."""
     related_to: dict[str, list[tuple[Question, int, bool]]] = {}
     originals: dict[str, Question] = {}
     try:
@@ -173,11 +169,7 @@ def _gold_path(data: Path, stem: str) -> Path | None:
 
 
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
-    """Parses the judgements, by id of the related question.
-
-    Raises:
-        InputError: a line is invalid, or an id is repeated.
-    """
+    """Parses the judgements, by id of the related question."""
     gold: dict[str, bool] = {}
     ids, numbers = [], []
     for number, line in filled_lines(content, path):

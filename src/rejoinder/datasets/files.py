@@ -84,21 +84,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def content_of(path: Path) -> bytes:
-    """Returns the bytes of a file as they are.
-
-    Raises:
-        InputError: the file can't be read.
-    """
+    """Returns the bytes of a file as they are."""
     with read_errors(path):
         return path.read_bytes()
 
 
 def number_of(text: str, low: float, high: float, path: Path, line: int) -> float:
-    """Returns a score within [low, high].
-
-    Raises:
-        InputError: `text` is not a number or outside of these bounds.
-    """
+    """Returns a score within [low, high]."""
     try:
         value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
     except ValueError:
@@ -114,9 +106,6 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
     """Refuses a file that uses an id twice, because predictions are compared by these ids.
 
     `lines` holds the line number of each row.
-
-    Raises:
-        InputError: an id is repeated. The message names it and both lines.
     """
     if len(set(ids)) == len(ids):
         return
@@ -131,21 +120,13 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
 
 
 def refuse_empty(rows: int, path: Path) -> None:
-    """Refuses a file without rows.
-
-    Raises:
-        InputError: `rows` is 0.
-    """
+    """Refuses a file without rows."""
     if not rows:
         raise InputError(f"{path} has no rows; it is empty or cut. Get it again.")
 
 
 def is_file(path: Path) -> bool:
-    """Returns whether a file exists.
-
-    Raises:
-        InputError: its folder can't be read.
-    """
+    """Returns whether a file exists."""
     with read_errors(path):
         return path.is_file()
 

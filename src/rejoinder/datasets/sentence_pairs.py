@@ -63,11 +63,7 @@ def read_mrpc(data: Path) -> SentencePairSet:
 
 
 def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
-    """Parses a file of MRPC. The id of a pair is made of the ids of both sentences.
-
-    Raises:
-        InputError: a line is invalid, or an id is repeated.
-    """
+    """Parses a file of MRPC. The id of a pair is made of the ids of both sentences."""
     rows, numbers = [], []
     for number, line in filled_lines(content, path):
         if number == 1:  # it names the columns
@@ -100,11 +96,7 @@ def read_sick(data: Path) -> SentencePairSet:
 
 
 def parse_sick(content: bytes, path: Path) -> SentencePairs:
-    """Parses a file of SICK.
-
-    Raises:
-        InputError: a line is invalid, or an id is repeated.
-    """
+    """Parses a file of SICK."""
     first, second, labels, scores, ids, numbers = [], [], [], [], [], []
     for number, line in filled_lines(content, path):
         if number == 1:

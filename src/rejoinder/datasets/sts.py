@@ -96,11 +96,7 @@ def _read(path: Path, split: str) -> GradedPairs:
 
 
 def parse_stsb(content: bytes, path: Path) -> list[tuple[int, float, list[str]]]:
-    """Parses the rows of a file: line number, score, fields. Quotes are plain characters.
-
-    Raises:
-        InputError: a line is invalid, or its genre, file, year and id are repeated.
-    """
+    """Parses the rows of a file: line number, score, fields. Quotes are plain characters."""
     rows = []
     for number, line in enumerate(text_lines(content, path), 1):
         if not line:

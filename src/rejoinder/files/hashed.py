@@ -150,11 +150,7 @@ def read_sealed(
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Refuses NaN and infinities, which JSON lacks. Pass it to `json.loads(parse_constant=…)`.
-
-    Raises:
-        ValueError: always.
-    """
+    """Raises a ValueError for NaN and infinities, as `parse_constant` of `json.loads`."""
     raise ValueError(f"{name} is no number")
 
 

@@ -56,11 +56,7 @@ def storage_cause(error: BaseException) -> str | None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turns errors of a full or broken disk within the block into one sentence.
-
-    Raises:
-        StorageError: `path` can't be written because of its storage.
-    """
+    """Turns errors of a full or broken disk within the block into a StorageError about `path`."""
     try:
         yield
     except RejoinderError:
@@ -74,11 +70,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def creation_errors(path: Path) -> Iterator[None]:
-    """Turns errors of opening, creating or renaming an output within the block into one sentence.
-
-    Raises:
-        StorageError: `path` can't be written.
-    """
+    """Turns errors of creating or renaming an output within the block into a StorageError."""
     try:
         yield
     except OSError as error:
@@ -87,11 +79,7 @@ def creation_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Turns errors of reading a file or folder within the block into one sentence.
-
-    Raises:
-        InputError: `path` can't be read.
-    """
+    """Turns errors of reading a file or folder within the block into an InputError."""
     try:
         yield
     except OSError as error:

@@ -5,8 +5,8 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn, Protocol, cast
@@ -126,8 +126,9 @@ OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
 """By suffix: opens a stream of the decompressed content. It never holds much of it in memory."""
 
 
-def damages(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """Returns `others` and the errors of decompression libraries for a damaged or cut file."""
+@contextmanager
+def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator[None]:
+    """Turns `others` and errors of decompression libraries within the block into an InputError."""
     errors: list[type[Exception]] = [
         *others,
         zlib.error,
@@ -140,13 +141,13 @@ def damages(*others: type[Exception]) -> tuple[type[Exception], ...]:
         import zstandard
 
         errors.append(zstandard.ZstdError)
-    return tuple(errors)
-
-
-def damaged(path: Path, error: Exception) -> InputError:
-    """Returns the error for a compressed file or an archive that can't be read to its end."""
-    reason = str(error) or "it ends too early"
-    return InputError(f"{path} is damaged or cut: {reason}. Fetch or copy it again.")
+    try:
+        yield
+    except tuple(errors) as error:
+        if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
+            raise InputError(f"{path} can't be {action}: {error.strerror}.") from None
+        reason = str(error) or "it ends too early"
+        raise InputError(f"{path} is damaged or cut: {reason}. Fetch or copy it again.") from None
 
 
 def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
@@ -156,11 +157,6 @@ def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
         InputError: the file can't be read, is damaged or cut, or exceeds the limits.
         MissingExtraError: the file is zstd and `zstandard` is not installed.
     """
-    try:
-        with path.open("rb") as file:
-            stream = Metered(OPENERS[suffix](file), Meter(path, limits), file)
-            return b"".join(iter(lambda: stream.read(1 << 20), b""))
-    except damages() as error:
-        if isinstance(error, OSError) and error.strerror:
-            raise InputError(f"{path} can't be read: {error.strerror}.") from None
-        raise damaged(path, error) from None
+    with damage_errors(path, "read"), path.open("rb") as file:
+        stream = Metered(OPENERS[suffix](file), Meter(path, limits), file)
+        return b"".join(iter(lambda: stream.read(1 << 20), b""))

@@ -36,22 +36,14 @@ def text_lines(
 
 
 def filled_lines(content: bytes, path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Yields the lines that are not blank, with their numbers from 1.
-
-    Raises:
-        InputError: a line is not in that encoding.
-    """
+    """Yields the lines that are not blank, with their numbers from 1."""
     for number, line in enumerate(text_lines(content, path, encoding), 1):
         if line.strip():
             yield number, line
 
 
 def tab_separated(line: str, columns: Sequence[int], path: Path, number: int) -> list[str]:
-    """Returns the fields of a line, whose number must be one of `columns`.
-
-    Raises:
-        InputError: the line has another number of fields.
-    """
+    """Returns the fields of a line, whose number must be one of `columns`."""
     fields = line.split("\t")
     if len(fields) not in columns:
         allowed = " or ".join(map(str, columns))
