@@ -29,8 +29,10 @@ def converted(
     `paths` are all files that the user gave, and `present` the files of the layout among them.
     """
     converters = {"snli": _snli, "sick": _sick, "coco": _coco}
-    convert = converters.get(dataset.id)
-    return convert(dataset, paths, present) if convert else {}
+    if dataset.id not in converters:
+        return {}
+    made = converters[dataset.id](dataset, paths, present)
+    return {file: source for file, source in made.items() if file not in present}
 
 
 def _snli(
@@ -44,7 +46,7 @@ def _snli(
         columns = judged_columns(examined.content)
         for file in dataset.files:
             name, _, file_split = file.name.partition(".")
-            if file_split == split and name in columns and file not in present:
+            if file_split == split and name in columns:
                 content = "".join(f"{text}\n" for text in columns[name]).encode("utf-8")
                 note = f"it was made of {source.name}, without rows that have no gold label"
                 made[file] = Path(source.name), Examined(content, len(columns[name]), "", (note,))
@@ -64,7 +66,7 @@ def judged_columns(content: bytes) -> dict[str, list[str]]:
 
 
 def _sick(
-    dataset: DataSet, paths: Sequence[Path], present: Mapping[DataFile, Examined]
+    dataset: DataSet, paths: Sequence[Path], _present: Mapping[DataFile, Examined]
 ) -> Converted:
     made = {}
     for path in paths:
@@ -72,7 +74,7 @@ def _sick(
             continue
         splits = sick_splits(content_of(path), path)
         for file in dataset.files:
-            if file.name in splits and file not in present:
+            if file.name in splits:
                 rows = splits[file.name]
                 content = "".join("\t".join(row) + "\n" for row in (_SICK_COLUMNS, *rows))
                 note = f"it was made of {path.name}, which holds all splits"
@@ -108,7 +110,7 @@ def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
 
 
 def _coco(
-    dataset: DataSet, paths: Sequence[Path], present: Mapping[DataFile, Examined]
+    dataset: DataSet, paths: Sequence[Path], _present: Mapping[DataFile, Examined]
 ) -> Converted:
     made = {}
     by_name = {file.name: file for file in dataset.files}
@@ -119,7 +121,6 @@ def _coco(
         features, captions = read_coco_pickle(path)
         contents = as_files(features, captions)
         for file, content in zip(pair, contents, strict=True):
-            if file not in present:
-                note = f"it was made of {path.name}, which is not needed any more"
-                made[file] = path, Examined(content, len(captions), "", (note,))
+            note = f"it was made of {path.name}, which is not needed any more"
+            made[file] = path, Examined(content, len(captions), "", (note,))
     return made

@@ -19,8 +19,6 @@ class Presence:
 
     state: str
     """`complete`, `incomplete` (files are missing), `damaged` or `absent`."""
-    found: tuple[str, ...]
-    """Paths of the files that are present."""
     missing: tuple[str, ...]
     """Needed files that are missing, by their paths in the layout."""
     problems: tuple[str, ...]
@@ -38,16 +36,16 @@ def about_total(dataset: DataSet, rows: int) -> list[str]:
 
 def presence(root: Path, dataset: DataSet) -> Presence:
     """Looks for the files of a data set below `root` and counts their rows."""
-    found, missing = [], []
+    missing: list[str] = []
     problems: list[str] = []
     notes: list[str] = []
-    rows = 0
+    files = rows = 0
     for file in dataset.files:
         path = existing_path(root, dataset, file)
         if path is None:
             missing += [file.path] if file.needed else []
             continue
-        found.append(str(path))
+        files += 1
         try:
             if file.kind == "coco_features":
                 with read_errors(path), path.open("rb") as stream:
@@ -62,10 +60,10 @@ def presence(root: Path, dataset: DataSet) -> Presence:
         if file.rows and count != file.rows:
             sentences = problems if dataset.exact else notes
             sentences.append(f"{path} has {count:,} rows; {file.rows:,} were published.")
-    if len(found) == len(dataset.files) and not problems:
+    if files == len(dataset.files) and not problems:
         notes += about_total(dataset, rows)
     any_needed = len(missing) < sum(file.needed for file in dataset.files)
     state = "damaged" if problems else "incomplete" if missing else "complete"
     if not any_needed and not problems:
         state = "absent"
-    return Presence(state, tuple(found), tuple(missing), tuple(problems), tuple(notes))
+    return Presence(state, tuple(missing), tuple(problems), tuple(notes))

@@ -128,18 +128,14 @@ class Recogniser:
 
     def _examined(self, path: Path, kind: str) -> Examined | InputError:
         if (path, kind) not in self._cache:
-            self._cache[path, kind] = _try(path, kind)
+            try:
+                with read_errors(path):
+                    if not _namesakes(path.name) and path.stat().st_size > _LARGE_BYTES:
+                        raise InputError(f"{path} is large and of an unknown name.")
+                    self._cache[path, kind] = examine(path.read_bytes(), path, kind)
+            except InputError as error:
+                self._cache[path, kind] = error
         return self._cache[path, kind]
-
-
-def _try(path: Path, kind: str) -> Examined | InputError:
-    try:
-        with read_errors(path):
-            if not _namesakes(path.name) and path.stat().st_size > _LARGE_BYTES:
-                return InputError(f"{path} is large and of an unknown name.")
-            return examine(path.read_bytes(), path, kind)
-    except InputError as error:
-        return error
 
 
 @cache

@@ -15,7 +15,7 @@ from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
-from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, filters_of
+from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
 from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
@@ -92,14 +92,13 @@ def extract(
     options = ExtractOptions(
         rules=rules,
         columns=as_columns(columns),
-        filters=filters_of(subreddits, since, until),
+        filters=Filters(
+            tuple(name.strip().lower() for name in subreddits), parse_date(since), parse_date(until)
+        ),
         limit=limit,
         max_reply_count=max_reply_count,
         split=split,
         strict=strict,
-        engine=engine,
-        memory=memory,
-        threads=threads,
         separator=separator,
     )
     out = Path(out)

@@ -60,23 +60,22 @@ def format_of(path: Path) -> Format:
             head = file.read(8)
         if head.startswith(MAGIC):
             return "parquet"
-        if head.startswith(b"PK\x03\x04") and not _is(path, ".parquet"):
+        if head.startswith(b"PK\x03\x04") and ".parquet" not in _suffixes(path):
             raise InputError(f"{path} is a zip archive; unpack it and name the files in it.")
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{path} is UTF-16; save it as UTF-8.")
-    if _is(path, ".parquet"):
+    if ".parquet" in _suffixes(path):
         return "parquet"
     return "table" if separator_of(path) else "json"
 
 
 def separator_of(path: Path) -> str | None:
     """Returns what usually separates the columns of a table with that name, None for no table."""
-    suffixes = (suffix.lower() for suffix in path.suffixes)
-    return next((SEPARATORS[suffix] for suffix in suffixes if suffix in SEPARATORS), None)
+    return next((SEPARATORS[name] for name in _suffixes(path) if name in SEPARATORS), None)
 
 
-def _is(path: Path, ending: str) -> bool:
-    return ending in (suffix.lower() for suffix in path.suffixes)
+def _suffixes(path: Path) -> list[str]:
+    return [suffix.lower() for suffix in path.suffixes]
 
 
 def _matches(pattern: str) -> list[Path]:
@@ -94,7 +93,7 @@ def _matches(pattern: str) -> list[Path]:
 
 def _dumps_in(folder: Path) -> list[Path]:
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    if (folder / _MANIFEST).is_file() and any(_is(path, ".parquet") for path in inside):
+    if (folder / _MANIFEST).is_file() and any(".parquet" in _suffixes(path) for path in inside):
         raise InputError(
             f"{folder} holds pairs already, the output of an extraction; see its {_MANIFEST}."
         )
@@ -111,8 +110,7 @@ def _dumps_in(folder: Path) -> list[Path]:
 
 def _is_dump(path: Path) -> bool:
     """Returns whether a file in a folder is a dump rather than a README or a list of hashes."""
-    suffixes = {suffix.lower() for suffix in path.suffixes}
-    if suffixes & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
+    if set(_suffixes(path)) & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
         return True
     try:
         head = next(decompressed(path), b"").removeprefix(BYTE_ORDER_MARK)

@@ -110,7 +110,7 @@ def keys_of(block: bytes) -> dict[str, None]:
 
 
 def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Returns the rows of lines that are all objects; raises `POLARS_ERRORS` if one is not."""
+    """Returns the rows of lines that are all objects, or raises `POLARS_ERRORS`."""
     schema = dict.fromkeys(columns, pl.String)
     frame = read_objects(block, schema)
     if any(frame.select(pl.all().str.contains("\0", literal=True).any()).row(0)):

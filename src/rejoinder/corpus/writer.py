@@ -20,7 +20,6 @@ class Written:
     shards: list[Shard] = field(default_factory=list)
     rows: int = 0
     splits: Counter[str] = field(default_factory=Counter)
-    """Number of pairs by split."""
     sources: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """Number of pairs by source and split."""
     unique_inputs: int = 0

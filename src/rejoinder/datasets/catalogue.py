@@ -59,7 +59,6 @@ class DataSet:
     addresses: tuple[str, ...] = ()
     """Addresses of its files and archives. All of them are downloaded."""
     pages: tuple[str, ...] = ()
-    """Web pages for people."""
     sha256: Mapping[str, str] | None = None
     """SHA-256 of official archives, by name."""
     total: int = 0

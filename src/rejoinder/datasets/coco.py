@@ -26,7 +26,6 @@ class Captioned:
     captions: list[str]
     """5 M captions; those of an image are adjacent."""
     sha256: str
-    """Hash of the files."""
 
     def __len__(self) -> int:
         return len(self.features)

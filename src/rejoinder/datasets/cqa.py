@@ -72,7 +72,6 @@ class QuestionSet:
     split: str
     queries: list[RelatedQuestions]
     sha256: str
-    """Hash of the files."""
 
     def __len__(self) -> int:
         return len(self.queries)

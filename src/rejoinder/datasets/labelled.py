@@ -33,7 +33,6 @@ class LabelledSet:
     name: str
     splits: Mapping[str, Labelled]
     sha256: str
-    """Hash of the files."""
 
 
 _BINARY: Mapping[str, tuple[str, str]] = {

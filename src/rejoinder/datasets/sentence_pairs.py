@@ -48,7 +48,6 @@ class SentencePairSet:
     splits: Mapping[str, SentencePairs]
     classes: tuple[str, ...]
     sha256: str
-    """Hash of the files."""
 
 
 def read_mrpc(data: Path) -> SentencePairSet:

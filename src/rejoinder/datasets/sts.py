@@ -44,7 +44,6 @@ class GradedPairs:
     """The genre of each pair: main-captions, main-forums or main-news in the benchmark, the subset
     or track in the yearly tasks."""
     sha256: str
-    """Hash of the files."""
     ids: list[str]
     """A stable name for each pair: the line, after the subset if there are several."""
 

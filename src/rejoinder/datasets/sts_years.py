@@ -87,9 +87,13 @@ def _graded(files: Mapping[str, tuple[Path, Path]], title: str, *, blanks: bool)
         for number, (pair, score) in enumerate(zip(pairs, judged, strict=True), 1):
             if blanks and not score.strip():
                 continue
-            left, right = _two(pair, inputs, number)
-            first.append(left)
-            second.append(right)
+            fields = pair.split("\t")  # some years have more than two columns
+            if len(fields) < 2:
+                raise InputError(
+                    f"{inputs} line {number}: no tab; two sentences between tabs are needed."
+                )
+            first.append(fields[0].strip())
+            second.append(fields[1].strip())
             gold.append(number_of(score, 0, 5, scores, number))
             genres.append(subset)
             ids.append(f"{subset}:{number}")
@@ -115,11 +119,3 @@ def _track_files(data: Path, track: str) -> tuple[Path, Path]:
     names = (f"STS.{part}.{track}.txt" for part in ("input", "gs"))
     inputs, scores = (find_folder(data, folders, name, "STS 2017") / name for name in names)
     return inputs, scores
-
-
-def _two(line: str, path: Path, number: int) -> tuple[str, str]:
-    """Returns the two sentences of a line. Files of some years have more columns."""
-    fields = line.split("\t")
-    if len(fields) < 2:
-        raise InputError(f"{path} line {number}: no tab; two sentences between tabs are needed.")
-    return fields[0].strip(), fields[1].strip()

@@ -21,9 +21,10 @@ from rejoinder.files.storage import creation_errors, refused
 
 @dataclass
 class _Held:
-    """A lock that this process holds: the open lock file."""
+    """A lock that this process holds."""
 
     handle: int
+    """The open lock file."""
     created: list[Path]
     """Folders that were created to hold the output, the innermost first."""
     users: int = 1

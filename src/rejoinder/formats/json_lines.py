@@ -25,12 +25,9 @@ matches some strings too, so that a match only means that the lines are read one
 
 
 def read_objects(content: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Returns the fields in `schema` of lines that are all JSON objects.
+    """Returns the fields in `schema` of lines that are all objects, or raises `POLARS_ERRORS`.
 
     Half of a surrogate pair reads as NUL.
-
-    Raises:
-        PolarsError, OSError: a line is not an object (see `POLARS_ERRORS`).
     """
     return pl.read_ndjson(io.BytesIO(content), schema=dict(schema))
 

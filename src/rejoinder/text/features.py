@@ -7,7 +7,6 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.text.buckets import bigram_buckets, word_buckets
@@ -75,7 +74,9 @@ class WordFeatures:
         owner = np.repeat(np.arange(len(tokens)), lengths)
         known = ids >= 0
         if self.unknown_buckets:
-            words, word_owner = self._with_unknown(flat, ids, known), owner
+            hashed = word_buckets(flat.filter(pl.Series(~known)), self.unknown_buckets)
+            words, word_owner = ids.copy(), owner
+            words[~known] = hashed + np.int32(len(self.vocabulary))
         else:
             words, word_owner = ids[known], owner[known]
         unigrams = Ragged(words, _offsets(word_owner, len(tokens)))
@@ -85,15 +86,6 @@ class WordFeatures:
         hashed = bigram_buckets(ids[:-1][pairs], ids[1:][pairs], self.buckets)
         bigrams = Ragged(hashed + np.int32(self.words), _offsets(owner[:-1][pairs], len(tokens)))
         return _interleave(unigrams, bigrams)
-
-    def _with_unknown(
-        self, tokens: pl.Series, ids: NDArray[np.int32], known: NDArray[np.bool_]
-    ) -> NDArray[np.int32]:
-        """Returns `ids` with the ids of buckets for unknown words."""
-        hashed = word_buckets(tokens.filter(pl.Series(~known)), self.unknown_buckets)
-        filled = ids.copy()
-        filled[~known] = hashed + np.int32(len(self.vocabulary))
-        return filled
 
     def config(self) -> dict[str, object]:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
