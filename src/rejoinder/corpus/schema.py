@@ -99,7 +99,7 @@ def as_columns(columns: "Columns | Mapping[str, str] | str | None") -> Columns:
         return Columns()
     if isinstance(columns, Columns):
         return columns
-    names = _parsed(columns) if isinstance(columns, str) else columns
+    names = _parsed(columns) if isinstance(columns, str) else dict(columns)
     known = (*FIELDS, *PAIR_FIELDS)
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"--columns: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")
