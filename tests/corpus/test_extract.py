@@ -20,7 +20,7 @@ from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import read_manifest
 from rejoinder.corpus.options import parse_date
 from rejoinder.corpus.query import split_borders
-from rejoinder.corpus.schema import parse_columns
+from rejoinder.corpus.schema import as_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
 from rejoinder.formats.compression import decompressed
@@ -82,7 +82,7 @@ def test_of_conflicting_rows_the_smallest_text_is_kept(run):
 def test_prefixes_of_ids_are_optional(run, tmp_path):
     path = tmp_path / "chat.csv"
     path.write_text("id,to,text,room\nt1_1,,Hello there,x\n2,1,Hi yourself,x\n3,t1_2,Nice,x\n")
-    columns = parse_columns("id=id,parent=to,text=text,thread=room")
+    columns = as_columns("id=id,parent=to,text=text,thread=room")
     _, pairs = run(path, columns=columns, rules="none")
     assert pairs.select("input_id", "response_id").rows() == [("1", "2"), ("2", "3")]
 
@@ -118,7 +118,7 @@ def test_a_given_thread_is_that_of_the_replies_below(run, tmp_path):
     path.write_text(
         "id,to,text,room\n1,,one,\n2,1,two,x\n3,2,three,\n4,3,four,\n5,9,five,\n6,5,six,\n"
     )
-    columns = parse_columns("id=id,parent=to,text=text,thread=room")
+    columns = as_columns("id=id,parent=to,text=text,thread=room")
     _, pairs = run(path, columns=columns, rules="none")
     threads = dict(pairs.select("response_id", "thread_id").rows())
     assert threads == {"2": "x", "3": "x", "4": "x", "6": "9"}
@@ -136,7 +136,7 @@ def test_a_circle_of_replies_ends(run, tmp_path):
     path = tmp_path / "chat.csv"
     path.write_text("id,to,text\n1,3,one\n2,1,two\n3,2,three\n")
     with pytest.raises(InputError, match="form a circle"):
-        run(path, columns=parse_columns("id=id,parent=to,text=text"), rules="none")
+        run(path, columns=as_columns("id=id,parent=to,text=text"), rules="none")
 
 
 def many(count: int) -> list[dict[str, object]]:
@@ -278,7 +278,7 @@ def test_damaged_pairs_are_refused(run, tmp_path):
     with pytest.raises(InputError, match="is not the file that was written"):
         open_pairs(out).frame("train")
     shard.write_bytes(content[:-1])
-    with pytest.raises(InputError, match="it is damaged"):
+    with pytest.raises(InputError, match="it is cut or changed"):
         open_pairs(out)
     shard.unlink()
     with pytest.raises(InputError, match="is missing"):

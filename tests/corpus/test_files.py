@@ -10,11 +10,11 @@ import pytest
 from dumps import comment, lines
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.files import find_files
-from rejoinder.corpus.schema import parse_columns
+from rejoinder.corpus.schema import as_columns
 from rejoinder.errors import InputError
 
 DUMP = lines(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
-COLUMNS = parse_columns("id=id,parent=to,text=text")
+COLUMNS = as_columns("id=id,parent=to,text=text")
 
 
 def make(folder: Path, names: list[str], content: bytes = b"") -> None:
@@ -129,7 +129,7 @@ def test_the_separator_is_that_of_the_first_line(run, tmp_path, name, separator)
 
 def test_the_separator_may_be_given(run, tmp_path):
     content = b"1|one, of them\n2|two, three\n"
-    columns = parse_columns("message=1,reply=2")
+    columns = as_columns("message=1,reply=2")
     _, pairs = run(content, name="a.csv", columns=columns, rules="none", separator="|")
     assert set(pairs.get_column("response")) == {"one, of them", "two, three"}
     with pytest.raises(InputError, match=r"separated by ','\) has no column .*are 'id;to;text'"):

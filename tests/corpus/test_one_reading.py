@@ -17,7 +17,7 @@ from fuzzing.dumps import check_beside_malformed, check_line_by_line, ended, par
 from fuzzing.json_lines import json_lines, malformed_line
 from rejoinder.corpus.comments import as_comments
 from rejoinder.corpus.readers import Report, read_comments
-from rejoinder.corpus.schema import Columns, parse_columns
+from rejoinder.corpus.schema import Columns, as_columns
 
 
 @settings(max_examples=150, deadline=None)
@@ -86,7 +86,7 @@ def read(path: Path, columns: Columns) -> list[dict[str, Any]]:
     return pl.concat(read_comments([path], columns, Report())).rows(named=True)
 
 
-COLUMNS = parse_columns("id=n,parent=to,text=says,author=who")
+COLUMNS = as_columns("id=n,parent=to,text=says,author=who")
 ids = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
@@ -141,7 +141,7 @@ def test_whole_numbers_are_ids_in_every_format(run, tmp_path):
     frame = pl.DataFrame(rows)
     frame.write_parquet(tmp_path / "a.parquet")
     frame.with_columns(pl.col("n").cast(pl.Decimal(10, 2))).write_parquet(tmp_path / "b.parquet")
-    columns = parse_columns("id=n,parent=to,text=says")
+    columns = as_columns("id=n,parent=to,text=says")
     for name in ("a.csv", "a.jsonl", "a.parquet", "b.parquet"):
         _, pairs = run(tmp_path / name, columns=columns, rules="none")
         assert pairs.select("input_id", "response_id").rows() == [("1", "2")]
@@ -155,7 +155,7 @@ def test_a_missing_number_of_a_table_is_no_id(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))  # NaN as Python writes it
     for name in ("a.parquet", "a.jsonl"):
         report = Report()
-        columns = parse_columns("id=n,parent=to,text=says")
+        columns = as_columns("id=n,parent=to,text=says")
         [frame] = read_comments([tmp_path / name], columns, report)
         assert frame.select("id", "parent").rows() == [("1", None)]
         assert [(bad.line, bad.problem) for bad in report.malformed] == [
@@ -167,7 +167,7 @@ def test_a_missing_number_of_a_table_is_no_id(tmp_path):
 def test_ids_keep_what_is_no_whole_number():
     values = ["v2.0", "1e3", "2.5", "1.2.0", ".0", "t1_2.0", "2.", "-3.000"]
     frame = pl.DataFrame({"n": values, "to": values, "says": values})
-    found = as_comments(frame, parse_columns("id=n,parent=to,text=says"), "a", range(len(values)))
+    found = as_comments(frame, as_columns("id=n,parent=to,text=says"), "a", range(len(values)))
     kept = ["v2.0", "1e3", "2.5", "1.2.0", ".0", "2", "2.", "-3"]
     assert found.get_column("id").to_list() == kept
     assert found.get_column("parent").to_list() == [*kept[:5], "t1_2", *kept[6:]]

@@ -14,7 +14,7 @@ import zstandard
 from dumps import comment, lines
 from rejoinder.corpus.cleaning import unescape
 from rejoinder.corpus.files import find_files
-from rejoinder.corpus.schema import parse_columns
+from rejoinder.corpus.schema import as_columns
 from rejoinder.errors import InputError
 from rejoinder.formats.compression import decompressed, line_blocks
 
@@ -193,7 +193,7 @@ def test_own_conversations_are_read_with_a_column_map(run, tmp_path, kind):
     else:
         content = table("\t" if kind == "tsv" else ",")
         path.write_bytes(gzip.compress(content) if kind.endswith("gz") else content)
-    _, pairs = run(path, columns=parse_columns(COLUMNS), rules="none")
+    _, pairs = run(path, columns=as_columns(COLUMNS), rules="none")
     assert texts(pairs) == [('How "are", you?', "Fine, thanks")]
     assert pairs.row(0, named=True)["thread_id"] == "help"
     assert pairs.row(0, named=True)["source"] == "chat"
@@ -207,14 +207,14 @@ def test_a_column_that_is_not_there_names_those_that_are(run, tmp_path, kind):
     else:
         path.write_bytes(table(",") if kind == "csv" else json.dumps(TABLE[0]).encode())
     with pytest.raises(InputError, match=r"no column 'nope'; its columns are 'msg', 'to'"):
-        run(path, columns=parse_columns("id=msg,parent=to,text=nope"))
+        run(path, columns=as_columns("id=msg,parent=to,text=nope"))
 
 
 def test_a_field_may_be_absent_from_one_json_file_but_not_from_all(run, tmp_path):
     rows = [json.dumps({k: v for k, v in row.items() if v}).encode() for row in TABLE]
     (tmp_path / "a.jsonl").write_bytes(rows[0])
     (tmp_path / "b.jsonl").write_bytes(rows[1])
-    columns = parse_columns(COLUMNS)
+    columns = as_columns(COLUMNS)
     _, pairs = run([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], columns=columns, rules="none")
     assert len(pairs) == 1
     with pytest.raises(InputError, match=r"a\.jsonl has no column 'to'; its columns are 'msg',"):
@@ -234,7 +234,7 @@ STRAY = (
 def test_stray_quotes_are_plain_characters(run, tmp_path, kind):
     path = tmp_path / f"faq.{kind}"
     path.write_bytes(STRAY if kind == "tsv" else STRAY.replace(b"\t", b","))
-    _, pairs = run(path, columns=parse_columns("message=1,reply=2"), rules="none")
+    _, pairs = run(path, columns=as_columns("message=1,reply=2"), rules="none")
     found = {
         row[0][-11:-2]: row[1:] for row in pairs.select("input_id", "input", "response").rows()
     }
@@ -254,14 +254,14 @@ def test_files_of_messages_and_replies_have_names_of_their_own(run, tmp_path):
     with pytest.raises(InputError, match=r"2 files are called faq\.tsv"):
         run(
             [tmp_path / "x" / "faq.tsv", tmp_path / "y" / "faq.tsv"],
-            columns=parse_columns("message=1,reply=2"),
+            columns=as_columns("message=1,reply=2"),
         )
 
 
 def test_messages_and_replies_in_json_lines_have_the_numbers_of_their_lines(run, tmp_path):
     path = tmp_path / "faq.jsonl"
     path.write_bytes(b'{"q": "a", "a": "b"}\n\n{"q": "c", "a": "d"}\n')
-    manifest, pairs = run(path, columns=parse_columns("message=q,reply=a"), rules="none")
+    manifest, pairs = run(path, columns=as_columns("message=q,reply=a"), rules="none")
     assert set(pairs.get_column("input_id")) == {"faq.jsonl:000000001:m", "faq.jsonl:000000003:m"}
     assert (manifest.counts.lines, manifest.counts.comments) == (2, 4)
 
@@ -269,7 +269,7 @@ def test_messages_and_replies_in_json_lines_have_the_numbers_of_their_lines(run,
 def test_a_row_of_another_width_is_malformed(run, tmp_path):
     path = tmp_path / "chat.csv"
     path.write_bytes(table(",") + b"3,1\n")
-    manifest, pairs = run(path, columns=parse_columns(COLUMNS), rules="none")
+    manifest, pairs = run(path, columns=as_columns(COLUMNS), rules="none")
     assert (manifest.counts.malformed, len(pairs)) == (1, 1)
     assert "2 columns where the first line has 5" in manifest.malformed[0].problem
 
@@ -284,7 +284,7 @@ def test_a_row_of_another_width_is_malformed(run, tmp_path):
 def test_two_columns_of_message_and_reply(run, tmp_path, name, content, columns):
     path = tmp_path / name
     path.write_bytes(content)
-    _, pairs = run(path, columns=parse_columns(columns), rules="none")
+    _, pairs = run(path, columns=as_columns(columns), rules="none")
     rows = {row["response"]: row for row in pairs.iter_rows(named=True)}
     assert {r: row["input"] for r, row in rows.items()} == {
         "Twenty": "How old?",
@@ -309,7 +309,7 @@ def test_two_columns_of_message_and_reply(run, tmp_path, name, content, columns)
 )
 def test_a_bad_column_map_is_refused(text, message):
     with pytest.raises(InputError, match=message):
-        parse_columns(text)
+        as_columns(text)
 
 
 def test_patterns_and_files_are_found_once(tmp_path):

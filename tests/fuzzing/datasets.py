@@ -35,10 +35,9 @@ from rejoinder.datasets.coco import read_coco
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.files import content_of, read_bytes
 from rejoinder.datasets.groups import read_groups
-from rejoinder.datasets.inference import read_inference
+from rejoinder.datasets.inference import read_inference, read_snli_split
 from rejoinder.datasets.labelled import read_binary, read_probing, read_sst, read_trec
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
-from rejoinder.datasets.snli import read_snli_split
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import SUBSETS, TRACKS, read_sts_2017, read_sts_year
 from rejoinder.errors import RejoinderError

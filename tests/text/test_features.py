@@ -30,7 +30,7 @@ def splitmix64(value: int) -> int:
 
 def slow_ids(text: str, features: WordFeatures) -> list[int]:
     """The definition, one token at a time."""
-    from rejoinder.text.tokens import tokenize
+    from rejoinder.text.normalize import tokenize
 
     index = {word: number for number, word in enumerate(features.vocabulary.words)}
     words = tokenize(pl.Series([text])).to_list()[0]

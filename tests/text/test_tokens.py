@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
-from rejoinder.text.normalize import UNICODE, as_series, normalize
-from rejoinder.text.tokens import tokenize
+from rejoinder.text.normalize import UNICODE, as_series, normalize, tokenize
 
 QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 

@@ -11,19 +11,23 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NoReturn, Self, cast
 
 from rejoinder.errors import InputError
-from rejoinder.files.storage import storage_errors
-from rejoinder.formats.bounded import LIMITS, OPENERS, Limits, Meter, Metered, Reader, damages
+from rejoinder.files.storage import read_errors, storage_errors
+from rejoinder.formats.bounded import LIMITS, OPENERS, Limits, Meter, Metered, Reader, damage_errors
 from rejoinder.formats.compression import compression_of
 
 _PIECE_BYTES = 1 << 20
 _SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)
-_TAR_MAGIC = (257, b"ustar")
 _MAX_HEADER_BYTES = 1 << 20
 """Largest header of a tar entry with a long name or attributes. tarfile reads it into memory."""
 _LONG_HEADERS = (
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 )  # fmt: skip
+_DAMAGES = (
+    tarfile.TarError, zipfile.BadZipFile, NotImplementedError, struct.error, RuntimeError,
+    IndexError, KeyError, TypeError, OverflowError,
+)  # fmt: skip
+"""The errors of zipfile and tarfile for damaged archives."""
 
 
 def is_archive(path: Path) -> bool:
@@ -32,49 +36,20 @@ def is_archive(path: Path) -> bool:
 
 
 def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
-    """Unpacks a zip, a tar in any compression, or a single compressed file.
+    """Unpacks a zip, a tar in any compression, or a single compressed file into an empty folder.
 
-    Archives inside the archive are not opened. Sizes that a zip or a tar states are checked
-    before the files are unpacked.
+    The content of the file decides what it is, not its name. Archives inside the archive are not
+    opened. Archives that are damaged, encrypted or too large, hold links or devices, or would write
+    outside of `into` are refused, if possible before anything is unpacked.
 
-    Args:
-        archive: the file. Its content decides what it is, not its name.
-        into: an empty folder.
-        limits: the largest size and number of files.
-
-    Returns:
-        The paths of the files below `into`, or `archive` itself if it is a plain file.
-
-    Raises:
-        InputError: the archive is damaged or encrypted, would write outside of `into`, holds
-            links or devices, or exceeds the limits.
-        MissingExtraError: the archive is zstd and `zstandard` is not installed.
-        StorageError: the disk is full.
+    Returns the paths of the files below `into`, or `archive` itself if it is a plain file.
     """
-    try:
+    with read_errors(archive):
         with archive.open("rb") as file:
             head = file.read(512)
         meter = Meter(archive, limits)
-    except OSError as error:
-        raise InputError(f"{archive} can't be read: {error.strerror}.") from None
-    try:
-        with storage_errors(into):
-            return _unpack(archive, head, into, meter)
-    except _failures() as error:
-        if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the archive's
-            raise InputError(f"{archive} can't be unpacked to {into}: {error.strerror}.") from None
-        raise InputError(
-            f"{archive} is damaged or cut: {str(error) or 'it ends too early'}. Fetch or copy it "
-            "again."
-        ) from None
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """Returns the errors of zipfile, tarfile and decompression for damaged archives."""
-    return (
-        *damages(), tarfile.TarError, zipfile.BadZipFile, NotImplementedError, struct.error,
-        RuntimeError, IndexError, KeyError, TypeError, OverflowError,
-    )  # fmt: skip
+    with damage_errors(archive, f"unpacked to {into}", *_DAMAGES), storage_errors(into):
+        return _unpack(archive, head, into, meter)
 
 
 def _unpack(archive: Path, head: bytes, into: Path, meter: Meter) -> list[Path]:
@@ -89,8 +64,7 @@ def _unpack(archive: Path, head: bytes, into: Path, meter: Meter) -> list[Path]:
 
 
 def _is_tar(head: bytes, name: str) -> bool:
-    start, magic = _TAR_MAGIC
-    return head[start:].startswith(magic) or name.endswith(".tar")
+    return head[257:].startswith(b"ustar") or name.endswith(".tar")
 
 
 def _unzip(archive: Path, into: Path, meter: Meter) -> list[Path]:
@@ -193,11 +167,7 @@ class _Joined:
 
 
 def _path_inside(archive: Path, name: str, into: Path) -> Path:
-    """Returns the path of an entry below `into`.
-
-    Raises:
-        InputError: the entry has no name, or its path is absolute or leaves the folder.
-    """
+    """Returns the path of an entry below `into`. Absolute paths and the like are refused."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ":" in path.parts[:1] or re.match(r"[A-Za-z]:", name) or "\0" in name:
         _refuse_entry(archive, name, "has an absolute path")

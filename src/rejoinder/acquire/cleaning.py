@@ -4,9 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from rejoinder.formats.tables import table_columns
+from rejoinder.formats.tables import BYTE_ORDER_MARK, table_columns
 
-_BOM = b"\xef\xbb\xbf"
 _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILINE)
 """Matches the escape of `cat -v` for a byte above 127. Tokenisers split it before punctuation:
 `M- { `."""
@@ -15,10 +14,8 @@ _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILI
 def restore_escapes(text: str) -> tuple[str, int]:
     """Restores the Windows-1252 characters that `cat -v` wrote as `M-i` or `M-^E`.
 
-    Text with other capital letters is not changed, because `M-` may be text there.
-
-    Returns:
-        The text, and the number of restored characters.
+    Returns the text, and the number of restored characters. Text with other capital letters is not
+    changed, because `M-` may be text there.
 
     >>> restore_escapes("the clichM-is M-^V and more")
     ('the clichés – and more', 2)
@@ -56,8 +53,8 @@ def windows_1252(content: bytes) -> str:
 def plain(content: bytes) -> tuple[bytes, list[str]]:
     """Cuts a byte order mark and carriage returns at the ends of lines."""
     notes = []
-    if content.startswith(_BOM):
-        content = content.removeprefix(_BOM)
+    if content.startswith(BYTE_ORDER_MARK):
+        content = content.removeprefix(BYTE_ORDER_MARK)
         notes.append("the byte order mark was cut")
     if returns := content.count(b"\r\n"):
         content = content.replace(b"\r\n", b"\n")
@@ -93,11 +90,7 @@ def latin(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
-    """Converts the table of SNLI or MultiNLI to JSON lines. JSON lines are returned as they are.
-
-    Raises:
-        InputError: the table lacks a column, or a row is too short.
-    """
+    """Converts the table of SNLI or MultiNLI to JSON lines. JSON lines are returned as they are."""
     if not content.startswith(b"gold_label\t"):
         return content, []
     names = ("gold_label", "sentence1", "sentence2")

@@ -9,14 +9,13 @@ from rejoinder.acquire.pickles import as_files, read_coco_pickle
 from rejoinder.datasets.catalogue import DataFile, DataSet
 from rejoinder.datasets.files import content_of, refuse_repeats
 from rejoinder.errors import InputError
-from rejoinder.formats.tables import tab_separated, text_lines
+from rejoinder.formats.tables import filled_lines, tab_separated
 
-_SICK = "SICK.txt"
 _SICK_COLUMNS = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
-_SICK_SETS = {"TRAIN": "SICK_train.txt", "TRIAL": "SICK_trial.txt"}
-_SICK_SETS["TEST"] = "SICK_test_annotated.txt"
-_COCO = ("train.pkl", "valid.pkl", "test.pkl")
-COCO_NAMES = frozenset(_COCO)
+_SICK_SETS = {
+    "TRAIN": "SICK_train.txt", "TRIAL": "SICK_trial.txt", "TEST": "SICK_test_annotated.txt",
+}  # fmt: skip
+COCO_NAMES = frozenset({"train.pkl", "valid.pkl", "test.pkl"})
 
 Converted = dict[DataFile, tuple[Path, Examined]]
 """Files of the layout, each with the path of the file that it was made of."""
@@ -27,27 +26,18 @@ def converted(
 ) -> Converted:
     """Makes the files of the layout that are missing from JSON lines, SICK.txt and pickles.
 
-    Args:
-        dataset: the data set.
-        paths: all files that the user gave.
-        present: the files of the layout that were recognised among them.
-
-    Returns:
-        The files made, each with the path of its source.
-
-    Raises:
-        InputError: a pickle is refused, or SICK.txt has other columns or splits.
+    `paths` are all files that the user gave, and `present` the files of the layout among them.
     """
-    if dataset.id == "snli":
-        return _snli(dataset, present)
-    if dataset.id == "sick":
-        return _sick(dataset, [path for path in paths if path.name == _SICK], present)
-    if dataset.id == "coco":
-        return _coco(dataset, [path for path in paths if path.name in COCO_NAMES], present)
-    return {}
+    converters = {"snli": _snli, "sick": _sick, "coco": _coco}
+    if dataset.id not in converters:
+        return {}
+    made = converters[dataset.id](dataset, paths, present)
+    return {file: source for file, source in made.items() if file not in present}
 
 
-def _snli(dataset: DataSet, present: Mapping[DataFile, Examined]) -> Converted:
+def _snli(
+    dataset: DataSet, _paths: Sequence[Path], present: Mapping[DataFile, Examined]
+) -> Converted:
     made = {}
     for source, examined in present.items():
         if source.kind != "nli":
@@ -56,7 +46,7 @@ def _snli(dataset: DataSet, present: Mapping[DataFile, Examined]) -> Converted:
         columns = judged_columns(examined.content)
         for file in dataset.files:
             name, _, file_split = file.name.partition(".")
-            if file_split == split and name in columns and file not in present:
+            if file_split == split and name in columns:
                 content = "".join(f"{text}\n" for text in columns[name]).encode("utf-8")
                 note = f"it was made of {source.name}, without rows that have no gold label"
                 made[file] = Path(source.name), Examined(content, len(columns[name]), "", (note,))
@@ -76,13 +66,15 @@ def judged_columns(content: bytes) -> dict[str, list[str]]:
 
 
 def _sick(
-    dataset: DataSet, paths: Sequence[Path], present: Mapping[DataFile, Examined]
+    dataset: DataSet, paths: Sequence[Path], _present: Mapping[DataFile, Examined]
 ) -> Converted:
     made = {}
     for path in paths:
+        if path.name != "SICK.txt":
+            continue
         splits = sick_splits(content_of(path), path)
         for file in dataset.files:
-            if file.name in splits and file not in present:
+            if file.name in splits:
                 rows = splits[file.name]
                 content = "".join("\t".join(row) + "\n" for row in (_SICK_COLUMNS, *rows))
                 note = f"it was made of {path.name}, which holds all splits"
@@ -91,28 +83,15 @@ def _sick(
 
 
 def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
-    """Splits the edition of SICK that is a single file into the rows of SemEval's three files.
-
-    Args:
-        content: the bytes of the file, UTF-8.
-        path: the file, for error messages.
-
-    Returns:
-        The rows by the name of SemEval's file.
-
-    Raises:
-        InputError: a column is missing, a row has an unknown split, or an id is repeated.
-    """
-    lines = text_lines(content, path)
-    header = lines[0].split("\t") if lines else []
+    """Splits the edition of SICK that is a single file into the rows of SemEval's three files."""
+    lines = filled_lines(content, path)
+    header = next(lines, (1, ""))[1].split("\t")
     wanted = (*_SICK_COLUMNS[:4], "entailment_label", "SemEval_set")
     if missing := [name for name in wanted if name not in header]:
         raise InputError(f"{path} line 1: the columns {', '.join(missing)} are missing.")
     splits: dict[str, list[list[str]]] = {name: [] for name in _SICK_SETS.values()}
     ids, numbers = [], []
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
+    for number, line in lines:
         cells = tab_separated(line, (len(header),), path, number)
         row = dict(zip(header, cells, strict=True))
         if row["SemEval_set"] not in _SICK_SETS:
@@ -131,19 +110,17 @@ def sick_splits(content: bytes, path: Path) -> dict[str, list[list[str]]]:
 
 
 def _coco(
-    dataset: DataSet, pickles: Sequence[Path], present: Mapping[DataFile, Examined]
+    dataset: DataSet, paths: Sequence[Path], _present: Mapping[DataFile, Examined]
 ) -> Converted:
     made = {}
-    for path in pickles:
+    by_name = {file.name: file for file in dataset.files}
+    for path in paths:
+        if path.name not in COCO_NAMES:
+            continue
+        pair = [by_name[f"{path.stem}.safetensors"], by_name[f"{path.stem}.json"]]
         features, captions = read_coco_pickle(path)
         contents = as_files(features, captions)
-        for file, content in zip(_pair(dataset, path.stem), contents, strict=True):
-            if file not in present:
-                note = f"it was made of {path.name}, which is not needed any more"
-                made[file] = path, Examined(content, len(captions), "", (note,))
+        for file, content in zip(pair, contents, strict=True):
+            note = f"it was made of {path.name}, which is not needed any more"
+            made[file] = path, Examined(content, len(captions), "", (note,))
     return made
-
-
-def _pair(dataset: DataSet, split: str) -> list[DataFile]:
-    by_name = {file.name: file for file in dataset.files}
-    return [by_name[f"{split}.safetensors"], by_name[f"{split}.json"]]

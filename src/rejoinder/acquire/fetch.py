@@ -16,9 +16,8 @@ from rejoinder.acquire.inventory import presence
 from rejoinder.acquire.layout import Added, add
 from rejoinder.acquire.staging import held
 from rejoinder.datasets.catalogue import DataSet
-from rejoinder.datasets.files import sha256_of_file
 from rejoinder.errors import InputError, RejoinderError, require
-from rejoinder.files.hashed import sha256_of
+from rejoinder.files.hashed import sha256_of, sha256_of_file
 from rejoinder.files.storage import refused
 from rejoinder.version import VERSION
 
@@ -58,14 +57,9 @@ def fetch(
 ) -> Iterator[Added | Failed]:
     """Downloads data sets and lays them out. A failure of one set does not stop the others.
 
-    The downloaded files of a set that failed are kept for the next attempt.
-
-    Args:
-        datasets: the data sets. Those that are complete already are skipped.
-        root: the folder of data sets.
-        progress: called after every piece of a download.
-        overwrite: download complete sets too, and replace files that differ.
-        timeout: seconds without a byte after which a connection counts as broken.
+    The downloaded files of a set that failed are kept for the next attempt. Complete sets are
+    skipped, and files that differ are refused, unless `overwrite` is true. A connection counts as
+    broken after `timeout` seconds without a byte.
 
     Raises:
         BusyError: another command is writing `root`.
@@ -124,41 +118,29 @@ def download(
 ) -> None:
     """Downloads a file, or the rest of it. A `path` that exists already is left alone.
 
-    Until the file is complete, its bytes are in `path` with `.part` appended.
-
-    Args:
-        address: an http or https address.
-        path: the file to write.
-        progress: called after every piece.
-        sha256: the expected SHA-256, in hexadecimal. None means any.
-        advice: a sentence for error messages: what to do if the file can't be downloaded.
-        timeout: seconds without a byte after which a connection counts as broken.
-
-    Raises:
-        InputError: the address is dead, the connection breaks again and again, or the bytes are
-            not the published ones.
-        MissingExtraError: httpx or tenacity is not installed.
-        StorageError: the file can't be written: a full disk, missing rights.
+    Until the file is complete, its bytes are in `path` with `.part` appended. A `sha256` of None
+    allows any bytes. `advice` ends error messages. A connection counts as broken after `timeout`
+    seconds without a byte.
     """
     if path.is_file():
         return
     if urlparse(address).scheme not in ("http", "https"):
-        raise InputError(f"{address} is neither http nor https. {advice}")
+        raise InputError(f"{address} is neither http nor https. {advice}".rstrip())
     require("data", "httpx", "tenacity")
     part = path.with_name(path.name + ".part")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
-        _receive(address, part, progress, advice, timeout)
-        _check(address, part, sha256, advice)
+        _receive(address, part, progress, timeout)
+        _check(address, part, sha256)
         part.replace(path)
         _tag_of(part).unlink(missing_ok=True)
+    except InputError as error:
+        raise InputError(f"{error} {advice}".rstrip()) from None
     except OSError as error:  # httpx has errors of its own for the network
         raise refused(part, error) from None
 
 
-def _receive(
-    address: str, part: Path, progress: DownloadProgress, advice: str, timeout: float
-) -> None:
+def _receive(address: str, part: Path, progress: DownloadProgress, timeout: float) -> None:
     """Downloads into `part`, in several attempts if connections break."""
     import httpx
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -183,36 +165,34 @@ def _receive(
             timeout=timeout,
             follow_redirects=True,
             max_redirects=_MAX_REDIRECTS,
-            event_hooks={"response": [partial(_refuse_unsafe_redirect, address, advice)]},
+            event_hooks={"response": [partial(_refuse_unsafe_redirect, address)]},
             verify=ssl.create_default_context(),  # trusts the certificates of this machine
         ) as client:
             attempts(_attempt, client, address, part, progress)
     except httpx.HTTPStatusError as error:
         status = f"{error.response.status_code} {error.response.reason_phrase}"
-        raise InputError(f"{address} answers {status.strip()}. {advice}") from None
+        raise InputError(f"{address} answers {status.strip()}.") from None
     except httpx.TooManyRedirects:
-        raise InputError(
-            f"{address} redirects more than {_MAX_REDIRECTS} times. {advice}"
-        ) from None
+        raise InputError(f"{address} redirects more than {_MAX_REDIRECTS} times.") from None
     except broken as error:
         raise InputError(
             f"{address} broke off {_ATTEMPTS} times, with {_size(part):,} bytes there "
-            f"({str(error) or type(error).__name__}); the same command resumes there. {advice}"
+            f"({str(error) or type(error).__name__}); the same command resumes there."
         ) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, ImportError) as error:
         # the last two are about the proxy that the environment names
         reason = str(error) or type(error).__name__
-        raise InputError(f"{address} can't be reached: {reason}. {advice}") from None
+        raise InputError(f"{address} can't be reached: {reason}.") from None
 
 
-def _refuse_unsafe_redirect(address: str, advice: str, response: "httpx.Response") -> None:
+def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
     """Lets redirects lead to http and https only, and never from https to http."""
     if response.has_redirect_location:
         target = response.headers["Location"]
         if response.url.join(target).scheme not in ("https", response.url.scheme):
             raise InputError(
                 f"{address} redirects to {target}. Only https is followed, and http from an http "
-                f"address. {advice}"
+                "address."
             )
 
 
@@ -255,7 +235,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
                 progress(address, done, total)
 
 
-def _check(address: str, part: Path, sha256: str | None, advice: str) -> None:
+def _check(address: str, part: Path, sha256: str | None) -> None:
     """Refuses and removes a download that can't be the file."""
     with part.open("rb") as file:
         head = file.read(256).lstrip().lower()
@@ -267,7 +247,7 @@ def _check(address: str, part: Path, sha256: str | None, advice: str) -> None:
     if problem:
         part.unlink()
         _tag_of(part).unlink(missing_ok=True)
-        raise InputError(f"{address} {problem}. {advice}")
+        raise InputError(f"{address} {problem}.")
 
 
 def _path_of(root: Path, address: str) -> Path:

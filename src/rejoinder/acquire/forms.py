@@ -14,13 +14,11 @@ from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_mrpc, parse_sic
 from rejoinder.datasets.sts import parse_stsb
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import text_lines
+from rejoinder.formats.tables import filled_lines, text_lines
 
 _OTHERS = re.compile(rb"[^a-z0-9]+")
-_TREC = re.compile(r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ ")
 _FEW_LETTERS = 200
 """A text with fewer is in another alphabet, and its fingerprint says little."""
-_PROBING = ("tr", "va", "te")
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,7 @@ class Examined:
     """A file that has been cleaned and checked."""
 
     content: bytes
-    """The cleaned content."""
     rows: int
-    """Number of rows."""
     letters: str
     """A fingerprint of the letters a-z and digits. Empty if the kind has none."""
     notes: tuple[str, ...]
@@ -38,16 +34,7 @@ class Examined:
 
 
 def examine(content: bytes, path: Path, kind: str) -> Examined:
-    """Cleans a file, checks that it is of a kind, and counts its rows.
-
-    Args:
-        content: the bytes of the file.
-        path: the file, for error messages.
-        kind: a key of `_FORMS`, as in `DataFile.kind`.
-
-    Raises:
-        InputError: the file is not of this kind. The message names the line.
-    """
+    """Cleans a file, checks that it is of a `DataFile.kind`, and counts its rows."""
     form = _FORMS[kind]
     cleaned, notes = form.clean(content)
     if form.convert:
@@ -61,9 +48,8 @@ def examine(content: bytes, path: Path, kind: str) -> Examined:
 def _letters(content: bytes) -> str:
     """Returns a fingerprint that does not depend on tokenisation, case and quotes."""
     try:
-        content = (
-            content.decode("utf-8").lower().encode("utf-8")
-        )  # İ becomes i and a dot, so it counts as i
+        # İ becomes i and a dot, so it counts as i
+        content = content.decode("utf-8").lower().encode("utf-8")
     except UnicodeDecodeError:
         content = content.lower()
     letters = _OTHERS.sub(b"", content)
@@ -82,10 +68,10 @@ def _matching(pattern: str, needed: str, encoding: str = "utf-8") -> Callable[[b
 
     def count(content: bytes, path: Path) -> int:
         rows = 0
-        for number, line in enumerate(text_lines(content, path, encoding), 1):
-            if line.strip() and not compiled.match(line):
+        for number, line in filled_lines(content, path, encoding):
+            if not compiled.match(line):
                 raise InputError(f"{path} line {number}: {line[:30]!r}; {needed} is needed.")
-            rows += bool(line.strip())
+            rows += 1
         return rows
 
     return count
@@ -104,11 +90,9 @@ def _table(parse: Callable[[bytes, Path], Sized], header: str = "") -> Callable[
 
 def _gold(content: bytes, path: Path) -> int:
     """Counts the scores of STS. A line is blank where nobody judged the pair."""
-    lines = text_lines(content, path)
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            number_of(line, 0, 5, path, number)
-    return len(lines)
+    for number, line in filled_lines(content, path):
+        number_of(line, 0, 5, path, number)
+    return len(text_lines(content, path))
 
 
 def _judged(content: bytes, path: Path) -> int:
@@ -161,11 +145,12 @@ def _seven_columns(content: bytes) -> bytes:
 
 
 _SCORED = r".*\S.*\t.*\S"
+_TREC = r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ "
 _FORMS = {
     "sentences": _Form(sentences, _lines),
     "sst2": _Form(sentences, _matching(r".*\t[01]\s*$", "a sentence, a tab and 0 or 1")),
     "sst5": _Form(sentences, _matching(r"[0-4] \S", "a class of 0 to 4 and a sentence")),
-    "trec": _Form(latin, _matching(_TREC.pattern, "CLASS:fine and a question", "latin-1")),
+    "trec": _Form(latin, _matching(_TREC, "CLASS:fine and a question", "latin-1")),
     "mrpc": _Form(plain, _table(parse_mrpc, "Quality\t")),
     "sick": _Form(plain, _table(parse_sick, "pair_ID\t")),
     "sts_input": _Form(plain, _matching(_SCORED, "two sentences with a tab between them")),
@@ -182,7 +167,7 @@ _FORMS = {
     "cqa_gold": _Form(plain, _table(parse_relevancy)),
     "probing": _Form(
         plain,
-        _matching(rf"({'|'.join(_PROBING)})\t[^\t]+\t.*\S", "tr, va or te, a label, a sentence"),
+        _matching(r"(tr|va|te)\t[^\t]+\t.*\S", "tr, va or te, a label, a sentence"),
         fingerprint=False,
     ),
     "coco_features": _Form(unchanged, _features, fingerprint=False),

@@ -7,12 +7,15 @@ from pathlib import Path
 from rejoinder.acquire.archives import is_archive
 from rejoinder.acquire.conversions import converted
 from rejoinder.acquire.forms import Examined
+from rejoinder.acquire.inventory import about_total
 from rejoinder.acquire.recognition import Match, Recogniser, check_rows
 from rejoinder.acquire.sources import check_sources, gather, walk
 from rejoinder.acquire.staging import scratch, write_together
 from rejoinder.datasets.catalogue import DataFile, DataSet, existing_path, layout_path
-from rejoinder.datasets.files import content_of, sha256_of_file
+from rejoinder.datasets.files import content_of
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_of_file
+from rejoinder.files.storage import read_errors
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,8 @@ def add(
 ) -> list[Added]:
     """Lays out the files of data sets that `sources` hold below `root`: all of them, or none.
 
-    Args:
-        datasets: the data sets to look for. At least one must be in `sources`.
-        sources: files, archives or folders.
-        root: the folder of data sets.
-        overwrite: replace files that differ.
+    The sources are files, archives or folders, with at least one of the data sets. Files that
+    differ are replaced only with `overwrite`.
 
     Returns:
         The data sets that were in `sources`.
@@ -66,11 +66,8 @@ def add(
     with scratch(root) as folder:
         files = gather(sources, datasets, folder)
         recogniser = Recogniser(files)
-        plans = []
-        for dataset in datasets:
-            plan = _plan(dataset, recogniser, files, root)
-            if plan.contents:
-                plans.append(plan)
+        plans = [_plan(dataset, recogniser, files, root) for dataset in datasets]
+        plans = [plan for plan in plans if plan.contents]
         if not plans:
             raise InputError(_no_file_message(datasets, sources))
         changes = {
@@ -79,8 +76,11 @@ def add(
             for path, content in plan.writes.items()
             if path not in plan.same
         }
-        if not overwrite:
-            _refuse_loss(changes)
+        if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
+            raise InputError(
+                f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or "
+                "name another folder of data sets."
+            )
         write_together(root, changes)
         return [_added(plan, sources, root) for plan in plans]
 
@@ -109,7 +109,9 @@ def _plan(dataset: DataSet, recogniser: Recogniser, files: Sequence[Path], root:
     paths = {file: layout_path(root, file) for file in contents}
     writes = {paths[file]: examined.content for file, examined in contents.items()}
     writes |= _extras(dataset, matches, paths)
-    same = frozenset(path for path, content in writes.items() if _has_content(path, content))
+    same = frozenset(
+        path for path, content in writes.items() if path.is_file() and content_of(path) == content
+    )
     return _Plan(dataset, matches, contents, writes, same)
 
 
@@ -143,25 +145,14 @@ def _extras(
     return extras
 
 
-def _has_content(path: Path, content: bytes) -> bool:
-    return path.is_file() and content_of(path) == content
-
-
-def _refuse_loss(paths: Mapping[Path, bytes]) -> None:
-    if lost := sorted(str(path) for path in paths if path.exists()):
-        raise InputError(
-            f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or name "
-            "another folder of data sets."
-        )
-
-
 def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
     official = dataset.sha256 or {}
     files = [path for source in sources for path in walk(source)] if official else []
     for path in files:
         if path.name not in official and not (path in sources and is_archive(path)):
             continue
-        digest = sha256_of_file(path)
+        with read_errors(path):
+            digest = sha256_of_file(path)
         if digest in official.values():
             yield f"{path.name} is the official archive, by its SHA-256."
         else:
@@ -191,8 +182,8 @@ def _about_files(plan: _Plan) -> Iterator[str]:
     if unchanged:
         yield f"{unchanged} files of {dataset.name} have the bytes of their source."
     rows = sum(examined.rows for examined in plan.contents.values())
-    if dataset.total and len(plan.contents) == len(dataset.files) and rows != dataset.total:
-        yield f"{dataset.name} has {rows:,} rows here, {dataset.total:,} in the literature."
+    if len(plan.contents) == len(dataset.files):
+        yield from about_total(dataset, rows)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from rejoinder.errors import InputError
+from rejoinder.files.storage import read_errors
 
 _KEYS = ("features", "image_to_caption_ids", "captions")
 _FLOAT_TYPES = ("f2", "f4", "f8")
@@ -103,17 +104,9 @@ _REFUSED = (
 
 
 def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
-    """Reads the features and captions of images.
-
-    Returns:
-        (N, D) float32 features, and the captions of each row.
-
-    Raises:
-        InputError: the pickle calls a function that arrays do not need, is cut, or has other
-            content.
-    """
+    """Returns the features of images, (N, D) float32, and the captions of each."""
     try:
-        with path.open("rb") as file:
+        with read_errors(path), path.open("rb") as file:
             tree = _load(file)
         features = _matrix(tree["features"])
         return features, _captions(tree, len(features))
@@ -122,8 +115,6 @@ def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
             f"{path} is not one of SentEval's COCO files ({type(error).__name__}: {error}); a dict "
             f"of {', '.join(_KEYS)} is needed."
         ) from None
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
     except _REFUSED as error:
         raise InputError(
             f"{path} is refused or cut: {error or type(error).__name__}. Get it again from the "

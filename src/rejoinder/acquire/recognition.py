@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from rejoinder.acquire.forms import Examined, examine
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue
 from rejoinder.errors import InputError
+from rejoinder.files.storage import read_errors
 
 _DISTINCTIVE_KINDS = ("sst2", "sst5", "trec", "mrpc", "sick", "stsb", "nli", "cqa_xml", "cqa_gold")
 """Kinds of files that are recognised by their number of rows, whatever their name."""
@@ -31,16 +32,14 @@ class Recogniser:
     """Recognises the files of one data set after another. Reads a file once for each kind."""
 
     def __init__(self, files: Sequence[Path]) -> None:
-        self.files = [path for path in files if not _is_junk(path)]
+        # desktops leave hidden files in archives
+        self.files = [
+            path for path in files if not path.name.startswith(".") and "__MACOSX" not in path.parts
+        ]
         self._cache: dict[tuple[Path, str], Examined | InputError] = {}
 
     def find(self, dataset: DataSet) -> dict[DataFile, Match]:
-        """Returns the files of a data set that were recognised.
-
-        Raises:
-            InputError: a file of the right name is cut or of another form, or two files that
-                differ could be the same file of the data set.
-        """
+        """Returns the files of a data set that were recognised. Files that are cut are refused."""
         matches = {file: self._match(dataset, file) for file in dataset.files}
         return {file: match for file, match in matches.items() if match is not None}
 
@@ -57,11 +56,7 @@ class Recogniser:
         return self._by_form(dataset, file, [p for p in others if not self._is_another(p, file)])
 
     def _by_name(self, dataset: DataSet, file: DataFile, named: Sequence[Path]) -> Match | None:
-        """Recognises a file among those of its name.
-
-        Raises:
-            InputError: none of them is whole. The message is about the likeliest.
-        """
+        """Recognises a file among those of its name, of which one must be whole."""
         named = [path for path in named if path.name == file.name] or named
         faults: dict[Path, InputError] = {}
         for path in named:
@@ -73,32 +68,24 @@ class Recogniser:
         if not whole:
             if file.kind in _COMMONLY_NAMED_KINDS:
                 return None
-            # the likeliest is of the form and cut, or is in the folder where the file belongs
             raise faults[max(named, key=lambda path: self._likelihood(path, file))]
         match = self._choose(whole, file)
         skipped = tuple(f"{path} was skipped: {fault}" for path, fault in faults.items())
         return Match(match.path, match.examined, skipped)
 
     def _likelihood(self, path: Path, file: DataFile) -> tuple[bool, int]:
+        """Ranks files that are cut by their form and by the folder where the file belongs."""
         return isinstance(self._examined(path, file.kind), Examined), _common_folders(path, file)
 
     def _by_form(self, dataset: DataSet, file: DataFile, paths: Iterable[Path]) -> Match | None:
         """Recognises a file by its form and number of rows, whatever its name."""
         if file.kind not in _DISTINCTIVE_KINDS or not dataset.exact:
             return None
-        matching = []
-        for path in paths:
-            examined = self._examined(path, file.kind)
-            if isinstance(examined, Examined) and examined.rows == file.rows:
-                matching.append(path)
+        matching = [path for path in paths if self._has_rows(path, file)]
         return self._choose(matching, file) if matching else None
 
     def _choose(self, paths: Sequence[Path], file: DataFile) -> Match:
-        """Returns the path whose folders are most like those of the layout.
-
-        Raises:
-            InputError: several paths are equally likely, and their contents differ.
-        """
+        """Returns the path with the folders of the layout. Equally likely files must not differ."""
         folders = [_common_folders(path, file) for path in paths]
         paths = [path for path, n in zip(paths, folders, strict=True) if n == max(folders)]
         first = self._required(paths[0], file.kind)
@@ -115,18 +102,19 @@ class Recogniser:
 
         It is known by its text, or by its name, form and rows if they do not fit `file` as well.
         """
-        own = self._examined(path, file.kind)
-        letters = own.letters if isinstance(own, Examined) else ""
+        letters = self._letters(path, file)
         if letters and (known := _paths_by_letters().get(letters)):
             return known != file.path
-        if isinstance(own, Examined) and own.rows == file.rows:
+        if self._has_rows(path, file):
             return False
         for other, exact in _namesakes(path.name):
-            if other.path != file.path and exact:
-                examined = self._examined(path, other.kind)
-                if isinstance(examined, Examined) and examined.rows == other.rows:
-                    return not other.letters or other.letters == examined.letters
+            if other.path != file.path and exact and self._has_rows(path, other):
+                return not other.letters or other.letters == self._letters(path, other)
         return False
+
+    def _has_rows(self, path: Path, file: DataFile) -> bool:
+        examined = self._examined(path, file.kind)
+        return isinstance(examined, Examined) and examined.rows == file.rows
 
     def _required(self, path: Path, kind: str) -> Examined:
         examined = self._examined(path, kind)
@@ -140,19 +128,14 @@ class Recogniser:
 
     def _examined(self, path: Path, kind: str) -> Examined | InputError:
         if (path, kind) not in self._cache:
-            self._cache[path, kind] = _try(path, kind)
+            try:
+                with read_errors(path):
+                    if not _namesakes(path.name) and path.stat().st_size > _LARGE_BYTES:
+                        raise InputError(f"{path} is large and of an unknown name.")
+                    self._cache[path, kind] = examine(path.read_bytes(), path, kind)
+            except InputError as error:
+                self._cache[path, kind] = error
         return self._cache[path, kind]
-
-
-def _try(path: Path, kind: str) -> Examined | InputError:
-    try:
-        if not _namesakes(path.name) and path.stat().st_size > _LARGE_BYTES:
-            return InputError(f"{path} is large and of an unknown name.")
-        return examine(path.read_bytes(), path, kind)
-    except InputError as error:
-        return error
-    except OSError as error:
-        return InputError(f"{path} can't be read: {error.strerror}.")
 
 
 @cache
@@ -189,18 +172,9 @@ def _common_folders(path: Path, file: DataFile) -> int:
 
 
 def check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
-    """Refuses a file with another number of rows than was published.
-
-    Raises:
-        InputError: the number differs, and the published one is exact.
-    """
+    """Refuses a file with another number of rows than was published, if that is exact."""
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
             f"{path} has {examined.rows:,} rows; {file.name} of {dataset.name} was published with "
             f"{file.rows:,}. It is cut, or another edition; look for {dataset.look_for}."
         )
-
-
-def _is_junk(path: Path) -> bool:
-    """Returns whether a file is one that desktops leave in archives."""
-    return path.name.startswith(".") or "__MACOSX" in path.parts

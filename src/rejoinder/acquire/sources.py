@@ -9,16 +9,11 @@ from rejoinder.acquire.archives import is_archive, unpack
 from rejoinder.acquire.conversions import COCO_NAMES
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.errors import InputError
-
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+from rejoinder.formats.bounded import OPENERS
 
 
 def check_sources(sources: Sequence[Path]) -> None:
-    """Refuses sources that are neither files nor folders.
-
-    Raises:
-        InputError: a source does not exist, or is a device or a pipe.
-    """
+    """Refuses sources that are neither files nor folders."""
     for source in sources:
         if not os.path.lexists(source):
             raise InputError(f"{source} is not there; name an archive, a file or a folder.")
@@ -29,23 +24,20 @@ def check_sources(sources: Sequence[Path]) -> None:
 
 
 def gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> list[Path]:
-    """Returns all files of the sources. Archives are unpacked below `into`.
+    """Returns all files of files, archives and folders. Archives are unpacked below `into`.
 
-    Args:
-        sources: files, archives and folders.
-        datasets: the data sets. A compressed file in a folder is opened if its name is theirs.
-        into: an empty folder, or one that does not exist yet.
-
-    Raises:
-        InputError: an archive is refused or damaged, or a folder can't be read.
-        StorageError: the disk is full.
+    A compressed file in a folder is used only if its name is that of a file of the data sets.
     """
-    names = _names(datasets)
+    names = set(COCO_NAMES)
+    for dataset in datasets:
+        names.update(dataset.extras)
+        names.update(name for file in dataset.files for name in (file.name, *file.names))
     files: list[Path] = []
     archives = 0
     for source in sources:
         for path in walk(source):
-            if path != source and not _is_wanted(path, names):
+            is_packed = path.suffix in OPENERS and ".tar" not in path.name
+            if path != source and is_packed and path.stem not in names:
                 continue
             if path == source or is_archive(path):
                 archives += 1
@@ -56,11 +48,7 @@ def gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> 
 
 
 def walk(source: Path) -> Iterator[Path]:
-    """Yields a file, or all files of a folder without hidden folders and those of desktops.
-
-    Raises:
-        InputError: a folder can't be read.
-    """
+    """Yields a file, or all files of a folder without hidden folders and those of desktops."""
     if not source.is_dir():
         yield source
         return
@@ -72,20 +60,3 @@ def walk(source: Path) -> Iterator[Path]:
 
 def _unreadable(error: OSError) -> NoReturn:
     raise InputError(f"{error.filename} can't be read: {error.strerror}.") from None
-
-
-def _is_wanted(path: Path, names: frozenset[str]) -> bool:
-    """Returns whether to use a file of a folder: a compressed one only if its name is known."""
-    if path.suffix not in _COMPRESSED or ".tar" in path.name:
-        return True
-    return path.stem in names
-
-
-def _names(datasets: Sequence[DataSet]) -> frozenset[str]:
-    own = {
-        name
-        for dataset in datasets
-        for file in dataset.files
-        for name in (file.name, *file.names, *dataset.extras)
-    }
-    return frozenset(own | COCO_NAMES)

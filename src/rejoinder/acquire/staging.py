@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.files.atomic import write_text
 from rejoinder.files.claims import absolute, beside, claim, part_of
-from rejoinder.files.storage import refused
+from rejoinder.files.storage import creation_errors, refused
 
 _NAME = "adding"
 """Name of the lock and of the scratch folder in a folder of data sets: `.adding.lock`, …"""
@@ -27,11 +27,6 @@ def held(root: Path) -> Iterator[None]:
     """Locks a folder of data sets against other commands that write it.
 
     Locks nest within a process. An interrupted change is undone or finished first.
-
-    Raises:
-        InputError: `root` is a file, or its journal is damaged.
-        BusyError: another command holds the lock. The message says which.
-        StorageError: `root` can't be written.
     """
     # unlike Path's, these are false where a name is too long or a folder can't be read
     if os.path.exists(root) and not os.path.isdir(root):  # noqa: PTH110, PTH112
@@ -47,10 +42,8 @@ def held(root: Path) -> Iterator[None]:
 def scratch(root: Path) -> Iterator[Path]:
     """Locks `root` and makes a folder in it for unpacked files, removed when the block ends."""
     with held(root), part_of(root / _NAME) as folder:
-        try:
+        with creation_errors(root):
             folder.mkdir()
-        except OSError as error:
-            raise refused(root, error) from None
         yield folder
 
 
@@ -59,11 +52,10 @@ def _errors_about(root: Path) -> Iterator[None]:
     """Lets errors name the folder of data sets, not the file in it that is locked."""
     locked = str(absolute(root / _NAME))
     try:
-        yield
+        with creation_errors(root):
+            yield
     except (BusyError, StorageError) as error:
         raise type(error)(str(error).replace(locked, str(root))) from None
-    except OSError as error:
-        raise refused(root, error) from None
 
 
 @dataclass(frozen=True)
@@ -107,16 +99,7 @@ class _Change:
 
 
 def write_together(root: Path, contents: Mapping[Path, bytes]) -> None:
-    """Writes files below `root`, whose lock is held. A failure leaves all files as they were.
-
-    Args:
-        root: the folder of data sets.
-        contents: the content of each file.
-
-    Raises:
-        InputError: a folder has the path of a file, or a file that of a folder.
-        StorageError: a file can't be written: a full disk, missing rights.
-    """
+    """Writes files below `root`, whose lock is held. A failure leaves all files as they were."""
     if not contents:
         return
     _refuse_obstacles(root, contents)
@@ -166,21 +149,15 @@ def _recover(root: Path) -> None:
             f"{journal} is damaged: it lists the files that a command was about to write when it "
             "was killed. Remove it, and add those data sets again."
         ) from None
-    try:
+    with creation_errors(root):
         if complete:
             change.finish()
         else:
             change.undo()
-    except OSError as error:
-        raise refused(root, error) from None
 
 
 def _below(root: Path, names: Sequence[str]) -> list[Path]:
-    """Returns paths below `root`.
-
-    Raises:
-        ValueError: a path leaves `root`.
-    """
+    """Returns paths below `root`. Raises a ValueError if a path leaves it."""
     paths = [PurePosixPath(name) for name in names]
     if any(path.is_absolute() or ".." in path.parts for path in paths):
         raise ValueError(names)

@@ -13,13 +13,10 @@ from rejoinder.files.hashed import md5_of
 def as_comments(
     frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
 ) -> pl.DataFrame:
-    """Returns the columns of `COMMENTS`.
+    """Returns the columns of `COMMENTS` from columns of strings, under their names in `file`.
 
-    Args:
-        frame: columns of strings, under their names in the file.
-        columns: which column holds which field.
-        file: name of the file. Its stem is the source of comments that name none.
-        numbers: (N,) line or row numbers. The ids of messages and replies are made of them.
+    The stem of `file` is the source of comments that name none. The ids of messages and replies
+    are made of (N,) line or row `numbers`.
     """
     if columns.are_pairs:
         frame = _split_pairs(frame, columns, file, numbers)
@@ -30,9 +27,8 @@ def as_comments(
             else pl.lit(None, pl.String).alias(name)
             for name in FIELDS
         )
+    frame = frame.with_columns(map(_whole_numbers, frame.select("id", "parent", "thread")))
     frame = frame.with_columns(
-        *map(_whole_numbers, frame.select("id", "parent", "thread")),
-    ).with_columns(
         pl.col("id").str.strip_prefix("t1_"),
         pl.col("source").fill_null(file.split(".")[0]),
         pl.col("author").fill_null(""),
@@ -57,25 +53,18 @@ def _whole_numbers(ids: pl.Series) -> pl.Series:
 def _split_pairs(
     frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
 ) -> pl.DataFrame:
-    """Returns two comments for each row of message and reply.
-
-    The thread is a hash of the message, so that all replies to the same text are in one split.
-    """
+    """Returns two comments for each row of message and reply."""
+    # with a hash of the message as thread, all replies to the same text are in one split
     messages = frame.get_column(columns.names["message"]).fill_null("")
     replies = frame.get_column(columns.names["reply"]).fill_null("")
     folded = messages.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     threads = [md5_of(text.encode()) for text in folded]
     ids = file + ":" + pl.Series(numbers, dtype=pl.Int64).cast(pl.String).str.zfill(9)
     source = columns.names.get("source")
+    none = pl.lit(None, pl.String)
     base = pl.DataFrame({"thread": threads}, schema={"thread": pl.String}).with_columns(
-        pl.lit(None, pl.String).alias("author"),
-        pl.lit(None, pl.String).alias("created"),
-        (frame.get_column(source) if source else pl.lit(None, pl.String)).alias("source"),
+        author=none, created=none, source=frame.get_column(source) if source else none
     )
-    first = base.with_columns(
-        (ids + ":m").alias("id"), pl.lit(None, pl.String).alias("parent"), messages.alias("text")
-    )
-    second = base.with_columns(
-        (ids + ":r").alias("id"), ("t1_" + ids + ":m").alias("parent"), replies.alias("text")
-    )
+    first = base.with_columns(id=ids + ":m", parent=none, text=messages)
+    second = base.with_columns(id=ids + ":r", parent="t1_" + ids + ":m", text=replies)
     return pl.concat([first, second]).select(FIELDS)

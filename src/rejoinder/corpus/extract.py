@@ -2,7 +2,7 @@
 
 import datetime
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import Engine
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
-from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, filters_of
+from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
 from rejoinder.corpus.readers import Report, read_comments
-from rejoinder.corpus.rules import Rule, profile
+from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
@@ -62,24 +62,22 @@ def extract(
         columns: your columns by field, such as `{"id": "msg_id", "parent": "reply_to", "text":
             "message"}`, with `author`, `thread`, `source` and `created` where you have them; or
             `{"message": "question", "reply": "answer"}`; or the same as on the command line, a
-            string. None, the default, means the fields of the public Reddit dumps.
-        separator: character between the columns of CSV and TSV files. None, the default, means
-            that it is detected in the first line of each file.
-        subreddits: sources to read, in any case. Empty, the default, means all.
-        since: first date to read, such as `2021-02-28`, in UTC. Default: no bound.
-        until: first date not to read any more. Default: no bound.
+            string. None means the fields of the public Reddit dumps.
+        separator: character between the columns of CSV and TSV files. None means that it is
+            detected in the first line of each file.
+        subreddits: sources to read, in any case. Empty means all.
+        since: first date to read, such as `2021-02-28`, in UTC.
+        until: first date not to read any more.
         limit: largest number of pairs. The first ones in the order of the output are kept.
-            Default: no limit.
-        max_reply_count: largest number of pairs with the same response, case folded. Default: no
-            limit.
-        split: shares of train, dev and test, in any unit. Default: 95, 2.5 and 2.5.
+        max_reply_count: largest number of pairs with the same response, case folded.
+        split: shares of train, dev and test, in any unit.
         strict: whether a malformed line is an error. By default it is counted and skipped.
-        engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`. Default: `duckdb`.
-        memory: memory of the engine, such as `800MB` or `2GB` (default). What does not fit is
-            spilled to disk. Reading and writing take about 0.8 GB on top, and a decoder window of
-            up to 2 GiB where a dump needs it.
-        threads: number of threads of the engine. None, the default, means all cores.
-        overwrite: whether a folder that is not empty is replaced. Default: false.
+        engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
+        memory: memory of the engine, such as `800MB` or `2GB`. What does not fit is spilled to
+            disk. Reading and writing take about 0.8 GB on top, and a decoder window of up to 2 GiB
+            where a dump needs it.
+        threads: number of threads of the engine. None means all cores.
+        overwrite: whether a folder that is not empty is replaced.
         progress: callback for progress bars, called from the thread that reads or writes.
 
     Returns:
@@ -94,14 +92,13 @@ def extract(
     options = ExtractOptions(
         rules=rules,
         columns=as_columns(columns),
-        filters=filters_of(subreddits, since, until),
+        filters=Filters(
+            tuple(name.strip().lower() for name in subreddits), parse_date(since), parse_date(until)
+        ),
         limit=limit,
         max_reply_count=max_reply_count,
         split=split,
         strict=strict,
-        engine=engine,
-        memory=memory,
-        threads=threads,
         separator=separator,
     )
     out = Path(out)
@@ -113,7 +110,7 @@ def extract(
             spill.mkdir()
             opened = open_engine(engine, memory, threads, spill)
             try:
-                manifest = _extract(opened, files, folder, options, progress or _no_progress)
+                manifest = _extract(opened, files, folder, options, progress or (lambda *_: None))
             finally:
                 opened.close()
                 shutil.rmtree(spill, ignore_errors=True)
@@ -130,14 +127,22 @@ def _extract(
 ) -> Manifest:
     rules = profile(options.rules)
     report = Report()
-    columns = options.columns if _uses_dates(options) else options.columns.without_dates()
+    columns = options.columns
+    if options.filters.since is None and options.filters.until is None:
+        columns = columns.without_dates()
     frames = read_comments(
         files, columns, report, strict=options.strict, separator=options.separator
     )
     size = sum(path.stat().st_size for path in files)
+
+    def watched() -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            progress("reading", report.bytes_read, size)
+            yield frame
+
     table = engine.ingest(
         "comments",
-        _watched(frames, lambda: progress("reading", report.bytes_read, size)),
+        watched(),
         lambda comments: query.classified(comments, rules, options.filters),
     )
     progress("joining", 0, None)
@@ -164,19 +169,22 @@ def _extract(
     frames = _counted(engine.stream(ordered, _FRAME_ROWS), progress)
     written = write_shards(folder, frames)
     different = int(doubles["different"] or 0)
-    lost = _lost_parents(engine, table, fates["replies"] - written.rows)
+    not_found, dropped = _lost_parents(engine, table, fates["replies"] - written.rows)
+    names = [rule.name for rule in rules]
+    if options.filters != Filters():
+        names.insert(0, "filtered")
     counts = Counts(
         lines=(read // 2 if options.columns.are_pairs else read) + malformed,
         malformed=malformed,
         comments=read,
         duplicates=int(doubles["rows"] or 0) - different,
         conflicts=different - doubles["ids"],
-        dropped={name: fates.get(name, 0) for name in _rule_names(rules, options)},
+        dropped={name: fates.get(name, 0) for name in names},
         kept=fates["kept"],
         without_parent=fates["kept"] - fates["replies"],
-        parent_not_found=lost["not_found"],
-        parent_dropped=lost["dropped"],
-        capped=fates["replies"] - written.rows - lost["not_found"] - lost["dropped"],
+        parent_not_found=not_found,
+        parent_dropped=dropped,
+        capped=fates["replies"] - written.rows - not_found - dropped,
         pairs=written.rows,
         unique_inputs=written.unique_inputs,
         unique_responses=written.unique_responses,
@@ -184,14 +192,6 @@ def _extract(
     if not written.rows:
         raise InputError(no_pairs(engine, table, files, counts, report.malformed))
     return _manifest(options, report, counts, written)
-
-
-def _no_progress(stage: str, done: int, total: int | None) -> None:
-    """Shows nothing."""
-
-
-def _uses_dates(options: ExtractOptions) -> bool:
-    return (options.filters.since, options.filters.until) != (None, None)
 
 
 def _threaded(engine: Engine, table: Any) -> Any:
@@ -227,23 +227,12 @@ def _fates(engine: Engine, table: Any) -> dict[str, int]:
     return fates
 
 
-def _lost_parents(engine: Engine, table: Any, missing: int) -> dict[str, int]:
-    """Counts kept replies without a pair by what became of the parent: `not_found`, `dropped`."""
+def _lost_parents(engine: Engine, table: Any, missing: int) -> tuple[int, int]:
+    """Counts kept replies without a pair: those whose parent is missing, and was dropped."""
     if not missing:
-        return {"not_found": 0, "dropped": 0}
+        return 0, 0
     lost = engine.rows(query.lost_parents(table)).row(0, named=True)
-    return {"not_found": int(lost["not_found"] or 0), "dropped": int(lost["dropped"] or 0)}
-
-
-def _rule_names(rules: Sequence[Rule], options: ExtractOptions) -> list[str]:
-    filtered = ["filtered"] if options.filters != Filters() else []
-    return filtered + [rule.name for rule in rules]
-
-
-def _watched(frames: Iterator[pl.DataFrame], report: Callable[[], None]) -> Iterator[pl.DataFrame]:
-    for frame in frames:
-        report()
-        yield frame
+    return int(lost["not_found"] or 0), int(lost["dropped"] or 0)
 
 
 def _counted(frames: Iterator[pl.DataFrame], progress: ExtractProgress) -> Iterator[pl.DataFrame]:
@@ -266,20 +255,19 @@ def _manifest(
         "split": list(options.split),
         **({"separator": options.separator} if options.separator else {}),
     }
-    inputs: list[Mapping[str, Any]] = [
-        {
-            "file": file.path.name,
-            "bytes": file.path.stat().st_size,
-            "comments": file.comments,
-            "malformed": file.malformed,
-        }
-        for file in report.files
-    ]
     return Manifest(
         rejoinder_version=VERSION,
         rules=options.rules,
         options=recorded,
-        inputs=tuple(inputs),
+        inputs=tuple(
+            {
+                "file": file.path.name,
+                "bytes": file.path.stat().st_size,
+                "comments": file.comments,
+                "malformed": file.malformed,
+            }
+            for file in report.files
+        ),
         counts=counts,
         splits={split: written.splits.get(split, 0) for split in SPLITS},
         sources=dict(sorted(written.sources.items())),

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rejoinder.corpus.parquet import MAGIC
 from rejoinder.errors import InputError
+from rejoinder.files.storage import read_errors
 from rejoinder.formats.compression import compression, decompressed
 from rejoinder.formats.tables import BYTE_ORDER_MARK
 
@@ -29,11 +30,9 @@ def find_files(dumps: Iterable[str | Path]) -> list[Path]:
         InputError: a path or a pattern names no file, or a folder holds no dump.
     """
     files: set[Path] = set()
-    for dump in dumps:
-        try:
-            files.update(_files(Path(dump)))
-        except OSError as error:
-            raise InputError(f"{dump} can't be read: {error.strerror}.") from None
+    for dump in map(Path, dumps):
+        with read_errors(dump):
+            files.update(_files(dump))
     return sorted(files, key=lambda path: (path.name, str(path)))
 
 
@@ -48,51 +47,35 @@ def _files(dump: Path) -> list[Path]:
 
 
 def refuse_inside(files: Sequence[Path], out: Path) -> None:
-    """Refuses an output folder that holds one of the input files.
-
-    Raises:
-        InputError: a file is in `out`.
-    """
+    """Refuses an output folder that holds one of the input files."""
     for path in files:
         if out.resolve() in path.resolve().parents:
             raise InputError(f"{path} is in {out}, which would be replaced; name another output.")
 
 
 def format_of(path: Path) -> Format:
-    """Returns the format of a file, by its content if that decides, else by its suffixes.
-
-    Raises:
-        InputError: the file can't be read, or has a format that no dump has.
-    """
+    """Returns the format of a file, by its content if that decides, else by its suffixes."""
     if compression(path) is None:
-        head = _head(path)
+        with path.open("rb") as file:  # it is readable: `compression` has opened it
+            head = file.read(8)
         if head.startswith(MAGIC):
             return "parquet"
-        if head.startswith(b"PK\x03\x04") and not _is(path, ".parquet"):
+        if head.startswith(b"PK\x03\x04") and ".parquet" not in _suffixes(path):
             raise InputError(f"{path} is a zip archive; unpack it and name the files in it.")
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{path} is UTF-16; save it as UTF-8.")
-    if _is(path, ".parquet"):
+    if ".parquet" in _suffixes(path):
         return "parquet"
     return "table" if separator_of(path) else "json"
 
 
 def separator_of(path: Path) -> str | None:
     """Returns what usually separates the columns of a table with that name, None for no table."""
-    return next(
-        (SEPARATORS[suffix.lower()] for suffix in path.suffixes if suffix.lower() in SEPARATORS),
-        None,
-    )
+    return next((SEPARATORS[name] for name in _suffixes(path) if name in SEPARATORS), None)
 
 
-def _is(path: Path, ending: str) -> bool:
-    return ending in (suffix.lower() for suffix in path.suffixes)
-
-
-def _head(path: Path) -> bytes:
-    """Returns the first bytes of a file. It is readable: `compression` has opened it before."""
-    with path.open("rb") as file:
-        return file.read(8)
+def _suffixes(path: Path) -> list[str]:
+    return [suffix.lower() for suffix in path.suffixes]
 
 
 def _matches(pattern: str) -> list[Path]:
@@ -110,7 +93,7 @@ def _matches(pattern: str) -> list[Path]:
 
 def _dumps_in(folder: Path) -> list[Path]:
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    if (folder / _MANIFEST).is_file() and any(_is(path, ".parquet") for path in inside):
+    if (folder / _MANIFEST).is_file() and any(".parquet" in _suffixes(path) for path in inside):
         raise InputError(
             f"{folder} holds pairs already, the output of an extraction; see its {_MANIFEST}."
         )
@@ -127,8 +110,7 @@ def _dumps_in(folder: Path) -> list[Path]:
 
 def _is_dump(path: Path) -> bool:
     """Returns whether a file in a folder is a dump rather than a README or a list of hashes."""
-    suffixes = {suffix.lower() for suffix in path.suffixes}
-    if suffixes & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
+    if set(_suffixes(path)) & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
         return True
     try:
         head = next(decompressed(path), b"").removeprefix(BYTE_ORDER_MARK)

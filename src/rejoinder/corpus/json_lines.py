@@ -62,15 +62,10 @@ class ParsedBlock:
 def parse_block(
     block: bytes, columns: tuple[str, ...], needed: tuple[str, ...], file: str, first_line: int
 ) -> ParsedBlock:
-    """Returns the comments of a block.
+    """Returns the fields `columns` of a block of whole lines, as strings.
 
-    Args:
-        block: whole lines.
-        columns: the fields to read, as strings. Other fields are ignored. The first of repeated
-            keys counts, and a float of whole value reads as the integer.
-        needed: the columns without which a line is malformed.
-        file: name of the file, for the report of malformed lines.
-        first_line: number of the block's first line in the file.
+    The first of repeated keys counts, and a float of whole value reads as the integer. Without a
+    column in `needed` a line is malformed. Lines of `file` are counted from `first_line`.
     """
     if first_line == 1:
         block = block.removeprefix(BYTE_ORDER_MARK)
@@ -115,7 +110,7 @@ def keys_of(block: bytes) -> dict[str, None]:
 
 
 def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Returns the rows of lines that are all objects; raises `POLARS_ERRORS` if one is not."""
+    """Returns the rows of lines that are all objects, or raises `POLARS_ERRORS`."""
     schema = dict.fromkeys(columns, pl.String)
     frame = read_objects(block, schema)
     if any(frame.select(pl.all().str.contains("\0", literal=True).any()).row(0)):

@@ -27,12 +27,7 @@ def count_letters(texts: pl.Series) -> NDArray[np.int32]:
 
 
 def _count_ascii(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Returns (N,) int32, the number of letters A-Z and a-z in each text.
-
-    Args:
-        content: (B,) uint8, the bytes of all texts.
-        ends: (N + 1,) int64, the offset of each text, and the end of the last one.
-    """
+    """Counts the letters A-Z and a-z of text i, which is `content[ends[i]:ends[i + 1]]`."""
     rows = len(ends) - 1
     letters = np.zeros(rows, np.int32)
     buffer = np.empty(_STRETCH, np.uint8)

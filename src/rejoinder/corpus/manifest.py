@@ -43,7 +43,6 @@ class Counts:
     lines: int
     """Number of lines or rows that are not blank, including malformed ones."""
     malformed: int
-    """Number of lines that are not comments."""
     comments: int
     """Number of comments read. A row of message and reply holds two."""
     duplicates: int
@@ -65,9 +64,8 @@ class Counts:
     pairs: int
     """Number of pairs written."""
     unique_inputs: int
-    """Number of different texts of inputs."""
+    """Number of different texts."""
     unique_responses: int
-    """Number of different texts of responses."""
 
 
 @dataclass(frozen=True)

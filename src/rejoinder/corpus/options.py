@@ -1,7 +1,7 @@
 """The options of an extraction, checked."""
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rejoinder.corpus.rules import profile
@@ -36,9 +36,6 @@ class ExtractOptions:
     max_reply_count: int | None = None
     split: tuple[float, float, float] = (95.0, 2.5, 2.5)
     strict: bool = False
-    engine: str = "duckdb"
-    memory: str = "2GB"
-    threads: int | None = None
     separator: str | None = None
 
     def __post_init__(self) -> None:
@@ -54,31 +51,12 @@ class ExtractOptions:
             )
 
 
-def filters_of(
-    subreddits: Sequence[str],
-    since: str | datetime.date | None,
-    until: str | datetime.date | None,
-) -> Filters:
-    """Returns the filters for names of subreddits, in any case, and dates.
-
-    Raises:
-        InputError: a date can't be read.
-    """
-    return Filters(
-        tuple(name.strip().lower() for name in subreddits),
-        None if since is None else parse_date(str(since)),
-        None if until is None else parse_date(str(until)),
-    )
-
-
-def parse_date(text: str) -> int:
-    """Returns the seconds from 1970 to a date such as 2021-02-28, in UTC.
-
-    Raises:
-        InputError: `text` is not a date.
-    """
+def parse_date(date: str | datetime.date | None) -> int | None:
+    """Returns the seconds from 1970 to a date such as 2021-02-28, in UTC, None for None."""
+    if date is None:
+        return None
     try:
-        day = datetime.datetime.fromisoformat(text)
+        day = datetime.datetime.fromisoformat(str(date))
     except ValueError:
-        raise InputError(f"{text!r} is not a date; write it as 2021-02-28.") from None
+        raise InputError(f"{str(date)!r} is not a date; write it as 2021-02-28.") from None
     return int(day.replace(tzinfo=day.tzinfo or datetime.UTC).timestamp())

@@ -20,15 +20,8 @@ def parquet_pieces(
 ) -> Iterator[Callable[[], ParsedBlock]]:
     """Yields functions that parse the rows of a file, about 65,536 rows at a time.
 
-    A row with null in a needed column is malformed.
-
-    Args:
-        path: the file.
-        columns: which of its columns holds which field.
-        on_read: called with the approximate number of bytes that a piece takes in the file.
-
-    Raises:
-        InputError: the file is damaged, lacks a column, or has a column of lists or structs.
+    A row with null in a needed column is malformed. `on_read` is called with the approximate
+    number of bytes that a piece takes in the file.
     """
     try:
         scan = pl.scan_parquet(path)

@@ -4,6 +4,8 @@ An engine keeps a table after each of three stages: `classified` (a row per comm
 rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage reads whole texts.
 """
 
+import functools
+import operator
 from collections.abc import Sequence
 
 from rejoinder.corpus.options import Filters
@@ -59,10 +61,7 @@ def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:
             tests.append(created >= filters.until)
     if not tests:
         return None
-    outside = tests[0]
-    for test in tests[1:]:
-        outside |= test
-    return outside
+    return functools.reduce(operator.or_, tests)
 
 
 def repeated_ids(table: ir.Table) -> ir.Table:

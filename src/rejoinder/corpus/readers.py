@@ -48,7 +48,7 @@ class Report:
 
     files: list[FileReport] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
-    """The first malformed lines."""
+    """The first malformed lines, at most 20."""
     keys: dict[str, None] = field(default_factory=dict)
     """Keys of the JSON objects at the beginnings of files, in order of appearance."""
 
@@ -57,17 +57,9 @@ class Report:
         """Bytes read of all files."""
         return sum(file.bytes_read for file in self.files)
 
-    def add_malformed(self, lines: Sequence[Malformed]) -> None:
-        """Adds malformed lines, as long as there are only a few."""
-        self.malformed += lines[: max(0, _SHOWN - len(self.malformed))]
 
-
-def refuse_same_names(files: Sequence[Path]) -> None:
-    """Refuses files of messages and replies with the same name: their ids are name and line.
-
-    Raises:
-        InputError: two files have the same name.
-    """
+def _refuse_same_names(files: Sequence[Path]) -> None:
+    """Refuses files of messages and replies with the same name: their ids are name and line."""
     name, count = Counter(path.name for path in files).most_common(1)[0]
     if count > 1:
         raise InputError(
@@ -86,23 +78,12 @@ def read_comments(
 ) -> Iterator[pl.DataFrame]:
     """Yields the comments of `files` in pieces, with the columns of `COMMENTS`.
 
-    One file is read at a time, so that there is at most one decoder window of up to 2 GiB. Two
-    pieces are read ahead.
-
-    Args:
-        files: JSON lines, CSV, TSV or Parquet.
-        columns: which column holds which field.
-        report: filled in with what was read.
-        strict: whether a malformed line is an error.
-        separator: character between the columns of tables. None means that it is detected in the
-            first line of each file.
-
-    Raises:
-        InputError: a file is damaged or lacks a column; a line is malformed and `strict` is true;
-            a separator is given and no file is a table.
+    The counts are added to `report`. One file is read at a time, so that there is at most one
+    decoder window of up to 2 GiB. Two pieces are read ahead. A `separator` of None is detected in
+    the first line of each table.
     """
     if columns.are_pairs:
-        refuse_same_names(files)
+        _refuse_same_names(files)
     formats = {path: format_of(path) for path in files}
     if separator is not None and "table" not in formats.values():
         raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
@@ -119,7 +100,7 @@ def read_comments(
                         f"{path} line {line.line}: {line.problem}; a comment on each line is "
                         "expected. Without --strict such lines are counted and skipped."
                     )
-                report.add_malformed(parsed.malformed)
+                report.malformed += parsed.malformed[: max(0, _SHOWN - len(report.malformed))]
                 entry.malformed += len(parsed.malformed)
                 entry.comments += len(parsed.frame)
                 yield parsed.frame

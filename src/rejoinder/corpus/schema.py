@@ -68,11 +68,7 @@ class Columns:
         return sorted(self.names[name] for name in needed if self.names[name] not in present)
 
     def check(self, present: Sequence[str], source: str) -> None:
-        """Refuses files that lack a named or needed column.
-
-        Raises:
-            InputError: names the missing columns of `source` and those that it has.
-        """
+        """Refuses files that lack a named or needed column."""
         if missing := self.missing(present):
             raise InputError(
                 f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
@@ -80,15 +76,8 @@ class Columns:
             )
 
 
-def parse_columns(text: str) -> Columns:
-    """Parses `id=msg_id,parent=reply_to,text=message`.
-
-    >>> parse_columns("message=question,reply=answer").are_pairs
-    True
-
-    Raises:
-        InputError: a field is unknown, named twice, or needed and not named.
-    """
+def _parsed(text: str) -> dict[str, str]:
+    """Parses `id=msg_id,parent=reply_to,text=message`."""
     names: dict[str, str] = {}
     for item in text.split(","):
         name, equals, column = (part.strip() for part in item.partition("="))
@@ -97,25 +86,20 @@ def parse_columns(text: str) -> Columns:
         if name in names:
             raise InputError(f"--columns names {name!r} twice.")
         names[name] = column
-    return as_columns(names)
+    return names
 
 
 def as_columns(columns: "Columns | Mapping[str, str] | str | None") -> Columns:
     """Returns columns from a mapping of fields to columns or from its text; None means Reddit's.
 
-    >>> as_columns({"message": "question", "reply": "answer"}).needed
+    >>> as_columns("message=question,reply=answer").needed
     ('question', 'answer')
-
-    Raises:
-        InputError: a field is unknown, or needed and not named.
     """
     if columns is None:
         return Columns()
     if isinstance(columns, Columns):
         return columns
-    if isinstance(columns, str):
-        return parse_columns(columns)
-    names = dict(columns)
+    names = _parsed(columns) if isinstance(columns, str) else dict(columns)
     known = (*FIELDS, *PAIR_FIELDS)
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"--columns: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")

@@ -1,7 +1,7 @@
 """Reads a folder of pairs: by block for training, by split for evaluation. Needs only Polars."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -26,7 +26,6 @@ class Block:
     start: int
     """Index of the first row, from 0."""
     rows: int
-    """Number of rows."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +63,17 @@ class Pairs:
         """
         if split not in SPLITS:
             raise InputError(f"there is no split {split!r}; there are {', '.join(SPLITS)}.")
-        self._check(split)
+        if split not in self._checked:
+            for shard in self.manifest.shards:
+                if shard.split == split:
+                    check_file(self.folder / shard.file, asdict(shard), InputError, _REMEDY)
+            self._checked.add(split)
         return [
             Block(self.folder / shard.file, start, min(BLOCK_ROWS, shard.rows - start))
             for shard in self.manifest.shards
             if shard.split == split
             for start in range(0, shard.rows, BLOCK_ROWS)
         ]
-
-    def _check(self, split: str) -> None:
-        if split in self._checked:
-            return
-        for shard in self.manifest.shards:
-            if shard.split == split:
-                facts = {"bytes": shard.bytes, "sha256": shard.sha256}
-                check_file(self.folder / shard.file, facts, InputError, _REMEDY)
-        self._checked.add(split)
 
     def read(self, block: Block, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
         """Returns the rows of a block. Only its row group is read."""
@@ -93,29 +87,17 @@ class Pairs:
 
     def frame(self, split: str, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
         """Returns all pairs of a split. Dev and test are small enough for this."""
-        frames = list(self.iter_frames(split, columns))
-        return (
-            pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-        )
+        empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+        return pl.concat([empty, *self.iter_frames(split, columns)])
 
 
 def open_pairs(folder: Path) -> Pairs:
-    """Opens a folder of pairs, after checking that its shards exist and have the right size.
-
-    Args:
-        folder: a folder that `rejoinder extract` wrote.
+    """Opens a folder that `rejoinder extract` wrote, and checks the sizes of its shards.
 
     Raises:
         InputError: the folder is not finished, or a shard is missing or cut.
     """
     manifest = read_manifest(folder)
     for shard in manifest.shards:
-        path = folder / shard.file
-        if not path.is_file():
-            raise InputError(f"{path} is missing; the manifest lists it. {_REMEDY}")
-        if path.stat().st_size != shard.bytes:
-            raise InputError(
-                f"{path} has {path.stat().st_size:,} bytes where the manifest says "
-                f"{shard.bytes:,}; it is damaged. {_REMEDY}"
-            )
+        check_file(folder / shard.file, asdict(shard), InputError, _REMEDY, content=False)
     return Pairs(folder, manifest)

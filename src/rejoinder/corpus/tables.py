@@ -11,9 +11,11 @@ from rejoinder.corpus.json_lines import ParsedBlock
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.schema import Columns
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import decompressed
+from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.tables import BYTE_ORDER_MARK
 
 _MAX_ROW_CHARS = 1 << 24
+_BLOCK_BYTES = 1 << 18
 _BLOCK_ROWS = 65_536
 _SEPARATORS = (",", ";", "\t", "|")
 
@@ -24,9 +26,6 @@ def table_pieces(
     """Yields the rows of a table in pieces.
 
     A row with another number of columns than the first row is malformed.
-
-    Raises:
-        InputError: the table lacks a column.
     """
     rows = table_rows(content, separator)
     first = next(rows, None)
@@ -136,26 +135,6 @@ def _quoted(text: str, separator: str) -> list[str] | None:
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
     """Yields lines with their ends. Bytes that are not UTF-8 become U+FFFD."""
-    stream = io.BufferedReader(_Stream(pieces), 1 << 18)
-    return iter(io.TextIOWrapper(stream, "utf-8-sig", "replace", newline=""))
-
-
-class _Stream(io.RawIOBase):
-    """A binary file made of pieces."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self.pieces, self.rest = pieces, memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        while not self.rest:
-            piece = next(self.pieces, None)
-            if piece is None:
-                return 0
-            self.rest = memoryview(piece)
-        count = min(len(buffer), len(self.rest))
-        buffer[:count] = self.rest[:count]
-        self.rest = self.rest[count:]
-        return count
+    for number, block in enumerate(line_blocks(pieces, _BLOCK_BYTES)):
+        content = block.removeprefix(BYTE_ORDER_MARK) if number == 0 else block
+        yield from io.StringIO(content.decode("utf-8", "replace"), newline="")

@@ -20,23 +20,16 @@ class Written:
     shards: list[Shard] = field(default_factory=list)
     rows: int = 0
     splits: Counter[str] = field(default_factory=Counter)
-    """Number of pairs by split."""
     sources: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """Number of pairs by source and split."""
     unique_inputs: int = 0
-    """Number of different texts of inputs."""
     unique_responses: int = 0
-    """Number of different texts of responses."""
 
 
 def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
-    """Writes frames of pairs as shards, each with pairs of one split.
+    """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
     A shard is written while the rows of the next one are collected.
-
-    Args:
-        folder: the folder to write.
-        frames: pairs ordered by the column `part`: 0 train, 1 dev, 2 test.
     """
     written = Written()
     inputs, responses = _Distinct(), _Distinct()

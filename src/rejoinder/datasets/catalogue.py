@@ -21,7 +21,7 @@ class DataFile:
     path: str
     """Path below a folder of data sets."""
     kind: str
-    """Kind of file, one of those in `rejoinder.acquire.forms`."""
+    """One of the kinds in `rejoinder.acquire.forms`."""
     rows: int
     """Published number of rows, without a header. 0 means unknown for this file alone."""
     letters: str = ""
@@ -51,7 +51,6 @@ class DataSet:
     what: str
     """Description of its rows."""
     licence: str
-    """Licence as the authors state it."""
     citation: str
     groups: tuple[str, ...]
     files: tuple[DataFile, ...]
@@ -60,7 +59,6 @@ class DataSet:
     addresses: tuple[str, ...] = ()
     """Addresses of its files and archives. All of them are downloaded."""
     pages: tuple[str, ...] = ()
-    """Web pages for people."""
     sha256: Mapping[str, str] | None = None
     """SHA-256 of official archives, by name."""
     total: int = 0
@@ -79,9 +77,11 @@ class DataSet:
     def rows(self) -> int:
         """Published number of rows of all needed input files."""
         skipped = ("sts_gs", "cqa_gold", "nli_labels", "coco_captions")
-        counted = [file for file in self.files if file.needed and file.kind not in skipped]
-        counted = [file for file in counted if not file.name.startswith("s2.")]
-        return self.total or sum(file.rows for file in counted)
+        return self.total or sum(
+            file.rows
+            for file in self.files
+            if file.needed and file.kind not in skipped and not file.name.startswith("s2.")
+        )
 
 
 @dataclass(frozen=True)
@@ -101,17 +101,10 @@ def catalogue() -> Catalogue:
 
 
 def official_rows(name: str, split: str) -> int | None:
-    """Returns the published number of rows of a split, as the reader of the set returns them.
+    """Returns the published number of rows of a split, `all` if none are published, or None.
 
     Rows are sentences, pairs, images of COCO, or related questions of CQA. Pairs that some years
     of STS publish without a score do not count. If a reader returns fewer, the file is cut.
-
-    Args:
-        name: the id of a data set.
-        split: the reader's name of the split, or `all` if no splits are published.
-
-    Returns:
-        None if the catalogue does not know the set, the split or its number.
 
     >>> official_rows("sick", "test"), official_rows("mr", "all"), official_rows("mr", "dev")
     (4927, 10662, None)
@@ -133,11 +126,8 @@ def select(names: list[str]) -> list[DataSet]:
             set_id: dataset for set_id, dataset in sets.items() if name.lower() in _names(dataset)
         }
         if not matches:
-            known = {
-                *sets,
-                *(group for dataset in sets.values() for group in dataset.groups),
-                "all",
-            }
+            groups = (group for dataset in sets.values() for group in dataset.groups)
+            known = {*sets, *groups, "all"}
             raise InputError(f"{name!r} is no data set and no group; {nearest(name, known)}.")
         selected |= matches
     return list(selected.values())

@@ -26,7 +26,6 @@ class Captioned:
     captions: list[str]
     """5 M captions; those of an image are adjacent."""
     sha256: str
-    """Hash of the files."""
 
     def __len__(self) -> int:
         return len(self.features)
@@ -57,11 +56,7 @@ def read_coco(data: Path, split: str) -> Captioned:
 
 
 def _features(content: bytes, path: Path) -> NDArray[np.float32]:
-    """Reads the matrix `features` of a safetensors file.
-
-    Raises:
-        InputError: the file is damaged, or holds no matrix of finite numbers.
-    """
+    """Reads the matrix `features` of a safetensors file, which must be of finite numbers."""
     try:
         features = np.asarray(load(content)["features"], np.float32)
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -77,11 +72,7 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
 
 
 def parse_captions(content: bytes, path: Path) -> list[list[str]]:
-    """Parses the captions of each image from JSON.
-
-    Raises:
-        InputError: the content is not JSON, or has no lists of strings.
-    """
+    """Parses the captions of each image from JSON."""
     try:
         groups = json.loads(content)["captions"]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):

@@ -18,7 +18,7 @@ from rejoinder.datasets.files import (
 )
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import text_lines
+from rejoinder.formats.tables import filled_lines
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {
@@ -47,10 +47,8 @@ class Question:
 
     def text(self, part: str = "both") -> str:
         """Returns the `subject`, the `body`, or `both` with a space between them."""
-        parts = {"subject": [self.subject], "body": [self.body]}.get(
-            part, [self.subject, self.body]
-        )
-        return " ".join(text for text in parts if text)
+        texts = {"subject": self.subject, "body": self.body}
+        return " ".join(text for name, text in texts.items() if text and part in (name, "both"))
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ class QuestionSet:
     split: str
     queries: list[RelatedQuestions]
     sha256: str
-    """Hash of the files."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -100,11 +97,7 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
 
 
 def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[RelatedQuestions]:
-    """Parses the queries of a file. Judgements in `gold` take precedence over those of the XML.
-
-    Raises:
-        InputError: the XML is damaged, a question has no judgement, or an id is repeated.
-    """
+    """Parses the queries of a file. Judgements in `gold` take precedence over those of the XML."""
     related_to: dict[str, list[tuple[Question, int, bool]]] = {}
     originals: dict[str, Question] = {}
     try:
@@ -170,25 +163,16 @@ def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Que
 
 
 def _gold_path(data: Path, stem: str) -> Path | None:
-    for folder in _FOLDERS:
-        path = data / folder / f"{stem}.subtaskB.relevancy"
-        if is_file(path):
-            return path
-    return None
+    paths = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _FOLDERS)
+    return next(filter(is_file, paths), None)
 
 
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
-    """Parses the judgements, by id of the related question.
-
-    Raises:
-        InputError: a line is invalid, or an id is repeated.
-    """
+    """Parses the judgements, by id of the related question."""
     gold: dict[str, bool] = {}
     ids, numbers = [], []
-    for number, line in enumerate(text_lines(content, path), 1):
+    for number, line in filled_lines(content, path):
         fields = line.split()
-        if not fields:
-            continue
         if len(fields) != 5 or fields[4] not in ("true", "false"):
             raise InputError(
                 f"{path} line {number}: {line[:40]!r}; query, question, rank, score and true or "

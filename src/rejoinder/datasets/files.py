@@ -1,11 +1,15 @@
 """Finding and reading the files of data sets, and the checks that their readers share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from pathlib import Path
+from typing import TypeVar
 
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.files import hashed
+from rejoinder.files.hashed import sha256_of
+from rejoinder.files.storage import read_errors
 from rejoinder.formats.bounded import OPENERS, read_packed
+
+T = TypeVar("T", bound=Sized)
 
 ROOTS = ("senteval", "data", "")
 """Where SentEval's folders `downstream` and `probing` may be, below a folder of data sets."""
@@ -24,22 +28,42 @@ def senteval_folders(inner: str) -> tuple[str, ...]:
 def find_folder(data: Path, folders: Sequence[str], name: str, title: str) -> Path:
     """Returns the first of some folders below `data` that holds a file, compressed or not.
 
-    Args:
-        data: a folder of data sets.
-        folders: paths below `data`, in the order in which they are tried.
-        name: name of the file.
-        title: name of the data set, for the error message.
-
     Raises:
         DataMissingError: no folder holds the file. The message lists the paths that were tried.
     """
     for folder in folders:
         if _existing(data / folder / name) is not None:
             return data / folder
-    tried = ", ".join(str(data / folder / name) for folder in folders)
-    raise DataMissingError(
-        f"{title} is not there; looked for {tried}. `rejoinder data list` says more."
+    raise missing(title, [data / folder / name for folder in folders])
+
+
+def missing(
+    title: str, tried: Iterable[Path], hint: str = "`rejoinder data list` says more."
+) -> DataMissingError:
+    """Returns the error for a data set whose files are at none of the paths that were tried."""
+    return DataMissingError(
+        f"{title} is not there; looked for {', '.join(map(str, tried))}. {hint}"
     )
+
+
+def read_splits(
+    data: Path, inner: str, files: Mapping[str, str], title: str, parse: Callable[[bytes, Path], T]
+) -> tuple[dict[str, T], str]:
+    """Reads a data set with a file for each split (or class) from SentEval's folder `inner`.
+
+    Returns:
+        What `parse` makes of each file, by split, and the hash of all files.
+
+    Raises:
+        InputError: a file is missing, damaged or empty.
+    """
+    folder = find_folder(data, senteval_folders(inner), next(iter(files.values())), title)
+    splits, contents = {}, []
+    for split, file in files.items():
+        contents.append(read_bytes(folder / file))
+        splits[split] = parse(contents[-1], folder / file)
+        refuse_empty(len(splits[split]), folder / file)
+    return splits, sha256_of(*contents)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -60,23 +84,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def content_of(path: Path) -> bytes:
-    """Returns the bytes of a file as they are.
-
-    Raises:
-        InputError: the file can't be read.
-    """
-    try:
+    """Returns the bytes of a file as they are."""
+    with read_errors(path):
         return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def number_of(text: str, low: float, high: float, path: Path, line: int) -> float:
-    """Returns a score within [low, high].
-
-    Raises:
-        InputError: `text` is not a number or outside of these bounds.
-    """
+    """Returns a score within [low, high]."""
     try:
         value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
     except ValueError:
@@ -91,13 +105,7 @@ def number_of(text: str, low: float, high: float, path: Path, line: int) -> floa
 def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None:
     """Refuses a file that uses an id twice, because predictions are compared by these ids.
 
-    Args:
-        ids: (N,) ids of the rows.
-        lines: (N,) line number of each row.
-        path: the file.
-
-    Raises:
-        InputError: an id is repeated. The message names it and both lines.
+    `lines` holds the line number of each row.
     """
     if len(set(ids)) == len(ids):
         return
@@ -111,38 +119,16 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
         first[name] = line
 
 
-def sha256_of_file(path: Path) -> str:
-    """Returns the SHA-256 of a file, in hexadecimal.
-
-    Raises:
-        InputError: the file can't be read.
-    """
-    try:
-        return hashed.sha256_of_file(path)
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
-
-
 def refuse_empty(rows: int, path: Path) -> None:
-    """Refuses a file without rows.
-
-    Raises:
-        InputError: `rows` is 0.
-    """
+    """Refuses a file without rows."""
     if not rows:
         raise InputError(f"{path} has no rows; it is empty or cut. Get it again.")
 
 
 def is_file(path: Path) -> bool:
-    """Returns whether a file exists.
-
-    Raises:
-        InputError: its folder can't be read.
-    """
-    try:
+    """Returns whether a file exists."""
+    with read_errors(path):
         return path.is_file()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def _existing(path: Path) -> Path | None:

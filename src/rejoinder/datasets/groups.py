@@ -72,8 +72,7 @@ def read_groups(path: Path) -> SentenceGroups:
         raise InputError(
             f"{path} has no group of two or more sentences in {len(groups) + len(negatives)} rows."
         )
-    offsets = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(kept.list.len().to_numpy(), out=offsets[1:])
+    offsets = np.concatenate([[0], kept.list.len().cum_sum()], dtype=np.int64)
     dropped = len(groups) - len(kept) + len(negatives) - len(whole)
     sentences = kept.explode().to_list()
     return SentenceGroups(sentences, offsets, whole, dropped, path, sha256_of(content))

@@ -9,22 +9,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.files import is_file, missing, read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.json_lines import (
-    FieldType,
-    first_object,
-    is_json_lines,
-    json_rows,
-    line_of,
-)
+from rejoinder.formats.json_lines import FieldType, first_object, is_json_lines, json_rows, line_of
 from rejoinder.formats.tables import table_columns
 
 NO_GOLD = "-"
 """The label of SNLI and MultiNLI where the annotators did not agree."""
 
+_SNLI_FOLDERS = ("snli_1.0", "nli", "raw/snli_1.0", "")
+_SNLI_SUFFIXES = (".jsonl", ".jsonl.zst", ".txt", ".txt.zst")
 _LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, NO_GOLD: ""})
 
 
@@ -77,11 +73,8 @@ class InferencePairs:
 def read_inference(path: Path, columns: InferenceColumns | None = None) -> InferencePairs:
     """Reads the pairs of a file: JSON lines, or the table that is published beside them.
 
-    `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
-
-    Args:
-        path: a file such as `snli_1.0_train.jsonl` or `multinli_1.0_train.txt`.
-        columns: fields and labels. None means those of SNLI (Bowman et al. 2015).
+    Examples are `snli_1.0_train.jsonl` and `multinli_1.0_train.txt`. `.zst`, `.gz`, `.bz2` and
+    `.xz` are decompressed. `columns` None means those of SNLI (Bowman et al. 2015).
 
     Raises:
         InputError: the file can't be read, a field is missing, a label is unknown, or no row is
@@ -107,6 +100,20 @@ def read_inference(path: Path, columns: InferenceColumns | None = None) -> Infer
     )
     _check_labels(frame, content, path, columns)
     return _pairs(frame, path, columns, sha256_of(content))
+
+
+def read_snli_split(data: Path, split: str) -> InferencePairs:
+    """Reads the dev or test split of SNLI 1.0 from its published file below a folder of data sets.
+
+    Raises:
+        DataMissingError: the file is missing.
+        InputError: the file is invalid.
+    """
+    names = [f"snli_1.0_{split}{suffix}" for suffix in _SNLI_SUFFIXES]
+    paths = [data / folder / name for folder in _SNLI_FOLDERS for name in names]
+    if (path := next(filter(is_file, paths), None)) is None:
+        raise missing(f"SNLI's {split} split", paths[:: len(names)])
+    return read_inference(path)
 
 
 def _check_labels(

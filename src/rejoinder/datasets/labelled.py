@@ -7,15 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import (
-    find_folder,
-    read_bytes,
-    refuse_empty,
-    senteval_folders,
-)
+from rejoinder.datasets.files import find_folder, read_bytes, read_splits
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import tab_separated, text_lines
+from rejoinder.formats.tables import filled_lines, tab_separated, text_lines
 
 
 @dataclass(frozen=True)
@@ -38,14 +33,13 @@ class LabelledSet:
     name: str
     splits: Mapping[str, Labelled]
     sha256: str
-    """Hash of the files."""
 
 
-_BINARY: Mapping[str, tuple[str, str, str]] = {
-    "MR": ("MR", "rt-polarity.pos", "rt-polarity.neg"),
-    "CR": ("CR", "custrev.pos", "custrev.neg"),
-    "SUBJ": ("SUBJ", "subj.objective", "subj.subjective"),
-    "MPQA": ("MPQA", "mpqa.pos", "mpqa.neg"),
+_BINARY: Mapping[str, tuple[str, str]] = {
+    "MR": ("rt-polarity.pos", "rt-polarity.neg"),
+    "CR": ("custrev.pos", "custrev.neg"),
+    "SUBJ": ("subj.objective", "subj.subjective"),
+    "MPQA": ("mpqa.pos", "mpqa.neg"),
 }
 _TREC = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 PROBING: Mapping[str, str] = {
@@ -72,29 +66,24 @@ def read_binary(data: Path, name: str) -> LabelledSet:
     Raises:
         InputError: a file is missing or can't be read.
     """
-    folder_name, positive, negative = _BINARY[name]
-    folders = senteval_folders(f"downstream/{folder_name}")
-    folder = find_folder(data, folders, positive, name)
-    contents = [read_bytes(folder / file) for file in (positive, negative)]
-    groups = [
-        _lenient_lines(content, folder / file)
-        for content, file in zip(contents, (positive, negative), strict=True)
-    ]
-    for group, file in zip(groups, (positive, negative), strict=True):
-        refuse_empty(len(group), folder / file)
-    labels = np.repeat(np.array([1, 0]), [len(group) for group in groups])
-    sentences = [line.strip() for group in groups for line in group]
-    whole = Labelled(sentences, labels, ("0", "1"))
-    return LabelledSet(name, {"all": whole}, sha256_of(*contents))
+
+    def parse(content: bytes, path: Path) -> list[str]:
+        return [line.strip() for line in text_lines(content, path, _encoding(content))]
+
+    files = dict(zip(("1", "0"), _BINARY[name], strict=True))
+    by_class, sha256 = read_splits(data, f"downstream/{name}", files, name, parse)
+    labels = np.repeat(np.array([1, 0]), [len(group) for group in by_class.values()])
+    whole = Labelled(by_class["1"] + by_class["0"], labels, ("0", "1"))
+    return LabelledSet(name, {"all": whole}, sha256)
 
 
-def _lenient_lines(content: bytes, path: Path) -> list[str]:
-    """Returns lines of UTF-8, or else of Latin-1, in which some files were published."""
+def _encoding(content: bytes) -> str:
+    """Returns UTF-8, or else Latin-1, in which some files were published."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        return text_lines(content, path, "latin-1")
-    return text_lines(content, path)
+        return "latin-1"
+    return "utf-8"
 
 
 def read_sst(data: Path, classes: int) -> LabelledSet:
@@ -103,26 +92,28 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    variant = {2: "binary", 5: "fine"}[classes]
-    name = f"SST{classes}"
-    files = [f"sentiment-{split}" for split in ("train", "dev", "test")]
-    folder = find_folder(data, senteval_folders(f"downstream/SST/{variant}"), files[0], name)
-    splits, contents = {}, []
-    for split, file in zip(("train", "dev", "test"), files, strict=True):
-        path = folder / file
-        contents.append(read_bytes(path))
+    names = tuple(map(str, range(classes)))
+
+    def parse(content: bytes, path: Path) -> Labelled:
         rows = []
-        for number, line in enumerate(_lenient_lines(contents[-1], path), 1):
-            if not line.strip():
-                continue
+        for number, line in filled_lines(content, path, _encoding(content)):
             if classes == 2:
                 text, label = tab_separated(line, (2,), path, number)
             else:
                 label, _, text = line.strip().partition(" ")
-            rows.append((text.strip(), _class(label.strip(), classes, path, number)))
-        refuse_empty(len(rows), path)
-        splits[split] = _labelled(rows, tuple(map(str, range(classes))))
-    return LabelledSet(name, splits, sha256_of(*contents))
+            label = label.strip()
+            if label not in names:
+                raise InputError(
+                    f"{path} line {number}: class {label[:20]!r}; one of 0 to {classes - 1} is "
+                    "needed."
+                )
+            rows.append((text.strip(), int(label)))
+        return _labelled(rows, names)
+
+    inner = f"downstream/SST/{'binary' if classes == 2 else 'fine'}"
+    files = {split: f"sentiment-{split}" for split in ("train", "dev", "test")}
+    name = f"SST{classes}"
+    return LabelledSet(name, *read_splits(data, inner, files, name, parse))
 
 
 def read_trec(data: Path) -> LabelledSet:
@@ -132,25 +123,20 @@ def read_trec(data: Path) -> LabelledSet:
         InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "train_5500.label", "test": "TREC_10.label"}
-    folder = find_folder(data, senteval_folders("downstream/TREC"), files["train"], "TREC")
-    splits, contents = {}, []
-    for split, file in files.items():
-        path = folder / file
-        contents.append(read_bytes(path))
-        rows = []
-        for number, line in enumerate(text_lines(contents[-1], path, "latin-1"), 1):
-            if not line.strip():
-                continue
-            coarse, colon, rest = line.strip().partition(":")
-            if not colon or coarse not in _TREC:
-                raise InputError(
-                    f"{path} line {number}: class {coarse[:20]!r}; a line begins with CLASS:fine, "
-                    f"CLASS one of {', '.join(_TREC)}."
-                )
-            rows.append((rest.partition(" ")[2].strip(), _TREC.index(coarse)))
-        refuse_empty(len(rows), path)
-        splits[split] = _labelled(rows, _TREC)
-    return LabelledSet("TREC", splits, sha256_of(*contents))
+    return LabelledSet("TREC", *read_splits(data, "downstream/TREC", files, "TREC", _parse_trec))
+
+
+def _parse_trec(content: bytes, path: Path) -> Labelled:
+    rows = []
+    for number, line in filled_lines(content, path, "latin-1"):
+        coarse, colon, rest = line.strip().partition(":")
+        if not colon or coarse not in _TREC:
+            raise InputError(
+                f"{path} line {number}: class {coarse[:20]!r}; a line begins with CLASS:fine, "
+                f"CLASS one of {', '.join(_TREC)}."
+            )
+        rows.append((rest.partition(" ")[2].strip(), _TREC.index(coarse)))
+    return _labelled(rows, _TREC)
 
 
 def read_probing(data: Path, name: str) -> LabelledSet:
@@ -165,9 +151,7 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     content = read_bytes(path)
     texts: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
     labels: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
-    for number, line in enumerate(text_lines(content, path), 1):
-        if not line.strip():
-            continue
+    for number, line in filled_lines(content, path):
         fields = line.split("\t")
         if len(fields) < 3 or fields[0] not in _PROBING_SPLITS:
             raise InputError(
@@ -188,14 +172,6 @@ def read_probing(data: Path, name: str) -> LabelledSet:
         indices = np.array([index_of[label] for label in names])
         splits[split] = Labelled(texts[split], indices, classes)
     return LabelledSet(name, splits, sha256_of(content))
-
-
-def _class(label: str, classes: int, path: Path, number: int) -> int:
-    if label not in map(str, range(classes)):
-        raise InputError(
-            f"{path} line {number}: class {label[:20]!r}; one of 0 to {classes - 1} is needed."
-        )
-    return int(label)
 
 
 def _labelled(rows: Sequence[tuple[str, int]], classes: tuple[str, ...]) -> Labelled:

@@ -1,6 +1,6 @@
 """Pairs of sentences with a class or a score: MRPC, SICK, and SNLI in SentEval's layout."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +11,14 @@ from rejoinder.datasets.files import (
     find_folder,
     number_of,
     read_bytes,
+    read_splits,
     refuse_empty,
     refuse_repeats,
     senteval_folders,
 )
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import tab_separated, text_lines
+from rejoinder.formats.tables import filled_lines, tab_separated, text_lines
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
 
@@ -47,7 +48,6 @@ class SentencePairSet:
     splits: Mapping[str, SentencePairs]
     classes: tuple[str, ...]
     sha256: str
-    """Hash of the files."""
 
 
 def read_mrpc(data: Path) -> SentencePairSet:
@@ -57,35 +57,15 @@ def read_mrpc(data: Path) -> SentencePairSet:
         InputError: a file is missing, or a line is invalid.
     """
     files = {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")}
-    return _read(data, "MRPC", files, parse_mrpc, ("0", "1"))
-
-
-def _read(
-    data: Path,
-    name: str,
-    files: Mapping[str, str],
-    parse: Callable[[bytes, Path], SentencePairs],
-    classes: tuple[str, ...],
-) -> SentencePairSet:
-    """Reads a data set with a file for each split."""
-    folder = find_folder(data, senteval_folders(f"downstream/{name}"), files["train"], name)
-    splits, contents = {}, []
-    for split, file in files.items():
-        contents.append(read_bytes(folder / file))
-        splits[split] = parse(contents[-1], folder / file)
-        refuse_empty(len(splits[split]), folder / file)
-    return SentencePairSet(name, splits, classes, sha256_of(*contents))
+    splits, sha256 = read_splits(data, "downstream/MRPC", files, "MRPC", parse_mrpc)
+    return SentencePairSet("MRPC", splits, ("0", "1"), sha256)
 
 
 def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
-    """Parses a file of MRPC. The id of a pair is made of the ids of both sentences.
-
-    Raises:
-        InputError: a line is invalid, or an id is repeated.
-    """
+    """Parses a file of MRPC. The id of a pair is made of the ids of both sentences."""
     rows, numbers = [], []
-    for number, line in enumerate(text_lines(content, path), 1):
-        if number == 1 or not line.strip():  # the first line names the columns
+    for number, line in filled_lines(content, path):
+        if number == 1:  # it names the columns
             continue
         row = tab_separated(line, (5,), path, number)
         if row[0] not in ("0", "1"):
@@ -110,18 +90,15 @@ def read_sick(data: Path) -> SentencePairSet:
         InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-    return _read(data, "SICK", files, parse_sick, NLI_CLASSES)
+    splits, sha256 = read_splits(data, "downstream/SICK", files, "SICK", parse_sick)
+    return SentencePairSet("SICK", splits, NLI_CLASSES, sha256)
 
 
 def parse_sick(content: bytes, path: Path) -> SentencePairs:
-    """Parses a file of SICK.
-
-    Raises:
-        InputError: a line is invalid, or an id is repeated.
-    """
+    """Parses a file of SICK."""
     first, second, labels, scores, ids, numbers = [], [], [], [], [], []
-    for number, line in enumerate(text_lines(content, path), 1):
-        if number == 1 or not line.strip():
+    for number, line in filled_lines(content, path):
+        if number == 1:
             continue
         row = tab_separated(line, (5,), path, number)
         label = row[4].strip().lower()

@@ -2,19 +2,14 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import (
-    is_file,
-    number_of,
-    read_bytes,
-    refuse_repeats,
-)
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.datasets.files import is_file, missing, number_of, read_bytes, refuse_repeats
+from rejoinder.errors import InputError
 from rejoinder.files.hashed import blake2b_number, sha256_of
 from rejoinder.formats.tables import tab_separated, text_lines
 
@@ -49,7 +44,6 @@ class GradedPairs:
     """The genre of each pair: main-captions, main-forums or main-news in the benchmark, the subset
     or track in the yearly tasks."""
     sha256: str
-    """Hash of the files."""
     ids: list[str]
     """A stable name for each pair: the line, after the subset if there are several."""
 
@@ -58,31 +52,25 @@ class GradedPairs:
 
 
 def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
-    """Reads a split of the STS Benchmark.
+    """Reads a split of the STS Benchmark: train, dev or test.
 
-    Args:
-        data: a folder of data sets, or the folder of the benchmark itself.
-        split: train, dev or test.
-        form: `official` or `senteval`. None means any, official first.
+    `data` is a folder of data sets, or the folder of the benchmark itself. `form` is `official` or
+    `senteval`. None means any, official first.
 
     Raises:
         InputError: the file is missing, or a row is invalid.
     """
     if split not in ROWS:
         raise InputError(f"the STS Benchmark has no split {split!r}; it has {', '.join(ROWS)}.")
-    tried = []
-    for folder in _FOLDERS:
-        path = data / folder / f"sts-{split}.csv"
-        tried.append(str(path))
+    paths = [data / folder / f"sts-{split}.csv" for folder in _FOLDERS]
+    for path in paths:
         if is_file(path) or is_file(path.with_name(f"{path.name}.zst")):
             pairs = _read(path, split)
             # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
             if form in (None, pairs.form):
                 return pairs
-    raise DataMissingError(
-        f"the STS Benchmark ({form or 'any form'}) is not there; looked for {', '.join(tried)}. "
-        "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
-    )
+    hint = "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
+    raise missing(f"the STS Benchmark ({form or 'any form'})", paths, hint)
 
 
 def _read(path: Path, split: str) -> GradedPairs:
@@ -107,11 +95,7 @@ def _read(path: Path, split: str) -> GradedPairs:
 
 
 def parse_stsb(content: bytes, path: Path) -> list[tuple[int, float, list[str]]]:
-    """Parses the rows of a file: line number, score, fields. Quotes are plain characters.
-
-    Raises:
-        InputError: a line is invalid, or its genre, file, year and id are repeated.
-    """
+    """Parses the rows of a file: line number, score, fields. Quotes are plain characters."""
     rows = []
     for number, line in enumerate(text_lines(content, path), 1):
         if not line:
@@ -151,12 +135,10 @@ def _letters(sentence: str) -> str:
 
 
 def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPairs:
-    """Returns the pairs without repetitions, in either order of the two texts.
+    """Returns the pairs of a split without repetitions, in either order of the two texts.
 
-    Args:
-        pairs: the pairs of one split.
-        known: pairs of texts to leave out. The kept pairs are added to it, so that train, dev and
-            test can be handled in turn.
+    Pairs of texts in `known` are left out too. The kept pairs are added to it, so that train, dev
+    and test can be handled in turn.
     """
     kept = []
     for index, pair in enumerate(zip(pairs.first, pairs.second, strict=True)):
@@ -164,13 +146,11 @@ def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPai
         if texts not in known:
             known.add(texts)
             kept.append(index)
-    return GradedPairs(
-        pairs.split,
-        pairs.form,
-        [pairs.first[index] for index in kept],
-        [pairs.second[index] for index in kept],
-        pairs.gold[kept],
-        [pairs.genres[index] for index in kept],
-        pairs.sha256,
-        [pairs.ids[index] for index in kept],
+    return replace(
+        pairs,
+        first=[pairs.first[index] for index in kept],
+        second=[pairs.second[index] for index in kept],
+        gold=pairs.gold[kept],
+        genres=[pairs.genres[index] for index in kept],
+        ids=[pairs.ids[index] for index in kept],
     )

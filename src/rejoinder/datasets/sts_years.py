@@ -6,14 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets.files import (
-    find_folder,
-    is_file,
-    number_of,
-    read_bytes,
-)
+from rejoinder.datasets.files import find_folder, is_file, missing, number_of, read_bytes
 from rejoinder.datasets.sts import GradedPairs, is_tokenised
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
 from rejoinder.formats.tables import text_lines
 
@@ -41,14 +36,10 @@ _RAW = {12: "test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_eva
 
 
 def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs:
-    """Reads a year of STS. Its subsets are the genres.
+    """Reads a year of STS, 12 to 16. Its subsets are the genres.
 
+    `form` is `official` or `senteval` (tokenised, lower-cased). None means any, official first.
     Pairs that were not judged (a blank line of gold) are left out.
-
-    Args:
-        data: a folder of data sets.
-        year: 12 to 16.
-        form: `official` or `senteval` (tokenised, lower-cased). None means any, official first.
 
     Raises:
         InputError: a file is missing, or a line is invalid.
@@ -59,20 +50,12 @@ def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs
     folders = [data / inner for inner in inners]
     for folder in folders:
         if folder.is_dir():
-            pairs = _read_year(folder, year)
+            files = {subset: _subset_files(folder, year, subset) for subset in SUBSETS[year]}
+            pairs = _graded(files, f"STS{year}", blanks=True)
             # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
             if form in (None, pairs.form):
                 return pairs
-    tried = ", ".join(map(str, folders))
-    raise DataMissingError(
-        f"STS{year} ({form or 'any form'}) is not there; looked for {tried}. See `rejoinder data "
-        "list`."
-    )
-
-
-def _read_year(folder: Path, year: int) -> GradedPairs:
-    files = {subset: _subset_files(folder, year, subset) for subset in SUBSETS[year]}
-    return _graded(files, f"STS{year}", blanks=True)
+    raise missing(f"STS{year} ({form or 'any form'})", folders)
 
 
 def read_sts_2017(data: Path) -> GradedPairs:
@@ -88,13 +71,7 @@ def read_sts_2017(data: Path) -> GradedPairs:
 
 
 def _graded(files: Mapping[str, tuple[Path, Path]], title: str, *, blanks: bool) -> GradedPairs:
-    """Reads the files of pairs and of gold of each subset.
-
-    Args:
-        files: paths of the pairs and of the gold, by subset.
-        title: name of the set, for error messages.
-        blanks: whether a blank line of gold means that a pair was not judged.
-    """
+    """Reads the pairs and gold of each subset. With `blanks`, a blank line means "not judged"."""
     first, second, gold, genres, ids, contents = [], [], [], [], [], []
     for subset, (inputs, scores) in files.items():
         contents += [read_bytes(inputs), read_bytes(scores)]
@@ -110,9 +87,13 @@ def _graded(files: Mapping[str, tuple[Path, Path]], title: str, *, blanks: bool)
         for number, (pair, score) in enumerate(zip(pairs, judged, strict=True), 1):
             if blanks and not score.strip():
                 continue
-            left, right = _two(pair, inputs, number)
-            first.append(left)
-            second.append(right)
+            fields = pair.split("\t")  # some years have more than two columns
+            if len(fields) < 2:
+                raise InputError(
+                    f"{inputs} line {number}: no tab; two sentences between tabs are needed."
+                )
+            first.append(fields[0].strip())
+            second.append(fields[1].strip())
             gold.append(number_of(score, 0, 5, scores, number))
             genres.append(subset)
             ids.append(f"{subset}:{number}")
@@ -135,16 +116,6 @@ def _subset_files(folder: Path, year: int, subset: str) -> tuple[Path, Path]:
 
 def _track_files(data: Path, track: str) -> tuple[Path, Path]:
     folders = ("sts2017", "STS/STS17-test", "")
-    inputs, scores = (f"STS.{part}.{track}.txt" for part in ("input", "gs"))
-    return (
-        find_folder(data, folders, inputs, "STS 2017") / inputs,
-        find_folder(data, folders, scores, "STS 2017") / scores,
-    )
-
-
-def _two(line: str, path: Path, number: int) -> tuple[str, str]:
-    """Returns the two sentences of a line. Files of some years have more columns."""
-    fields = line.split("\t")
-    if len(fields) < 2:
-        raise InputError(f"{path} line {number}: no tab; two sentences between tabs are needed.")
-    return fields[0].strip(), fields[1].strip()
+    names = (f"STS.{part}.{track}.txt" for part in ("input", "gs"))
+    inputs, scores = (find_folder(data, folders, name, "STS 2017") / name for name in names)
+    return inputs, scores

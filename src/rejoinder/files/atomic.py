@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from rejoinder.files.claims import absolute, is_device, part_of, refuse_occupied, swap_in
-from rejoinder.files.storage import refused, storage_errors
+from rejoinder.files.storage import creation_errors, storage_errors
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         part.mkdir()
         yield part
         _apply_umask(part)
-        with _refusals(path):
+        with creation_errors(path):
             swap_in(part, path)
 
 
@@ -54,7 +54,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        with _refusals(path):
+        with creation_errors(path):
             part.replace(path)
 
 
@@ -67,14 +67,6 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, content: str) -> None:
     """Writes `content` to `path` as UTF-8, whole or not at all."""
     write_bytes(path, content.encode("utf-8"))
-
-
-@contextmanager
-def _refusals(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise refused(path, error) from None
 
 
 def _apply_umask(folder: Path) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rejoinder.errors import BusyError, InputError
-from rejoinder.files.platform import open_lock, process_description, remove_locked, try_lock
-from rejoinder.files.storage import refused
+from rejoinder.files.platform import process_description, remove_locked, try_lock
+from rejoinder.files.storage import creation_errors, refused
 
 
 @dataclass
@@ -68,7 +68,8 @@ def claim(path: Path) -> Iterator[None]:
             held.users -= 1
             if not held.users:
                 del _HELD[path]
-                _release(path, held)
+                remove_locked(beside(path, "lock"), held.handle)
+                _remove_empty(held.created)
 
 
 @contextmanager
@@ -118,11 +119,9 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
     Raises:
         InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
     """
-    try:
+    with creation_errors(path):
         is_file = path.is_file()
         occupied = path.is_dir() and not overwrite and any(path.iterdir())
-    except OSError as error:
-        raise refused(path, error) from None
     if is_file:
         raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
     if occupied:
@@ -190,7 +189,7 @@ def _acquire(path: Path) -> _Held:
         created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            handle = open_lock(lock)
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
             if not try_lock(handle):
                 holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
                 os.close(handle)
@@ -207,11 +206,6 @@ def _acquire(path: Path) -> _Held:
         _remove_empty(created)
         raise refused(path, error) from None
     return _Held(handle, created)
-
-
-def _release(path: Path, held: _Held) -> None:
-    remove_locked(beside(path, "lock"), held.handle)
-    _remove_empty(held.created)
 
 
 def _remove_empty(created: list[Path]) -> None:

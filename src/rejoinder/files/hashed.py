@@ -69,14 +69,12 @@ def file_facts(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def check_file(path: Path, facts: object, kind: type[RejoinderError], remedy: str) -> None:
-    """Compares a file with its facts from the time when it was written.
+def check_file(
+    path: Path, facts: object, kind: type[RejoinderError], remedy: str, *, content: bool = True
+) -> None:
+    """Compares a file with `facts` from the time when it was written: `bytes` and `sha256`.
 
-    Args:
-        path: the file.
-        facts: its size in bytes and SHA-256, as `file_facts` returns them.
-        kind: the class of the error.
-        remedy: what the user should do, as a sentence.
+    `remedy` is a sentence that says what to do. Without `content` only the size is compared.
 
     Raises:
         RejoinderError: of class `kind`: the file is missing, cut or changed.
@@ -90,7 +88,7 @@ def check_file(path: Path, facts: object, kind: type[RejoinderError], remedy: st
         raise kind(
             f"{path} has {size:,} bytes, not {facts.get('bytes')}; it is cut or changed. {remedy}"
         )
-    if sha256_of_file(path) != facts.get("sha256"):
+    if content and sha256_of_file(path) != facts.get("sha256"):
         raise kind(f"{path} is not the file that was written (SHA-256). {remedy}")
 
 
@@ -128,18 +126,10 @@ def read_sealed(
     outdated: str,
     remedy: str,
 ) -> dict[str, Any]:
-    """Reads JSON that `sealed` made, of one `format_version`, and checks its hash.
+    """Returns what JSON made by `sealed` holds, without `format_version` and hash.
 
-    Args:
-        path: the file.
-        version: the `format_version` that it must have.
-        kind: the class of the error.
-        unreadable: how the message begins where the file is missing or no JSON.
-        outdated: what to do where the file has another version, as a sentence.
-        remedy: what to do where the file is damaged, as a sentence.
-
-    Returns:
-        The values without `format_version` and hash.
+    The message about a missing file or invalid JSON begins with `unreadable`. `outdated` and
+    `remedy` are sentences that say what to do about another version and about damage.
 
     Raises:
         RejoinderError: of class `kind`; the file is missing, no JSON, of another version, or
@@ -160,13 +150,7 @@ def read_sealed(
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Refuses NaN and infinities, which Python reads but JSON lacks.
-
-    Pass it to `json.loads(parse_constant=…)`.
-
-    Raises:
-        ValueError: always.
-    """
+    """Raises a ValueError for NaN and infinities, as `parse_constant` of `json.loads`."""
     raise ValueError(f"{name} is no number")
 
 

@@ -1,4 +1,4 @@
-"""Turns errors of a disk (full, read-only, missing rights) into one sentence."""
+"""Turns errors of a disk (full, read-only, missing rights) into one sentence each."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rejoinder.errors import RejoinderError, StorageError
+from rejoinder.errors import InputError, RejoinderError, StorageError
 
 _CAUSES = {
     errno.ENOSPC: "no space is left on the device",
@@ -56,11 +56,7 @@ def storage_cause(error: BaseException) -> str | None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turns errors of a full or broken disk within the block into one sentence.
-
-    Raises:
-        StorageError: `path` can't be written because of its storage.
-    """
+    """Turns errors of a full or broken disk within the block into a StorageError about `path`."""
     try:
         yield
     except RejoinderError:
@@ -70,6 +66,24 @@ def storage_errors(path: Path) -> Iterator[None]:
         if cause is None:
             raise
         raise StorageError(f"{path} can't be written: {cause}{_free(path)}.") from error
+
+
+@contextmanager
+def creation_errors(path: Path) -> Iterator[None]:
+    """Turns errors of creating or renaming an output within the block into a StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error) from None
+
+
+@contextmanager
+def read_errors(path: Path) -> Iterator[None]:
+    """Turns errors of reading a file or folder within the block into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def refused(path: Path, error: OSError) -> StorageError:

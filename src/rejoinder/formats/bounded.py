@@ -5,14 +5,14 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn, Protocol, cast
 
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import zstd_decompressor
+from rejoinder.formats.compression import Frames
 
 _ZSTD_PIECE = 1 << 10
 """Bytes given to zstandard at a time: a block of 4 bytes can become 128 KiB."""
@@ -45,7 +45,7 @@ class Reader(Protocol):
 
 
 class Meter:
-    """Counts the bytes that come out of one compressed file and enforces the limits."""
+    """Counts what comes out of one compressed file, and refuses it beyond the limits."""
 
     def __init__(self, path: Path, limits: Limits = LIMITS) -> None:
         self.path, self.limits = path, limits
@@ -53,32 +53,16 @@ class Meter:
         self.bytes = self.files = 0
 
     def add(self, count: int, read: int | None = None) -> None:
-        """Counts decompressed bytes.
-
-        Args:
-            count: number of decompressed bytes.
-            read: bytes of the compressed file read so far. None means all of them.
-
-        Raises:
-            InputError: a limit is exceeded.
-        """
+        """Counts decompressed bytes, when `read` bytes of the file are read (None means all)."""
         self.bytes += count
         self._check(self.bytes, self.packed if read is None else read)
 
     def announce(self, count: int) -> None:
-        """Checks the size that a header announces, before any of its bytes are read.
-
-        Raises:
-            InputError: `count` more bytes would exceed a limit.
-        """
+        """Checks the size that a header announces, before any of its bytes are read."""
         self._check(self.bytes + count, self.packed)
 
     def add_entry(self) -> None:
-        """Counts an entry of an archive.
-
-        Raises:
-            InputError: the archive has too many entries.
-        """
+        """Counts an entry of an archive."""
         self.files += 1
         if self.files > self.limits.files:
             self._refuse(f"more than {self.limits.files:,} files")
@@ -113,9 +97,8 @@ class _ZstdReader:
     """A stream of decompressed zstd frames. The library's own reader misses a cut end."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._frame = file, zstd_decompressor()
-        self._begun = self._ended = False
-        self._ready = io.BytesIO()
+        self._file, self._frames = file, Frames(".zst")
+        self._ready, self._ended = io.BytesIO(), False
 
     def read(self, size: int = -1, /) -> bytes:
         """Returns at most `size` bytes, b"" at the end."""
@@ -129,17 +112,9 @@ class _ZstdReader:
         packed = self._file.read(_ZSTD_PIECE)
         if not packed:
             self._ended = True
-            if self._begun:
+            if self._frames.is_open:
                 raise EOFError("it ends within compressed data")
-        pieces = []
-        while packed:
-            self._begun = True
-            pieces.append(self._frame.decompress(packed))
-            packed = b""
-            if self._frame.eof:
-                packed = self._frame.unused_data
-                self._frame, self._begun = zstd_decompressor(), False
-        return b"".join(pieces)
+        return b"".join(self._frames.decompress(packed))
 
 
 OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
@@ -151,36 +126,37 @@ OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
 """By suffix: opens a stream of the decompressed content. It never holds much of it in memory."""
 
 
-def damages() -> tuple[type[Exception], ...]:
-    """Returns the errors that decompression libraries raise for a damaged or cut file."""
-    errors: list[type[Exception]] = [zlib.error, lzma.LZMAError, EOFError, OSError, ValueError]
+@contextmanager
+def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator[None]:
+    """Turns `others` and errors of decompression libraries within the block into an InputError."""
+    errors: list[type[Exception]] = [
+        *others,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        OSError,
+        ValueError,
+    ]
     with suppress(ImportError):
         import zstandard
 
         errors.append(zstandard.ZstdError)
-    return tuple(errors)
+    try:
+        yield
+    except tuple(errors) as error:
+        if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
+            raise InputError(f"{path} can't be {action}: {error.strerror}.") from None
+        reason = str(error) or "it ends too early"
+        raise InputError(f"{path} is damaged or cut: {reason}. Fetch or copy it again.") from None
 
 
 def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
-    """Returns the decompressed content of a file.
-
-    Args:
-        path: the file.
-        suffix: its compression, a key of `OPENERS`.
-        limits: the largest size.
+    """Returns the decompressed content of a file, whose compression is a key of `OPENERS`.
 
     Raises:
         InputError: the file can't be read, is damaged or cut, or exceeds the limits.
         MissingExtraError: the file is zstd and `zstandard` is not installed.
     """
-    try:
-        with path.open("rb") as file:
-            stream = Metered(OPENERS[suffix](file), Meter(path, limits), file)
-            return b"".join(iter(lambda: stream.read(1 << 20), b""))
-    except damages() as error:
-        if isinstance(error, OSError) and error.strerror:
-            raise InputError(f"{path} can't be read: {error.strerror}.") from None
-        raise InputError(
-            f"{path} is damaged or cut: {str(error) or 'it ends too early'}. Fetch or copy it "
-            "again."
-        ) from None
+    with damage_errors(path, "read"), path.open("rb") as file:
+        stream = Metered(OPENERS[suffix](file), Meter(path, limits), file)
+        return b"".join(iter(lambda: stream.read(1 << 20), b""))

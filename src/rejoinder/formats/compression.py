@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.files.storage import read_errors
 
 _READ_BYTES = 1 << 18
 _MAX_WINDOW = 1 << 31
@@ -19,30 +20,19 @@ MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"
 """The first bytes of a compressed file, and the suffix of its format."""
 
 
-class Decompressor(Protocol):
+class _Decompressor(Protocol):
     """The interface that the decompressors of all four libraries share."""
 
     @property
-    def eof(self) -> bool:
-        """Whether the end of the compressed stream was reached."""
-        ...
+    def eof(self) -> bool: ...
 
     @property
-    def unused_data(self) -> bytes:
-        """Bytes after the end of the compressed stream."""
-        ...
+    def unused_data(self) -> bytes: ...
 
-    def decompress(self, data: bytes, /) -> bytes:
-        """Decompresses the next bytes of the stream."""
-        ...
+    def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def zstd_decompressor() -> Decompressor:
-    """Returns a decompressor for one zstd frame.
-
-    Raises:
-        MissingExtraError: `zstandard` is not installed.
-    """
+def _zstd_decompressor() -> _Decompressor:
     try:
         import zstandard
     except ImportError:
@@ -51,12 +41,40 @@ def zstd_decompressor() -> Decompressor:
     return decompressor  # type: ignore[no-any-return]
 
 
-_DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
-    ".zst": zstd_decompressor,
+_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+    ".zst": _zstd_decompressor,
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
     ".gz": lambda: zlib.decompressobj(31),
 }
+
+
+class Frames:
+    """Decompresses the frames of a file one after another.
+
+    Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
+    """
+
+    def __init__(self, suffix: str) -> None:
+        self._new = _DECOMPRESSORS[suffix]
+        self._frame: _Decompressor | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the end of a frame is still to come."""
+        return self._frame is not None
+
+    def decompress(self, data: bytes) -> Iterator[bytes]:
+        """Yields the decompressed content of the next bytes of the file."""
+        while data:
+            if self._frame is None:
+                if not (data := data.lstrip(b"\0")):
+                    return
+                self._frame = self._new()
+            yield self._frame.decompress(data)
+            data = b""
+            if self._frame.eof:
+                data, self._frame = self._frame.unused_data, None
 
 
 def compression_of(head: bytes) -> str | None:
@@ -74,11 +92,8 @@ def compression(path: Path) -> str | None:
     Raises:
         InputError: the file can't be opened.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(8)
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
+    with read_errors(path), path.open("rb") as file:
+        head = file.read(8)
     if head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F:
         return ".zst"  # a skippable zstd frame comes first
     return compression_of(head)
@@ -87,9 +102,7 @@ def compression(path: Path) -> str | None:
 def decompressed(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
-    Args:
-        path: the file.
-        on_read: called after each read with the number of bytes read from the file itself.
+    `on_read` is called after each read with the number of bytes read from the file itself.
 
     Raises:
         InputError: the file is damaged or cut short. The message says how far it could be read.
@@ -100,31 +113,21 @@ def decompressed(path: Path, on_read: Callable[[int], None] | None = None) -> It
         if suffix is None:
             yield from _pieces(path, file, _READ_BYTES * 4, on_read)
             return
-        new_decompressor = _DECOMPRESSORS[suffix]
-        decompressor: Decompressor | None = None
+        frames = Frames(suffix)
         for data in _pieces(path, file, _READ_BYTES, on_read):
-            while data:
-                if decompressor is None:
-                    # zeros may fill up a tape's block, and xz allows for them
-                    if not (data := data.lstrip(b"\0")):
-                        break
-                    decompressor = new_decompressor()
-                try:
-                    piece = decompressor.decompress(data)
-                except Exception as error:  # each library has its own error
-                    if isinstance(error, MemoryError):
-                        raise
-                    raise InputError(
-                        f"{path} is damaged: {error}, after {done:,} decompressed bytes. "
-                        "Fetch or copy the file again."
-                    ) from None
-                done += len(piece)
-                if piece:
-                    yield piece
-                data = b""
-                if decompressor.eof:
-                    data, decompressor = decompressor.unused_data, None
-        if decompressor is not None:
+            try:
+                for piece in frames.decompress(data):
+                    done += len(piece)
+                    if piece:
+                        yield piece
+            except (MemoryError, MissingExtraError):
+                raise
+            except Exception as error:  # each library has its own error
+                raise InputError(
+                    f"{path} is damaged: {error}, after {done:,} decompressed bytes. Fetch or "
+                    "copy the file again."
+                ) from None
+        if frames.is_open:
             raise InputError(
                 f"{path} is cut short: it ends within compressed data, after {done:,} "
                 "decompressed bytes. Fetch or copy the file again."
@@ -135,10 +138,8 @@ def _pieces(
     path: Path, file: IO[bytes], size: int, on_read: Callable[[int], None] | None
 ) -> Iterator[bytes]:
     while True:
-        try:
+        with read_errors(path):
             data = file.read(size)
-        except OSError as error:
-            raise InputError(f"{path} can't be read: {error.strerror}.") from None
         if not data:
             return
         if on_read is not None:

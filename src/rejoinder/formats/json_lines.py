@@ -25,12 +25,9 @@ matches some strings too, so that a match only means that the lines are read one
 
 
 def read_objects(content: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Returns the fields in `schema` of lines that are all JSON objects.
+    """Returns the fields in `schema` of lines that are all objects, or raises `POLARS_ERRORS`.
 
     Half of a surrogate pair reads as NUL.
-
-    Raises:
-        PolarsError, OSError: a line is not an object (see `POLARS_ERRORS`).
     """
     return pl.read_ndjson(io.BytesIO(content), schema=dict(schema))
 
@@ -60,17 +57,10 @@ def json_rows(
     *,
     first_line: int = 1,
 ) -> pl.DataFrame:
-    """Returns some fields of every line. Blank lines and other fields are ignored.
+    """Returns `fields` of every line as String columns, `texts` as List(String).
 
-    Args:
-        content: JSON lines.
-        path: the file, for error messages.
-        fields: the names of the fields to read, with their types.
-        optional: a field that all lines may lack. Its column is null then.
-        first_line: number of the first line in the file, for error messages.
-
-    Returns:
-        (N rows,) String columns; List(String) for `texts`.
+    Blank lines and other fields are ignored. All lines may lack the field `optional`, whose column
+    is null then. Messages count lines from `first_line`.
 
     Raises:
         InputError: a line is not an object, or a field is missing or of another type.
@@ -162,11 +152,7 @@ def _object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
 
 
 def _value(value: Any, name: str, type_: FieldType, path: Path, number: int) -> Any:
-    """Returns a value converted to the type of its field.
-
-    Raises:
-        InputError: the field is missing or of another type.
-    """
+    """Returns a value converted to the type of its field, or refuses it."""
     if type_ == "label" and isinstance(value, bool | int | float):
         return json.dumps(value)
     if type_ == "texts" and isinstance(value, list):

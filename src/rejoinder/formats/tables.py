@@ -1,6 +1,6 @@
 """Text files by lines, and tables whose columns are separated by tabs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -16,13 +16,7 @@ def text_lines(
     r"""Returns the lines of a text file, without their ends and without a byte order mark.
 
     A line ends with `\n` or `\r\n` and nothing else. `str.splitlines` would also cut at byte 0x85,
-    form feeds and the like, which are text here.
-
-    Args:
-        content: the bytes of the file.
-        path: the file, for error messages.
-        encoding: a name that Python knows.
-        first_line: number of the first line in the file, for error messages.
+    form feeds and the like, which are text here. Messages count lines from `first_line`.
 
     Raises:
         InputError: a line is not in that encoding.
@@ -41,18 +35,15 @@ def text_lines(
     return lines
 
 
+def filled_lines(content: bytes, path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """Yields the lines that are not blank, with their numbers from 1."""
+    for number, line in enumerate(text_lines(content, path, encoding), 1):
+        if line.strip():
+            yield number, line
+
+
 def tab_separated(line: str, columns: Sequence[int], path: Path, number: int) -> list[str]:
-    """Returns the fields of a line.
-
-    Args:
-        line: the line.
-        columns: the allowed numbers of fields.
-        path: the file, for error messages.
-        number: number of the line, for error messages.
-
-    Raises:
-        InputError: the line has another number of fields.
-    """
+    """Returns the fields of a line, whose number must be one of `columns`."""
     fields = line.split("\t")
     if len(fields) not in columns:
         allowed = " or ".join(map(str, columns))
@@ -63,15 +54,9 @@ def tab_separated(line: str, columns: Sequence[int], path: Path, number: int) ->
 
 
 def table_columns(content: bytes, path: Path, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Returns columns of a tab-separated table with a header. Quotes are plain characters.
+    """Returns String columns of a tab-separated UTF-8 table with a header.
 
-    Args:
-        content: the bytes of the file, UTF-8.
-        path: the file, for error messages.
-        columns: names of the columns to read.
-
-    Returns:
-        (N rows,) String columns.
+    Quotes are plain characters.
 
     Raises:
         InputError: the header lacks a column, or a line is too short.
@@ -99,9 +84,9 @@ def table_columns(content: bytes, path: Path, columns: tuple[str, ...]) -> pl.Da
     # Polars reads an empty field as null too: only line by line is the fault known
     indices = [names.index(name) for name in columns]
     rows = []
-    for number, line in enumerate(text_lines(content, path), 1):
+    for number, line in filled_lines(content, path):
         fields = line.split("\t")
-        if number == 1 or not line.strip():
+        if number == 1:
             continue
         if len(fields) <= max(indices):
             raise InputError(

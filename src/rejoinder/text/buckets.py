@@ -15,14 +15,9 @@ from rejoinder.formats.splitmix import GOLDEN_GAMMA, mix64
 def bigram_buckets(
     left: NDArray[np.int32], right: NDArray[np.int32], buckets: int
 ) -> NDArray[np.int32]:
-    """Returns (N,) int32, the bucket of each pair of adjacent words.
+    """Returns (N,) int32, the bucket of each pair of adjacent words, given as (N,) ids >= 0.
 
     It is splitmix64 of `left * 2**32 + right`, modulo `buckets`.
-
-    Args:
-        left: (N,) int32, ids of the first words, >= 0.
-        right: (N,) int32, ids of the words after them, >= 0.
-        buckets: number of buckets, > 0.
 
     >>> bigram_buckets(np.array([0, 1, 2], np.int32), np.array([1, 0, 3], np.int32), 1000).tolist()
     [465, 56, 455]

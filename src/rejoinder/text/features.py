@@ -7,13 +7,11 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.text.buckets import bigram_buckets, word_buckets
-from rejoinder.text.normalize import RULES, UNICODE, as_series
-from rejoinder.text.ragged import Ragged
-from rejoinder.text.tokens import tokenize
+from rejoinder.text.normalize import RULES, UNICODE, as_series, tokenize
+from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.vocabulary import Vocabulary
 
 
@@ -76,29 +74,18 @@ class WordFeatures:
         owner = np.repeat(np.arange(len(tokens)), lengths)
         known = ids >= 0
         if self.unknown_buckets:
-            words, word_owner = self._with_unknown(flat, ids, known), owner
+            hashed = word_buckets(flat.filter(pl.Series(~known)), self.unknown_buckets)
+            words, word_owner = ids.copy(), owner
+            words[~known] = hashed + np.int32(len(self.vocabulary))
         else:
             words, word_owner = ids[known], owner[known]
+        unigrams = Ragged(words, _offsets(word_owner, len(tokens)))
         if not self.buckets:
-            return Ragged(words, _offsets(word_owner, len(tokens)))
+            return unigrams
         pairs = known[:-1] & known[1:] & (owner[:-1] == owner[1:])
         hashed = bigram_buckets(ids[:-1][pairs], ids[1:][pairs], self.buckets)
-        return _interleave(
-            Ragged(words, _offsets(word_owner, len(tokens))),
-            Ragged(
-                hashed + np.int32(self.words),
-                _offsets(owner[:-1][pairs], len(tokens)),
-            ),
-        )
-
-    def _with_unknown(
-        self, tokens: pl.Series, ids: NDArray[np.int32], known: NDArray[np.bool_]
-    ) -> NDArray[np.int32]:
-        """Returns `ids` with the ids of buckets for unknown words."""
-        hashed = word_buckets(tokens.filter(pl.Series(~known)), self.unknown_buckets)
-        filled = ids.copy()
-        filled[~known] = hashed + np.int32(len(self.vocabulary))
-        return filled
+        bigrams = Ragged(hashed + np.int32(self.words), _offsets(owner[:-1][pairs], len(tokens)))
+        return _interleave(unigrams, bigrams)
 
     def config(self) -> dict[str, object]:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
@@ -117,11 +104,7 @@ class WordFeatures:
 
 
 def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
-    """Loads features from the files that `save` wrote into `folder`.
-
-    Args:
-        folder: the folder.
-        config: the values that `config()` returned.
+    """Loads the features that `save` wrote into `folder` and whose `config()` was `config`.
 
     Raises:
         ModelError: the kind or the version of the rules is unknown, or the vocabulary has another
@@ -160,9 +143,7 @@ def _size(folder: Path, config: Mapping[str, object], name: str) -> int:
 
 def _offsets(owner: np.ndarray, sentences: int) -> np.ndarray:
     """Returns (sentences + 1,) int64 offsets, from the ascending sentence index of each id."""
-    offsets = np.zeros(sentences + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=sentences), out=offsets[1:])
-    return offsets
+    return offsets_of(np.bincount(owner, minlength=sentences))
 
 
 def _interleave(first: Ragged, second: Ragged) -> Ragged:

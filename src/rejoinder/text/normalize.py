@@ -1,4 +1,4 @@
-"""Normalisation of text: the first step from sentences to ids, for a whole column.
+"""Normalisation and tokens: the first steps from sentences to ids, for a whole column.
 
 The version of the rules, `RULES`, is stored with every model. The rules are defined for the code
 points assigned in Unicode `UNICODE`. For those, every later version of Polars gives the same text
@@ -15,6 +15,10 @@ from rejoinder.formats.surrogates import replace_surrogates
 RULES = 1
 UNICODE = "14.0"
 
+PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
+"""Matches a token of normalised text. White space only separates tokens."""
+
+_ROWS = 32_768
 _QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
 
 
@@ -58,3 +62,20 @@ def normalize(sentences: pl.Series) -> pl.Series:
         normalized = normalized.str.replace_many(list(_QUOTES), list(_QUOTES.values()))
         sentences = sentences.clone().scatter(non_ascii, normalized)
     return sentences.str.to_lowercase()
+
+
+def tokenize(sentences: pl.Series) -> pl.Series:
+    """Returns the tokens of each sentence: a column of lists of strings.
+
+    >>> tokenize(pl.Series(["Don't panic, it's 42!", ""])).to_list()
+    [["don't", 'panic', ',', "it's", '42', '!'], []]
+    """
+    # Polars spreads several frames over all cores, but one long column uses a single core
+    frames = [
+        pl.LazyFrame({"text": normalize(sentences.slice(start, _ROWS))}).select(
+            pl.col("text").str.extract_all(PATTERN)
+        )
+        for start in range(0, max(len(sentences), 1), _ROWS)
+    ]
+    parts = pl.collect_all(frames)
+    return pl.concat(parts).to_series()

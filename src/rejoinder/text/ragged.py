@@ -41,8 +41,7 @@ class Ragged:
         [2, 5, 7]
         """
         lengths = self.lengths[indices]
-        offsets = np.zeros(len(indices) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
+        offsets = offsets_of(lengths)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         return Ragged(self.ids[np.repeat(self.offsets[indices], lengths) + within], offsets)
 
@@ -57,9 +56,12 @@ class Ragged:
         if not len(lengths) or lengths.max() <= count:
             return self
         within = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], lengths)
-        offsets = np.zeros(len(self.offsets), np.int64)
-        np.cumsum(np.minimum(lengths, count), out=offsets[1:])
-        return Ragged(self.ids[within < count], offsets)
+        return Ragged(self.ids[within < count], offsets_of(np.minimum(lengths, count)))
+
+
+def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns (N + 1,) int64 offsets from (N,) lengths."""
+    return np.concatenate([[0], np.cumsum(lengths)], dtype=np.int64)
 
 
 def concatenate(first: Ragged, second: Ragged) -> Ragged:

@@ -45,14 +45,10 @@ class SubwordFeatures:
     """Ids of the first `max_tokens` subwords of each sentence."""
 
     def __init__(self, definition: str, max_tokens: int) -> None:
-        """Creates features.
-
-        Args:
-            definition: a tokenizer as JSON.
-            max_tokens: number of subwords of a sentence that are read.
+        """Creates features from a tokenizer as JSON, such as `learn_subwords` makes.
 
         Raises:
-            ModelError: the JSON is not a tokenizer such as `learn_subwords` makes.
+            ModelError: the JSON is something else.
             MissingExtraError: `tokenizers` is not installed.
         """
         self.definition, self.max_tokens = definition, max_tokens
@@ -131,13 +127,10 @@ class SubwordFeatures:
 def learn_subwords(
     texts: Iterable[pl.Series], *, size: int, min_count: int, max_tokens: int
 ) -> SubwordFeatures:
-    """Learns a vocabulary of subwords in one pass over `texts`.
+    """Learns at most `size` subwords, including the 256 bytes, in one pass over `texts`.
 
-    Args:
-        texts: columns of sentences, read once.
-        size: largest number of subwords, including the 256 bytes.
-        min_count: pairs of subwords seen less often are not merged.
-        max_tokens: number of subwords of a sentence that are read.
+    Pairs of subwords seen less often than `min_count` are not merged. Of each sentence `max_tokens`
+    subwords will be read.
 
     Raises:
         InputError: `size` is below 256 or `max_tokens` below 1.
@@ -177,11 +170,7 @@ def _library() -> Any:
 
 
 def _check_kind(definition: str) -> None:
-    """Refuses tokenizers of other types, which the library would run too.
-
-    Raises:
-        ModelError: `definition` is not a plain byte-level BPE.
-    """
+    """Refuses all but a plain byte-level BPE. The library would run other types too."""
     try:
         tree = json.loads(definition)
     except (ValueError, RecursionError) as error:

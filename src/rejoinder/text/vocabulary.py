@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_text
-from rejoinder.text.tokens import tokenize
+from rejoinder.text.normalize import tokenize
 
 FILE = "vocabulary.txt"
 _CHUNK = 100_000
@@ -81,13 +81,9 @@ def learn_vocabulary(
 ) -> tuple[Vocabulary, int]:
     """Learns the most frequent words of `texts`, ordered by count and then by code points.
 
-    Memory is bounded: beyond five million distinct words the rarest so far are forgotten. This
-    only affects words seen a handful of times in corpora of billions.
-
-    Args:
-        texts: columns of sentences, read once.
-        max_words: largest number of words.
-        min_count: words seen less often are left out.
+    Words seen less often than `min_count` are left out. Memory is bounded: beyond five million
+    distinct words the rarest so far are forgotten. This only affects words seen a handful of times
+    in corpora of billions.
 
     Returns:
         The vocabulary, and the number of tokens counted.

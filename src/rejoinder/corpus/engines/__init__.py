@@ -9,9 +9,7 @@ from rejoinder.errors import InputError, MissingExtraError, nearest
 if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener
 
-ENGINES: dict[str, str] = {
-    "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
-}
+ENGINES: dict[str, str] = {"duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine"}
 """`module:class` by name of the engine. The module is imported when the engine is used. A function
 instead of a class will do (see `Opener`)."""
 
@@ -19,9 +17,7 @@ instead of a class will do (see `Opener`)."""
 def register_engine(name: str, opener: str) -> None:
     """Adds an engine from outside of this package, for `extract(…, engine=name)`.
 
-    Args:
-        name: a new name.
-        opener: `module:class` or `module:function`, an `Opener`.
+    `opener` is the `module:class` or `module:function` of an `Opener`.
 
     Raises:
         InputError: the name is taken, or `opener` has no colon.
@@ -34,18 +30,7 @@ def register_engine(name: str, opener: str) -> None:
 
 
 def open_engine(name: str, memory: str, threads: int | None, spill: Path) -> "Engine":
-    """Opens an engine.
-
-    Args:
-        name: a key of `ENGINES`.
-        memory: the memory that it may take, such as `2GB`.
-        threads: the largest number of threads. None means all cores.
-        spill: a folder for data that does not fit into memory.
-
-    Raises:
-        InputError: there is no such engine; `memory` is not an amount, or too little.
-        MissingExtraError: a package that the engine needs is not installed.
-    """
+    """Opens an engine of `ENGINES`, with the same arguments as an `Opener`."""
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
     module, _, attribute = ENGINES[name].partition(":")

@@ -48,5 +48,8 @@ class Opener(Protocol):
     """Opens an engine: a class of engines or a function."""
 
     def __call__(self, memory: str, threads: int | None, spill: Path, /) -> Engine:
-        """Returns an engine that takes about `memory` and spills into the folder `spill`."""
+        """Returns an engine that takes about `memory`, such as `2GB`, and spills into `spill`.
+
+        `threads` is the largest number of threads. None means all cores.
+        """
         ...

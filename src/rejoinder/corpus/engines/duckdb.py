@@ -32,11 +32,7 @@ class DuckDBEngine:
     """An in-memory database that spills into a folder."""
 
     def __init__(self, memory: str, threads: int | None, spill: Path) -> None:
-        """Opens a database that takes about `memory`, such as `2GB`, and spills into `spill`.
-
-        Raises:
-            InputError: `memory` is not an amount, or too little for that many threads.
-        """
+        """Opens a database, see `Opener`."""
         amount = _bytes(memory)
         threads = _threads(amount, threads, memory)
         self.connection: Any = ibis.duckdb.connect()
@@ -132,11 +128,7 @@ class DuckDBEngine:
 
 
 def _bytes(memory: str) -> float:
-    """Returns the bytes of an amount of memory.
-
-    >>> _bytes("800MB")
-    800000000.0
-    """
+    """Returns the bytes of an amount of memory such as `800MB`."""
     amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", memory)
     if amount is None:
         raise InputError(f"--memory {memory!r} is not an amount; write it as 2GB or 800MB.")

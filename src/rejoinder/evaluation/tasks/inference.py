@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rejoinder.datasets.inference import InferencePairs
+from rejoinder.datasets.inference import InferencePairs, read_snli_split
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.datasets.snli import read_snli_split
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
