@@ -154,7 +154,7 @@ def test_bad_input_is_one_line(place):
     assert "fitted for 9 dimensions; the encoder's embeddings have 7" in said
     assert "nowhere is missing" in refused("evaluate", "model", *task, "--adaptation", "nowhere")
     assert "is not there" in refused("adapt", "model", "--sts", "model", "--out", "new")
-    assert "is no model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")
+    assert "is not a model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")
     words = ("adapt", "model", "--sts", "sts", "--out", "new", "--penalty", "-1")
     assert "penalty must be 0 or more" in refused(*words)
     assert not (place / "new").exists()
