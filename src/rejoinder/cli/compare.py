@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rejoinder.evaluation.comparison import Comparison
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder evaluate baseline:bow --tasks stsb --data ../shared/data --out bow.json
 
@@ -22,11 +22,6 @@ _TSV = (
     *("task", "split", "settings", "score", "n", "first", "second", "difference"),
     *("low", "high", "p", "p_holm", "test", "separable", "note"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("compare", epilog=_EPILOG)(compare)
 
 
 def compare(
@@ -48,7 +43,7 @@ def compare(
     from rejoinder.evaluation.comparison import compare as run
 
     set_quiet(quiet)
-    output = form_of(as_json=as_json, as_tsv=False)
+    output = form_of(as_json=as_json)
     compared = run(first, second, seed=seed)
     if output == "json":
         rows = [

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import DataOption, JsonOption, PairsOption, QuietOption, set_quiet
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rejoinder.evaluation.results import Missing
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
 
@@ -32,11 +33,6 @@ rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --w
 """
 _WITH_REPEAT = ("repeat", "cache", "skip_missing", "as_json", "quiet")
 """Parameters that can be combined with --repeat."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("evaluate", epilog=_EPILOG)(evaluate)
 
 
 def evaluate(
@@ -113,10 +109,9 @@ def evaluate(
     from rejoinder.cli.evaluation_tables import show_results
     from rejoinder.cli.output import form_of, note
     from rejoinder.cli.progress import task_bar
-    from rejoinder.errors import InputError
 
     set_quiet(quiet)
-    output = form_of(as_json=as_json, as_tsv=False)
+    output = form_of(as_json=as_json)
     if repeat is not None:
         _refuse_beside_repeat(command)
         _report_missing(_repeat(repeat, cache, output), skip_missing=skip_missing)
@@ -154,13 +149,7 @@ def evaluate(
 
 
 def _refuse_beside_repeat(command: typer.Context) -> None:
-    """Refuses options that --repeat would ignore.
-
-    Raises:
-        InputError: there is one.
-    """
-    from rejoinder.errors import InputError
-
+    """Refuses options that --repeat would ignore."""
     for parameter in command.command.params:
         source = command.get_parameter_source(parameter.name or "")
         if parameter.name not in _WITH_REPEAT and source and source.name == "COMMANDLINE":

@@ -15,11 +15,12 @@ from rejoinder.cli.options import (
 )
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Manifest
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/
 
@@ -30,11 +31,6 @@ rejoinder extract tickets.csv --out pairs/ --rules none
 
 rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,reply=answer
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("extract", epilog=_EPILOG)(extract)
 
 
 def extract(
@@ -122,8 +118,6 @@ def extract(
 
 
 def _shares(text: str) -> tuple[float, float, float]:
-    from rejoinder.errors import InputError
-
     try:
         train, dev, test = (float(part) for part in text.split(","))
     except ValueError:

@@ -26,7 +26,7 @@ ModelOption = Annotated[
     str,
     typer.Option("--model", "-m", metavar="NAME|FOLDER", help="Model folder, such as RUN/model."),
 ]
-"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.model_command`."""
+"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.words`."""
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of data sets.")]
 PairsOption = Annotated[

@@ -86,14 +86,9 @@ class _Bar:
         total: int | None = None,
         unit: str | None = None,
     ) -> None:
-        """Moves the bar of a stage; without a terminal, prints a line every ten seconds.
+        """Moves the bar of the stage `name`; without a terminal, prints a line every ten seconds.
 
-        Args:
-            name: the name of the stage; a new name ends the bar of the stage before.
-            done: the amount done.
-            facts: further text, such as a rate.
-            total: the whole amount; None if it is unknown, or that of all stages.
-            unit: the unit of `done` and `total`; None for that of all stages.
+        `facts` are further text, such as a rate. `total` and `unit` default to those of all stages.
         """
         total = total or self.total
         amount = _amount(done, total, self.unit if unit is None else unit)

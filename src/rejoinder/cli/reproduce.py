@@ -11,7 +11,7 @@ from rejoinder.cli.options import JsonOption, QuietOption, ThreadsOption, set_qu
 if TYPE_CHECKING:
     from rejoinder.training.reporting import Reporter
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder reproduce --data ../shared/data --budget smoke --out report/
 
@@ -19,11 +19,6 @@ rejoinder reproduce --data ../shared/data --encoder dan --budget standard --out 
 
 Repeat the command to continue an interrupted reproduction.
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to `app`."""
-    app.command("reproduce", epilog=_EPILOG)(reproduce)
 
 
 def reproduce(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rejoinder.api.training import Run, SessionOptions
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
 
@@ -31,11 +31,6 @@ rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
 rejoinder train --config dan-modern --pairs pairs/ --out runs/three
 --seed 1,2,3 phases.0.steps=2000
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("train", epilog=_EPILOG)(train)
 
 
 def train(
@@ -136,11 +131,7 @@ def train(
 
 
 def _numbers(seed: "Sequence[str]") -> list[int]:
-    """Returns the seeds that `--seed` gives, each once.
-
-    Raises:
-        InputError: the option is repeated, or a seed is not a whole number.
-    """
+    """Returns the seeds that `--seed` gives, each once."""
     if len(seed) > 1:
         raise InputError(f"--seed is given several times; write --seed {','.join(seed)} instead.")
     try:
