@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
+from rejoinder.cli.output import form_of, note, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,6 @@ def compare(
     import json
     from dataclasses import asdict
 
-    from rejoinder.cli.output import form_of, note, print_rows
     from rejoinder.evaluation.comparison import compare as run
 
     set_quiet(quiet)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import DataOption, JsonOption, PairsOption, QuietOption, set_quiet
+from rejoinder.cli.output import form_of, note, print_rows, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,7 +108,6 @@ def evaluate(
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
     from rejoinder.api.evaluation import evaluate as run
     from rejoinder.cli.evaluation_tables import show_results
-    from rejoinder.cli.output import form_of, note
     from rejoinder.cli.progress import task_bar
 
     set_quiet(quiet)
@@ -161,8 +161,6 @@ def _refuse_beside_repeat(command: typer.Context) -> None:
 
 def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None:
     """Prints which tasks lack their data, and exits with 2 unless they may be skipped."""
-    from rejoinder.cli.output import note
-
     for reason in dict.fromkeys(task.reason for task in missing):
         names = ", ".join(task.task for task in missing if task.reason == reason)
         if skip_missing:
@@ -179,7 +177,6 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "Sequence[Missing]":
 
     from rejoinder.api.evaluation import repeat
     from rejoinder.cli.fitting import Column, print_fitted
-    from rejoinder.cli.output import print_rows, status_line
     from rejoinder.cli.progress import task_bar
 
     with task_bar() as progress:

@@ -13,6 +13,7 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
+from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError
@@ -83,7 +84,6 @@ def extract(
     quiet: QuietOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
-    from rejoinder.cli.output import form_of
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
 
@@ -127,8 +127,6 @@ def _shares(text: str) -> tuple[float, float, float]:
 
 def _show(manifest: "Manifest", out: Path, form: str) -> None:
     """Prints the counts of an extraction as a `table` or as `tsv`."""
-    from rejoinder.cli.output import print_rows, print_table, status_line
-
     rows = _rows(manifest)
     if form == "table":
         print_table(f"rules: {manifest.rules}", ("", "count", ""), rows)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, ThreadsOption, set_quiet
+from rejoinder.cli.output import status_line
 
 if TYPE_CHECKING:
     from rejoinder.training.reporting import Reporter
@@ -45,7 +46,6 @@ def reproduce(
     --json prints results.json, all results with their settings, instead of the tables.
     """
     set_quiet(quiet)
-    from rejoinder.cli.output import status_line
     from rejoinder.cli.progress import TrainingProgress
     from rejoinder.errors import require
     from rejoinder.files.claims import claim

@@ -15,6 +15,7 @@ from rejoinder.cli.options import (
     ThreadsOption,
     set_quiet,
 )
+from rejoinder.cli.output import print_table, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,8 +156,6 @@ def _steps(
 
 
 def _print_summaries(runs: "Iterable[Run]") -> None:
-    from rejoinder.cli.output import status_line
-
     for run in runs:
         if run.model is None:
             status_line(
@@ -174,8 +173,6 @@ def _print_summaries(runs: "Iterable[Run]") -> None:
 def _print_spread(runs: "Mapping[int, Run]") -> None:
     """Prints each dev score by seed, with mean and standard deviation over the seeds."""
     from statistics import mean, stdev
-
-    from rejoinder.cli.output import print_table
 
     rows = []
     for name in next(iter(runs.values())).scores:
