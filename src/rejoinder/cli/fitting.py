@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from rejoinder.cli.output import is_number
+from rejoinder.cli.output import cell, is_number
 
 _GAP = 2
 """Number of characters between two columns."""
@@ -37,7 +37,7 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
     from rich.table import Table
 
     console = _console()
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[" ".join(cell(value).split()) for value in row] for row in rows]
     widths = _fitted_widths(columns, cells, console.width)
     table = Table(
         title=title or None,
@@ -115,11 +115,3 @@ def _fitted_widths(
         chosen = max(wrapping or shown, key=widths.__getitem__)
         widths[chosen] = max(_MIN_WIDTH, widths[chosen] - excess)
     return widths
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return " ".join(str(value).split())

@@ -39,7 +39,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
         numeric = all(is_number(row[index]) for row in cells)
         table.add_column(column, justify="right" if numeric and cells else "left", overflow="fold")
@@ -100,7 +100,8 @@ def form_of(*, as_json: bool, as_tsv: bool = False) -> str:
     return "table" if sys.stdout.isatty() and not as_tsv else "tsv"
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Returns the text of a value in a table for a terminal."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, float):

@@ -39,11 +39,7 @@ class ListCommand(TyperCommand):
     lists: ClassVar[tuple[str, ...]] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the words of the command.
-
-        Raises:
-            InputError: a list option is repeated, or followed by several words.
-        """
+        """Parses the words, and refuses a list option that is repeated or has several words."""
         values: dict[str, list[str]] = {}
         corrected: list[str] = []
         option = ""
@@ -74,11 +70,7 @@ class ModelCommand(TyperCommand):
     """A command that needs `--model`, and shows the corrected command where it is left out."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the words after the name of the command.
-
-        Raises:
-            InputError: `--model` is left out, or a model folder is given without it.
-        """
+        """Parses the words, and refuses them without `--model`."""
         end = args.index("--") if "--" in args else len(args)
         options = {word.partition("=")[0] for word in args[:end] if _is_option(word)}
         accepted = {name for param in self.params for name in param.opts}
