@@ -89,3 +89,12 @@ def test_a_shell_can_complete_commands():
     shown = CliRunner().invoke(app, ["--help"]).stdout
     assert "--install-completion" in shown
     assert "--show-completion" in shown
+
+
+def test_the_help_of_evaluate_names_every_baseline():
+    """It lists them itself: importing them would double the start-up time."""
+    from rejoinder.evaluation.baselines import BASELINES
+
+    encoder = next(p for path, c in COMMANDS if path == ("evaluate",) for p in c.params[:1])
+    listed = encoder.help.split("baseline:")[1].rstrip(".").split(", ")
+    assert {name.partition(":")[0] for name in listed} == set(BASELINES)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,30 @@ def test_a_killed_process_holds_nothing(tmp_path):
     with claim(out):
         assert names(tmp_path) == [".out.lock"]
     assert names(tmp_path) == []
+
+
+def test_a_signal_at_any_moment_of_a_claim_leaves_nothing(tmp_path):
+    """Its handler raises `SystemExit`. Python calls it before functions begin and after C calls."""
+    out = tmp_path / "new" / "out"
+    stop, moments, entered = 0, 0, False
+
+    def profile(_frame, event, _argument):
+        nonlocal moments
+        if event in ("call", "c_return"):
+            moments += 1
+            if moments == stop:
+                sys.setprofile(None)
+                raise SystemExit(143)
+
+    while not entered:
+        stop, moments = stop + 1, 0
+        with suppress(SystemExit):
+            sys.setprofile(profile)
+            with claim(out):
+                sys.setprofile(None)
+                entered = True
+        assert (names(tmp_path), claims._HELD) == ([], {}), stop
+    assert stop > 40
 
 
 def test_claims_of_one_process_nest_and_threads_take_turns(tmp_path):

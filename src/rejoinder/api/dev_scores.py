@@ -19,13 +19,10 @@ class DevScores:
     def __init__(
         self, pairs: Path | None, data: Path | None, *, max_inputs: int | None = None
     ) -> None:
-        """Reads the data; missing data is not scored.
+        """Reads the dev splits of a folder of pairs and of a folder of data sets, if given.
 
-        Args:
-            pairs: a folder of pairs, whose dev split gives P@1, P@3 and P@10; None for no pairs.
-            data: a folder of data sets, whose STS Benchmark gives `STS-B Pearson` (angular); None
-                for no benchmark.
-            max_inputs: number of inputs that are ranked, drawn from dev; None for all.
+        The pairs give P@1, P@3 and P@10 of `max_inputs` inputs (None means all), the STS Benchmark,
+        if it is there, `STS-B Pearson` (angular).
 
         Raises:
             InputError: the folder of pairs is not usable, or the benchmark is damaged.

@@ -7,11 +7,7 @@ from rejoinder.evaluation.tasks.response import ResponsePairs
 
 
 def response_pairs(folder: Path, split: str) -> ResponsePairs:
-    """Reads one split of a folder of pairs for the response task.
-
-    Args:
-        folder: a folder that `rejoinder extract` wrote.
-        split: `train`, `dev` or `test`.
+    """Reads the split `train`, `dev` or `test` of a folder that `rejoinder extract` wrote.
 
     Raises:
         InputError: the folder holds no usable pairs.

@@ -196,14 +196,7 @@ class _Session:
         )
 
     def plan(self, config: Config | None, run: Path, seed: int | None = None) -> _Plan:
-        """Returns the run in the folder `run`, its config loaded and checked.
-
-        Args:
-            config: see `train`.
-            run: the folder.
-            seed: the seed of one of several runs, which may begin when others are resumed; None
-                for a single run.
-        """
+        """Loads and checks the config of the run in a folder, one of several if `seed` is given."""
         begun = self.resume and (run / "config.toml").is_file()
         if self.resume and not begun and (config is None or seed is None):
             raise InputError(_nothing_to_resume(run))

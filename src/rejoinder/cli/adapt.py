@@ -17,7 +17,7 @@ from rejoinder.cli.options import (
 )
 from rejoinder.cli.output import form_of, print_rows, status_line
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder adapt runs/dan/model --sts ../shared/data --out adapted/
 
@@ -26,11 +26,6 @@ rejoinder adapt st:all-MiniLM-L6-v2 --sts ../shared/data --out minilm-adapted/
 rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ \\
 --tasks stsb,sts --data ../shared/data
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("adapt", epilog=_EPILOG)(adapt)
 
 
 def adapt(

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
+from rejoinder.cli.output import form_of, note, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rejoinder.evaluation.comparison import Comparison
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder evaluate baseline:bow --tasks stsb --data ../shared/data --out bow.json
 
@@ -22,11 +23,6 @@ _TSV = (
     *("task", "split", "settings", "score", "n", "first", "second", "difference"),
     *("low", "high", "p", "p_holm", "test", "separable", "note"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("compare", epilog=_EPILOG)(compare)
 
 
 def compare(
@@ -44,11 +40,10 @@ def compare(
     import json
     from dataclasses import asdict
 
-    from rejoinder.cli.output import form_of, note, print_rows
     from rejoinder.evaluation.comparison import compare as run
 
     set_quiet(quiet)
-    output = form_of(as_json=as_json, as_tsv=False)
+    output = form_of(as_json=as_json)
     compared = run(first, second, seed=seed)
     if output == "json":
         rows = [

@@ -20,19 +20,12 @@ rejoinder config check my.toml
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    commands = typer.Typer(
-        help="Configs of `rejoinder train`: show, check, list.",
-        no_args_is_help=True,
-        epilog=_EPILOG,
-    )
-    commands.command("show", epilog=_EPILOG)(show)
-    commands.command("check", epilog=_EPILOG)(check)
-    commands.command("list", epilog=_EPILOG)(list_configs)
-    app.add_typer(commands, name="config")
+commands = typer.Typer(
+    help="Configs of `rejoinder train`: show, check, list.", no_args_is_help=True, epilog=_EPILOG
+)
 
 
+@commands.command("show", epilog=_EPILOG)
 def show(
     config: Annotated[
         str, typer.Argument(metavar="NAME|FILE", help="Name of a shipped config, or a TOML file.")
@@ -54,6 +47,7 @@ def show(
         typer.echo(to_toml(loaded), nl=False)
 
 
+@commands.command("check", epilog=_EPILOG)
 def check(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="TOML files or names of shipped configs.")
@@ -86,6 +80,7 @@ def _faults(message: str | None) -> list[str]:
     return lines or [head] if head else []
 
 
+@commands.command("list", epilog=_EPILOG)
 def list_configs(
     as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
 ) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lists import one_list
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
 from rejoinder.cli.output import form_of, print_rows, print_table, status_line
+from rejoinder.cli.words import one_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,28 +31,17 @@ rejoinder data add all downloads/ --data data
 
 rejoinder data fetch stsb,snli
 """
-_COLUMNS = ("id", "rows", "here", "what")
-"""Columns of a table on a terminal, which fit into 80 characters."""
-_FACTS = ("licence", "citation")
-"""Further columns of TSV."""
 
 DataFolder = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
 Overwrite = Annotated[bool, typer.Option(help="Replace files that differ.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    commands = typer.Typer(
-        help="List data sets, lay out their files, download them.",
-        no_args_is_help=True,
-        epilog=_EPILOG,
-    )
-    commands.command("list", epilog=_EPILOG)(list_sets)
-    commands.command("add", epilog=_EPILOG)(add_sets)
-    commands.command("fetch", epilog=_EPILOG)(fetch_sets)
-    app.add_typer(commands, name="data")
+commands = typer.Typer(
+    help="List data sets, lay out their files, download them.", no_args_is_help=True, epilog=_EPILOG
+)
 
 
+@commands.command("list", epilog=_EPILOG)
 def list_sets(
     names: Annotated[
         list[str] | None,
@@ -82,14 +71,15 @@ def list_sets(
             _show(dataset, here)
         typer.echo(f"  {remark}")
         return
-    piped = form_of(as_json=False, as_tsv=False) == "tsv"
-    rows = [(dataset.id, dataset.rows, here.state, dataset.what) for dataset, here in shown]
-    if piped:
-        facts = [(dataset.licence, dataset.citation) for dataset, _ in shown]
-        long_rows = [(*row, *more) for row, more in zip(rows, facts, strict=True)]
-        print_rows((*_COLUMNS, *_FACTS), long_rows, "tsv")
-    else:
-        print_table(f"Data sets below {data}", _COLUMNS, rows)
+    columns = ("id", "rows", "here", "what", "licence", "citation")
+    rows = [
+        (dataset.id, dataset.rows, here.state, dataset.what, dataset.licence, dataset.citation)
+        for dataset, here in shown
+    ]
+    if form_of(as_json=False) == "tsv":
+        print_rows(columns, rows, "tsv")
+    else:  # the first four columns fit into 80 characters
+        print_table(f"Data sets below {data}", columns[:4], [row[:4] for row in rows])
     for sentence in (
         *(sentence for _, here in shown for sentence in (*here.problems, *here.notes)),
         "`rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256.",
@@ -98,6 +88,7 @@ def list_sets(
         status_line(f"  {sentence}")
 
 
+@commands.command("add", epilog=_EPILOG)
 def add_sets(
     name: Annotated[
         str,
@@ -121,6 +112,7 @@ def add_sets(
     _print_added(added, data, as_json=as_json)
 
 
+@commands.command("fetch", epilog=_EPILOG)
 def fetch_sets(
     names: Annotated[
         list[str],
@@ -158,7 +150,7 @@ def _print_added(
     added: "Sequence[Added]", data: Path, *, as_json: bool, failed: "Sequence[Failed]" = ()
 ) -> None:
     """Prints text on a terminal, and to a pipe a row for each file, missing file and note."""
-    form = form_of(as_json=as_json, as_tsv=False)
+    form = form_of(as_json=as_json)
     if form == "json":
         trees = [*map(asdict, added), *map(asdict, failed)]
         typer.echo(json.dumps(trees, ensure_ascii=False))

@@ -9,9 +9,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines
-from rejoinder.cli.model_command import ModelCommand, is_file
 from rejoinder.cli.options import JsonOption, ModelOption, QuietOption, TsvOption, set_quiet
 from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows, status_line
+from rejoinder.cli.words import is_file
+from rejoinder.errors import InputError
 from rejoinder.files.claims import claim
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _CHUNK = 32_768
 """Number of sentences whose embeddings are in memory at a time (all for a .parquet file)."""
 
-_EXAMPLES = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder encode --model model/ 'How old are you?' --json
 
@@ -31,11 +32,6 @@ echo 'How old are you?' | rejoinder encode --model model/ --json
 
 Chunks = Iterable[tuple[list[str], "Embeddings"]]
 """Sentences with their embeddings, in order."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to `app`."""
-    app.command("encode", epilog=_EXAMPLES, cls=ModelCommand)(encode)
 
 
 def encode(
@@ -74,13 +70,7 @@ def encode(
 
 
 def _input_file(texts: list[str], sentences: str | None) -> str | None:
-    """Returns the file to read (`-` is standard input), or None if `texts` are to be encoded.
-
-    Raises:
-        InputError: there are texts and a file, or a text is the name of a file.
-    """
-    from rejoinder.errors import InputError
-
+    """Returns the file to read (`-` is standard input), or None if `texts` are to be encoded."""
     if texts and sentences is not None:
         raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
     if not texts or texts == ["-"]:
@@ -92,8 +82,6 @@ def _input_file(texts: list[str], sentences: str | None) -> str | None:
 
 
 def _check_out(out: Path, *, prints: bool) -> None:
-    from rejoinder.errors import InputError
-
     if out.suffix not in _WRITERS:
         raise InputError(f"--out {out}: the name must end in one of {', '.join(_WRITERS)}.")
     if prints:

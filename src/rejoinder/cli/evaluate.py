@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import DataOption, JsonOption, PairsOption, QuietOption, set_quiet
+from rejoinder.cli.output import form_of, note, print_rows, status_line
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rejoinder.evaluation.results import Missing
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
 
@@ -32,11 +34,6 @@ rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --w
 """
 _WITH_REPEAT = ("repeat", "cache", "skip_missing", "as_json", "quiet")
 """Parameters that can be combined with --repeat."""
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("evaluate", epilog=_EPILOG)(evaluate)
 
 
 def evaluate(
@@ -111,12 +108,10 @@ def evaluate(
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
     from rejoinder.api.evaluation import evaluate as run
     from rejoinder.cli.evaluation_tables import show_results
-    from rejoinder.cli.output import form_of, note
     from rejoinder.cli.progress import task_bar
-    from rejoinder.errors import InputError
 
     set_quiet(quiet)
-    output = form_of(as_json=as_json, as_tsv=False)
+    output = form_of(as_json=as_json)
     if repeat is not None:
         _refuse_beside_repeat(command)
         _report_missing(_repeat(repeat, cache, output), skip_missing=skip_missing)
@@ -154,13 +149,7 @@ def evaluate(
 
 
 def _refuse_beside_repeat(command: typer.Context) -> None:
-    """Refuses options that --repeat would ignore.
-
-    Raises:
-        InputError: there is one.
-    """
-    from rejoinder.errors import InputError
-
+    """Refuses options that --repeat would ignore."""
     for parameter in command.command.params:
         source = command.get_parameter_source(parameter.name or "")
         if parameter.name not in _WITH_REPEAT and source and source.name == "COMMANDLINE":
@@ -172,8 +161,6 @@ def _refuse_beside_repeat(command: typer.Context) -> None:
 
 def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None:
     """Prints which tasks lack their data, and exits with 2 unless they may be skipped."""
-    from rejoinder.cli.output import note
-
     for reason in dict.fromkeys(task.reason for task in missing):
         names = ", ".join(task.task for task in missing if task.reason == reason)
         if skip_missing:
@@ -190,7 +177,6 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "Sequence[Missing]":
 
     from rejoinder.api.evaluation import repeat
     from rejoinder.cli.fitting import Column, print_fitted
-    from rejoinder.cli.output import print_rows, status_line
     from rejoinder.cli.progress import task_bar
 
     with task_bar() as progress:

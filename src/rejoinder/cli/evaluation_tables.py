@@ -30,13 +30,10 @@ Worst = Sequence[tuple[str, float, float, str]]
 def show_results(
     results: Sequence[Result], output: str, *, worst: int = 0, path: Path | None = None
 ) -> None:
-    """Prints results.
+    """Prints the results of one encoder as `table`, `tsv` or `json`.
 
-    Args:
-        results: of one encoder.
-        output: `table`, `tsv` or `json`.
-        worst: number of items with the largest errors to print for each result.
-        path: the results file that results without items were read from.
+    Each is followed by its `worst` items: those with the largest errors. Items that a result lacks
+    are read from the results file `path`.
     """
     items = [_worst_of(result, worst, path) for result in results] if worst else []
     if output == "json":

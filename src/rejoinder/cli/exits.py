@@ -46,7 +46,9 @@ def status_of(command: Callable[[], object]) -> int:
         _report("interrupted", status)
     elif status in (128 + number for number in TERMINATION_SIGNALS):
         _report("terminated", status)
-    if not _can_flush():
+    try:
+        sys.stdout.flush()
+    except OSError:
         _drop_output()
     return status
 
@@ -107,15 +109,6 @@ def _explained(error: OSError) -> str | None:
         return f"{name} can't be read or written: {cause or error.strerror.lower()}."
     # errors on files come from rejoinder.files, which names them: this one is on standard output
     return f"standard output can't be written: {cause}." if cause else None
-
-
-def _can_flush() -> bool:
-    """Returns whether standard output takes what is buffered."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return False
-    return True
 
 
 def _drop_output() -> None:

@@ -13,13 +13,15 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
+from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Manifest
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/
 
@@ -30,11 +32,6 @@ rejoinder extract tickets.csv --out pairs/ --rules none
 
 rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,reply=answer
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("extract", epilog=_EPILOG)(extract)
 
 
 def extract(
@@ -87,7 +84,6 @@ def extract(
     quiet: QuietOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
-    from rejoinder.cli.output import form_of
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
 
@@ -122,8 +118,6 @@ def extract(
 
 
 def _shares(text: str) -> tuple[float, float, float]:
-    from rejoinder.errors import InputError
-
     try:
         train, dev, test = (float(part) for part in text.split(","))
     except ValueError:
@@ -133,8 +127,6 @@ def _shares(text: str) -> tuple[float, float, float]:
 
 def _show(manifest: "Manifest", out: Path, form: str) -> None:
     """Prints the counts of an extraction as a `table` or as `tsv`."""
-    from rejoinder.cli.output import print_rows, print_table, status_line
-
     rows = _rows(manifest)
     if form == "table":
         print_table(f"rules: {manifest.rules}", ("", "count", ""), rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from rejoinder.cli.output import is_number
+from rejoinder.cli.output import cell, is_number
 
 _GAP = 2
 """Number of characters between two columns."""
@@ -37,9 +37,8 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
     from rich.table import Table
 
     console = _console()
-    cells = [[_cell(value) for value in row] for row in rows]
-    shown = _fitting(columns, cells, console.width)
-    widths = _widths(columns, cells, shown, console.width)
+    cells = [[" ".join(cell(value).split()) for value in row] for row in rows]
+    widths = _fitted_widths(columns, cells, console.width)
     table = Table(
         title=title or None,
         title_justify="left",
@@ -50,7 +49,7 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
         padding=(0, 1),
         header_style="bold",
     )
-    for index, width in zip(shown, widths, strict=True):
+    for index, width in widths.items():
         column = columns[index]
         numeric = all(is_number(row[index]) for row in cells) and bool(cells)
         table.add_column(
@@ -61,9 +60,9 @@ def print_fitted(title: str, columns: Sequence[Column], rows: Iterable[Sequence[
             width=width,
         )
     for row in cells:
-        table.add_row(*(row[index] for index in shown))
+        table.add_row(*(row[index] for index in widths))
     console.print(table, markup=False)
-    left_out = [column.name for index, column in enumerate(columns) if index not in shown]
+    left_out = [column.name for index, column in enumerate(columns) if index not in widths]
     if left_out:
         print_wrapped(
             f"No room for {', '.join(left_out)}: a wider terminal, a pipe or --json shows them.", ""
@@ -86,58 +85,33 @@ def _console() -> Any:
     return Console(highlight=False)
 
 
-def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Returns the indices of the columns to show."""
-    shown = list(range(len(columns)))
-    while _width(columns, cells, shown) > width:
-        spare = [index for index in shown if columns[index].spare]
-        if not spare:
-            break
-        shown.remove(max(spare, key=lambda index: columns[index].spare))
-    return shown
+def _fitted_widths(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
+) -> dict[int, int]:
+    """Returns the width of each column to show, by its index.
 
-
-def _widths(
-    columns: Sequence[Column], cells: Sequence[Sequence[str]], shown: list[int], width: int
-) -> list[int]:
-    """Returns the widths of the columns shown.
-
-    If they do not fit, the widest column is narrowed, preferably one that wraps.
+    Columns that can be spared are left out while the smallest readable widths do not fit. If the
+    natural widths then do not fit, the widest column is narrowed, preferably one that wraps.
     """
-    widths = [_natural(columns, cells, index) for index in shown]
-    excess = sum(widths) + _GAP * (len(shown) - 1) - width
-    if excess > 0:
-        wrapping = [position for position, index in enumerate(shown) if columns[index].wraps]
-        chosen = max(wrapping or range(len(shown)), key=widths.__getitem__)
-        widths[chosen] = max(_MIN_WIDTH, widths[chosen] - excess)
-    return widths
-
-
-def _width(columns: Sequence[Column], cells: Sequence[Sequence[str]], shown: list[int]) -> int:
-    """Returns the smallest width at which these columns can be read."""
-    widths = [_needed(columns, cells, index) for index in shown]
-    return sum(widths) + _GAP * (len(shown) - 1)
-
-
-def _needed(columns: Sequence[Column], cells: Sequence[Sequence[str]], index: int) -> int:
-    """Returns the smallest readable width of a column."""
-    natural = _natural(columns, cells, index)
-    if not columns[index].wraps:
-        return natural
-    words = [len(word) for row in cells for word in row[index].split()]
-    return min(natural, max(_READABLE, *words, 0))
-
-
-def _natural(columns: Sequence[Column], cells: Sequence[Sequence[str]], index: int) -> int:
-    """Returns the width of a column without wrapping."""
     from rich.cells import cell_len
 
-    return max(cell_len(text) for text in (columns[index].name, *(row[index] for row in cells)))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return " ".join(str(value).split())
+    natural, readable = [], []
+    for index, column in enumerate(columns):
+        texts = [column.name, *(row[index] for row in cells)]
+        natural.append(max(map(cell_len, texts)))
+        words = [len(word) for text in texts[1:] for word in text.split()]
+        wrapped = max(_READABLE, *words, 0) if column.wraps else natural[index]
+        readable.append(min(natural[index], wrapped))
+    shown = list(range(len(columns)))
+    while sum(readable[index] + _GAP for index in shown) - _GAP > width:
+        spare = max(shown, key=lambda index: columns[index].spare)
+        if not columns[spare].spare:
+            break
+        shown.remove(spare)
+    widths = {index: natural[index] for index in shown}
+    excess = sum(widths.values()) + _GAP * (len(shown) - 1) - width
+    if excess > 0:
+        wrapping = [index for index in shown if columns[index].wraps]
+        chosen = max(wrapping or shown, key=widths.__getitem__)
+        widths[chosen] = max(_MIN_WIDTH, widths[chosen] - excess)
+    return widths

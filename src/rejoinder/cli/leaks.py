@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lists import ListCommand, split_list
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
 from rejoinder.cli.output import form_of, print_rows, print_table
+from rejoinder.cli.words import ListCommand, split_list
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rejoinder.leaks.search import Leak
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder leaks --train pairs/ --eval stsb-test,snli
 
@@ -32,13 +32,10 @@ _FIELDS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "ro
 """Columns of TSV: the keys of JSON without the examples."""
 
 
-class _Command(ListCommand):
+class LeaksCommand(ListCommand):
+    """Takes lists of training data and of evaluation sets."""
+
     lists = ("--train", "--eval")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("leaks", epilog=_EPILOG, cls=_Command)(leaks)
 
 
 def leaks(
@@ -78,7 +75,7 @@ def leaks(
     sets = evaluation_sets(split_list(evaluation))
     with StageProgress("rows") as progress:
         results = find_leaks(sources, sets, examples=show, progress=progress.stage_update)
-    form = form_of(as_json=as_json, as_tsv=False)
+    form = form_of(as_json=as_json)
     if form == "json":
         typer.echo(json.dumps([asdict(leak) for leak in results], ensure_ascii=False))
     elif form == "tsv":

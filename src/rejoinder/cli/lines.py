@@ -52,11 +52,7 @@ def _read(path: str) -> bytes:
 
 
 def _decode(content: bytes, name: str) -> str:
-    """Decodes UTF-8.
-
-    Raises:
-        InputError: `content` is not UTF-8 text. The message names the format it seems to have.
-    """
+    """Decodes UTF-8, or raises an error that names the format that `content` seems to have."""
     null = content.find(0)
     try:
         text = content.decode("utf-8")

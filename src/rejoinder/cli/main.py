@@ -22,6 +22,7 @@ from rejoinder.cli import (
 )
 from rejoinder.cli.exits import status_of
 from rejoinder.cli.output import set_quiet
+from rejoinder.cli.words import ModelCommand
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -33,21 +34,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _command in (
-    extract,
-    train,
-    config,
-    adapt,
-    data,
-    leaks,
-    evaluate,
-    compare,
-    report,
-    reproduce,
-    encode,
-    use,
+for _function, _examples, _class in (
+    (extract.extract, extract.EXAMPLES, None),
+    (train.train, train.EXAMPLES, None),
+    (adapt.adapt, adapt.EXAMPLES, None),
+    (leaks.leaks, leaks.EXAMPLES, leaks.LeaksCommand),
+    (evaluate.evaluate, evaluate.EXAMPLES, None),
+    (compare.compare, compare.EXAMPLES, None),
+    (report.report, report.EXAMPLES, None),
+    (reproduce.reproduce, reproduce.EXAMPLES, None),
+    (encode.encode, encode.EXAMPLES, ModelCommand),
+    (use.similarity, use.SIMILARITY_EXAMPLES, ModelCommand),
+    (use.search, use.SEARCH_EXAMPLES, ModelCommand),
+    (use.rank, use.RANK_EXAMPLES, ModelCommand),
+    (use.info, use.INFO_EXAMPLES, ModelCommand),
 ):
-    _command.register(app)
+    app.command(epilog=_examples, cls=_class)(_function)  # named as its function
+app.add_typer(config.commands, name="config")
+app.add_typer(data.commands, name="data")
 
 
 def _version(value: bool) -> None:

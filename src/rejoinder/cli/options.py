@@ -1,18 +1,7 @@
 """Options that several commands share: one name, one meaning and one help text each.
 
-Declare a parameter with an alias and its default. `--quiet` needs one call at the start of the
-command, before anything is printed:
-
-    def compare(
-        seed: SeedOption = 0,
-        as_json: JsonOption = False,
-        quiet: QuietOption = False,
-    ) -> None:
-        set_quiet(quiet)
-
-`set_quiet` acts on all that is printed to standard error through `cli.output` (`note`,
-`status_line`, `stderr`) and `cli.progress`. Write nothing to standard error by other ways, except
-by raising an error: errors are always printed.
+A command with `quiet: QuietOption = False` calls `set_quiet(quiet)` before it prints anything. That
+silences `cli.output` and `cli.progress`, by which all but errors is written to standard error.
 """
 
 from pathlib import Path
@@ -26,7 +15,7 @@ ModelOption = Annotated[
     str,
     typer.Option("--model", "-m", metavar="NAME|FOLDER", help="Model folder, such as RUN/model."),
 ]
-"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.model_command`."""
+"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.words`."""
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of data sets.")]
 PairsOption = Annotated[

@@ -39,7 +39,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[cell(value) for value in row] for row in rows]
     for index, column in enumerate(columns):
         numeric = all(is_number(row[index]) for row in cells)
         table.add_column(column, justify="right" if numeric and cells else "left", overflow="fold")
@@ -60,14 +60,7 @@ def status_line(text: str) -> None:
 
 
 def note_unknown(count: int, total: int, texts: str, consequence: str) -> None:
-    """Prints a note on texts without a known word, if there are any.
-
-    Args:
-        count: Number of such texts.
-        total: Number of texts.
-        texts: Plural noun for the texts, such as `sentences`.
-        consequence: What it means for them, such as `their vectors are zero`.
-    """
+    """Prints how many `texts` (a plural noun) have no known word, if any, and the consequence."""
     if count:
         note(f"no known word in {count:,} of {total:,} {texts}: {consequence}")
 
@@ -94,7 +87,7 @@ def print_lines(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def form_of(*, as_json: bool, as_tsv: bool) -> str:
+def form_of(*, as_json: bool, as_tsv: bool = False) -> str:
     """Returns the requested form, by default `table` on a terminal and `tsv` elsewhere.
 
     Raises:
@@ -107,7 +100,8 @@ def form_of(*, as_json: bool, as_tsv: bool) -> str:
     return "table" if sys.stdout.isatty() and not as_tsv else "tsv"
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Returns the text of a value in a table for a terminal."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, float):

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rich.filesize import decimal
@@ -69,12 +68,7 @@ class _Bar:
         self.progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.progress.stop()
 
     def show(
@@ -86,14 +80,9 @@ class _Bar:
         total: int | None = None,
         unit: str | None = None,
     ) -> None:
-        """Moves the bar of a stage; without a terminal, prints a line every ten seconds.
+        """Moves the bar of the stage `name`; without a terminal, prints a line every ten seconds.
 
-        Args:
-            name: the name of the stage; a new name ends the bar of the stage before.
-            done: the amount done.
-            facts: further text, such as a rate.
-            total: the whole amount; None if it is unknown, or that of all stages.
-            unit: the unit of `done` and `total`; None for that of all stages.
+        `facts` are further text, such as a rate. `total` and `unit` default to those of all stages.
         """
         total = total or self.total
         amount = _amount(done, total, self.unit if unit is None else unit)

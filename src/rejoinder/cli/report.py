@@ -9,17 +9,12 @@ import typer
 from rejoinder.cli.options import JsonOption, OutOption, OverwriteOption, QuietOption, set_quiet
 from rejoinder.cli.output import status_line
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder report dan.json bow.json --out report/
 
 rejoinder report dan.json bow.json --out report/ --overwrite --json
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to `app`."""
-    app.command("report", epilog=_EPILOG)(report)
 
 
 def report(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, ThreadsOption, set_quiet
+from rejoinder.cli.output import status_line
 
 if TYPE_CHECKING:
     from rejoinder.training.reporting import Reporter
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder reproduce --data ../shared/data --budget smoke --out report/
 
@@ -19,11 +20,6 @@ rejoinder reproduce --data ../shared/data --encoder dan --budget standard --out 
 
 Repeat the command to continue an interrupted reproduction.
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command to `app`."""
-    app.command("reproduce", epilog=_EPILOG)(reproduce)
 
 
 def reproduce(
@@ -50,7 +46,6 @@ def reproduce(
     --json prints results.json, all results with their settings, instead of the tables.
     """
     set_quiet(quiet)
-    from rejoinder.cli.output import status_line
     from rejoinder.cli.progress import TrainingProgress
     from rejoinder.errors import require
     from rejoinder.files.claims import claim

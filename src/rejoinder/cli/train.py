@@ -15,6 +15,7 @@ from rejoinder.cli.options import (
     ThreadsOption,
     set_quiet,
 )
+from rejoinder.cli.output import print_table, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from rejoinder.api.training import Run, SessionOptions
 
-_EPILOG = """Examples:
+EXAMPLES = """Examples:
 
 rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
 
@@ -31,11 +32,6 @@ rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
 rejoinder train --config dan-modern --pairs pairs/ --out runs/three
 --seed 1,2,3 phases.0.steps=2000
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("train", epilog=_EPILOG)(train)
 
 
 def train(
@@ -136,11 +132,7 @@ def train(
 
 
 def _numbers(seed: "Sequence[str]") -> list[int]:
-    """Returns the seeds that `--seed` gives, each once.
-
-    Raises:
-        InputError: the option is repeated, or a seed is not a whole number.
-    """
+    """Returns the seeds that `--seed` gives, each once."""
     if len(seed) > 1:
         raise InputError(f"--seed is given several times; write --seed {','.join(seed)} instead.")
     try:
@@ -164,8 +156,6 @@ def _steps(
 
 
 def _print_summaries(runs: "Iterable[Run]") -> None:
-    from rejoinder.cli.output import status_line
-
     for run in runs:
         if run.model is None:
             status_line(
@@ -183,8 +173,6 @@ def _print_summaries(runs: "Iterable[Run]") -> None:
 def _print_spread(runs: "Mapping[int, Run]") -> None:
     """Prints each dev score by seed, with mean and standard deviation over the seeds."""
     from statistics import mean, stdev
-
-    from rejoinder.cli.output import print_table
 
     rows = []
     for name in next(iter(runs.values())).scores:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, read_pairs
-from rejoinder.cli.model_command import ModelCommand
 from rejoinder.cli.options import JsonOption, ModelOption, QuietOption, TsvOption, set_quiet
 from rejoinder.cli.output import form_of, note, note_unknown, print_rows
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.runtime.encoder import SentenceEncoder
@@ -16,39 +16,31 @@ if TYPE_CHECKING:
 _LISTED = 5
 """Number of sentences without a known word that a note names."""
 
-_SIMILARITY = """Examples:
+SIMILARITY_EXAMPLES = """Examples:
 
 rejoinder similarity --model model/ 'How old are you?' 'What is your age?'
 
 rejoinder similarity --model model/ --pairs pairs.tsv --tsv
 """
-_SEARCH = """Examples:
+SEARCH_EXAMPLES = """Examples:
 
 rejoinder search --model model/ 'How old are you?' --corpus questions.txt
 
 rejoinder search --model model/ --queries queries.txt --corpus questions.txt
 """
-_RANK = """Examples:
+RANK_EXAMPLES = """Examples:
 
 rejoinder rank --model model/ 'How old are you?' --responses replies.txt
 
 printf 'Yes.\\nI am 20.\\n' |
 rejoinder rank --model model/ 'How old are you?' --responses -
 """
-_INFO = """Examples:
+INFO_EXAMPLES = """Examples:
 
 rejoinder info --model model/
 
 rejoinder info --model model/ --json
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to `app`."""
-    app.command("similarity", epilog=_SIMILARITY, cls=ModelCommand)(similarity)
-    app.command("search", epilog=_SEARCH, cls=ModelCommand)(search)
-    app.command("rank", epilog=_RANK, cls=ModelCommand)(rank)
-    app.command("info", epilog=_INFO, cls=ModelCommand)(info)
 
 
 def similarity(
@@ -64,8 +56,6 @@ def similarity(
     quiet: QuietOption = False,
 ) -> None:
     """Compute the similarity of two sentences: cosine, and angular (eq. 1 of the paper)."""
-    from rejoinder.errors import InputError
-
     set_quiet(quiet)
     if pairs is not None and first is not None:
         raise InputError("sentences are given as arguments or by --pairs FILE, not both.")
@@ -107,8 +97,6 @@ def search(
     quiet: QuietOption = False,
 ) -> None:
     """Find the sentences of a file that are most similar to a query; exact."""
-    from rejoinder.errors import InputError
-
     set_quiet(quiet)
     if queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rejoinder.errors import BusyError, InputError
-from rejoinder.files.platform import process_description, remove_locked, try_lock
+from rejoinder.files.platform import open_lock, process_description, remove_locked, try_lock
 from rejoinder.files.storage import creation_errors, refused
 
 
@@ -27,7 +27,7 @@ class _Held:
     """The open lock file."""
     created: list[Path]
     """Folders that were created to hold the output, the innermost first."""
-    users: int = 1
+    users: int = 0
     """Number of claims on the output in this process."""
     writing: threading.Lock = field(default_factory=threading.Lock)
     """Threads of this process share the file lock. With this lock they take turns."""
@@ -53,23 +53,22 @@ def claim(path: Path) -> Iterator[None]:
     if is_device(path):
         yield
         return
-    with _GUARD:
-        held = _HELD.get(path)
-        if held is None:
-            _HELD[path] = _acquire(path)
-            recover(path)
-        else:
+    held: _Held | None = None
+    try:  # around all of it: a signal may end the process at any line
+        with _GUARD:
+            held = _HELD.get(path) or _acquire(path)
             held.users += 1
-    try:
+            if held.users == 1:
+                _HELD[path] = held
+                recover(path)
         yield
     finally:
         with _GUARD:
-            held = _HELD[path]
-            held.users -= 1
-            if not held.users:
-                del _HELD[path]
-                remove_locked(beside(path, "lock"), held.handle)
-                _remove_empty(held.created)
+            if held is not None:
+                held.users -= 1
+                if held.users < 1:
+                    _HELD.pop(path, None)
+                    _release(path, held)
 
 
 @contextmanager
@@ -185,27 +184,46 @@ def _remove(path: Path) -> None:
 def _acquire(path: Path) -> _Held:
     created: list[Path] = []
     lock = beside(path, "lock")
+    handle: int | None = None
     try:
         created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        while handle is None:
+            handle = open_lock(lock)
             if not try_lock(handle):
                 holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
-                os.close(handle)
                 raise BusyError(
                     f"{path} is being written by another command ({holder or 'just begun'}); wait "
                     "for it to end, or name another output."
                 )
-            if _is_at(lock, handle):
-                break
-            os.close(handle)  # its last holder removed it between the two calls: try again
+            if not _is_at(lock, handle):
+                os.close(handle)  # its last holder removed it between the two calls: try again
+                handle = None
         os.ftruncate(handle, 0)
         os.write(handle, process_description().encode())
-    except OSError as error:
+        return _Held(handle, created)
+    except BaseException as error:  # also the exit that a signal raises
+        _abandon(lock, handle)
         _remove_empty(created)
-        raise refused(path, error) from None
-    return _Held(handle, created)
+        if isinstance(error, OSError):
+            raise refused(path, error) from None
+        raise
+
+
+def _abandon(lock: Path, handle: int | None) -> None:
+    """Removes the lock file of a claim that failed, unless another process holds it."""
+    with suppress(OSError):  # such as a folder that can't be written
+        if handle is None:  # it was not opened, or a signal came before its number was returned
+            handle = open_lock(lock)
+        if try_lock(handle):
+            remove_locked(lock, handle)
+        else:
+            os.close(handle)
+
+
+def _release(path: Path, held: _Held) -> None:
+    remove_locked(beside(path, "lock"), held.handle)
+    _remove_empty(held.created)
 
 
 def _remove_empty(created: list[Path]) -> None:

@@ -39,6 +39,11 @@ def processor_name() -> str:
     return names[0] if names else platform.machine()
 
 
+def open_lock(path: Path) -> int:
+    """Opens a lock file for reading and writing, and creates it if it is missing."""
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+
+
 if sys.platform == "win32":
     import msvcrt
 

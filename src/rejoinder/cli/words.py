@@ -1,8 +1,9 @@
-"""Lists on the command line: comma-joined values, in one argument or option."""
+"""Words of the command line: lists joined by commas, and commands that need a model."""
 
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from typer.core import TyperCommand
@@ -22,11 +23,7 @@ def split_list(text: str) -> list[str]:
 
 
 def one_list(command: str, words: Sequence[str]) -> list[str]:
-    """Splits the only word of an argument that takes a list.
-
-    Args:
-        command: the name of the command, such as `data fetch`.
-        words: the words given.
+    """Splits the only word of an argument of `command` (such as `data fetch`) that takes a list.
 
     Raises:
         InputError: there are several words.
@@ -42,11 +39,7 @@ class ListCommand(TyperCommand):
     lists: ClassVar[tuple[str, ...]] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the words of the command.
-
-        Raises:
-            InputError: a list option is repeated, or followed by several words.
-        """
+        """Parses the words, and refuses a list option that is repeated or has several words."""
         values: dict[str, list[str]] = {}
         corrected: list[str] = []
         option = ""
@@ -71,3 +64,43 @@ class ListCommand(TyperCommand):
 
 def _refuse(words: Sequence[str]) -> None:
     raise InputError(f"Join the values of a list with commas: rejoinder {shlex.join(words)}")
+
+
+class ModelCommand(TyperCommand):
+    """A command that needs `--model`, and shows the corrected command where it is left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words, and refuses them without `--model`."""
+        end = args.index("--") if "--" in args else len(args)
+        options = {word.partition("=")[0] for word in args[:end] if _is_option(word)}
+        accepted = {name for param in self.params for name in param.opts}
+        # --help and misspelt options are left to the parser
+        if not ctx.resilient_parsing and options <= accepted - {"--model", "-m"}:
+            raise InputError(f"a model is needed, given by --model: {self._corrected(args)}")
+        return super().parse_args(ctx, args)
+
+    def _corrected(self, args: list[str]) -> str:
+        """Returns the command line with `--model`, and the folder that `args` may hold."""
+        model = next((word for word in args if is_file(Path(word) / "config.json")), None)
+        words = list(args)
+        if model is not None:
+            words.remove(model)
+        if self.name == "encode":  # files were arguments, too
+            for index, word in enumerate(words):
+                if is_file(Path(word)) and not (index and _is_option(words[index - 1])):
+                    words.insert(index, "--sentences")
+                    break
+        command = ["rejoinder", str(self.name), "--model", model or "RUN/model", *words]
+        return shlex.join(command)
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+def is_file(path: Path) -> bool:
+    """Returns whether there is a file at `path`. Text that cannot be a path is no error."""
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False
