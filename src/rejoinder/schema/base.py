@@ -14,7 +14,9 @@ class Settings(BaseModel):
     `rejoinder.schema.faults.check` raises a `ConfigError` written for users instead.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 def _as_tuple(value: Any) -> Any:
