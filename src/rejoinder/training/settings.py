@@ -167,6 +167,11 @@ class TrainingConfig(Settings):
     init_from: Text = ""
     """Model folder whose vocabulary, encoder and heads training starts from."""
 
+    @property
+    def excluded_sets(self) -> tuple[str, ...]:
+        """Names of the evaluation sets whose sentences are left out."""
+        return self.leak_sets if self.exclude_leaks else ()
+
 
 class ExportConfig(Settings):
     """Settings of the exported model."""
