@@ -1,15 +1,8 @@
-"""Figures 7 and 8 of the paper as SVG."""
+"""Figure 8 of the paper as SVG."""
 
 from collections.abc import Mapping, Sequence
 
-import polars as pl
-
-from rejoinder.evaluation.report.plots import (
-    COLOURS,
-    new_figure,
-    predicted_against_gold,
-    svg_of,
-)
+from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
 from rejoinder.evaluation.results import Result
 
 _LINES = (
@@ -21,23 +14,10 @@ _LINES = (
 """Split, genre and marker of each line. Markers tell the lines apart without colours."""
 
 
-def figure7(items: pl.DataFrame, model: str) -> str:
-    """Plots predicted similarities against gold on STS-B test.
-
-    Args:
-        items: columns prediction and gold.
-        model: name of the model, for the title.
-    """
-    scores, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
-    return predicted_against_gold(f"STS Benchmark, test: {model}", scores, gold)
-
-
 def figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
-    """Plots Pearson's r on STS-B against the share of the NLI training data.
+    """Plots Pearson's r on STS-B against the share of the NLI training data, as SVG.
 
-    Args:
-        curve: results on STS-B by the share of the data, 0 to 1.
-        model: name of the model, for the title.
+    `curve` holds the results on STS-B by the share, 0 to 1. `model` is named in the title.
     """
     figure, axes = new_figure(5.5, 4)
     shares = sorted(curve)

@@ -71,9 +71,7 @@ class Work:
     ) -> None:
         """Begins a reproduction, or continues the one in its folder.
 
-        Args:
-            options: the options.
-            reporter: returns the reporter of a run, from the name of the run and its steps.
+        `reporter` returns the reporter of a run, from the name of the run and its steps.
 
         Raises:
             InputError: the folder holds another reproduction.

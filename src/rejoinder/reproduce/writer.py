@@ -9,10 +9,11 @@ import polars as pl
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.pages import render_page
+from rejoinder.evaluation.report.plots import predicted_against_gold
 from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.files.atomic import write_text
-from rejoinder.reproduce.figures import figure7, figure8
+from rejoinder.reproduce.figures import figure8
 from rejoinder.reproduce.tables import tables_of
 from rejoinder.reproduce.work import MODELS, Options, Reproduced
 from rejoinder.version import VERSION
@@ -22,14 +23,7 @@ _SHOWN = "Reddit+SNLI"
 
 
 def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
-    """Writes the report into the folder of the reproduction.
-
-    Args:
-        work: the results of all stages.
-        options: what was reproduced; `options.out` is the folder.
-
-    Returns:
-        The files written, sorted by name.
+    """Writes the report into the folder `options.out`, and returns its files sorted by name.
 
     Raises:
         InputError: the STS Benchmark is not the one that was scored.
@@ -38,8 +32,10 @@ def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
     """
     items = _items(work, options)
     tables = tables_of(work, options.encoder, items)
+    title = f"STS Benchmark, test: {_SHOWN} ({options.encoder})"
+    predictions, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
     figures = {
-        "figure7": figure7(items, f"{_SHOWN} ({options.encoder})"),
+        "figure7": predicted_against_gold(title, predictions, gold),
         "figure8": figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
     }
     about = _about(options)
@@ -61,7 +57,6 @@ def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
 
 
 def _results(work: Reproduced, options: Options) -> str:
-    """Returns the JSON of all results."""
     tree = {
         "format_version": 1,
         "rejoinder_version": VERSION,
@@ -92,11 +87,7 @@ def _about(options: Options) -> dict[str, str]:
 
 
 def _items(work: Reproduced, options: Options) -> pl.DataFrame:
-    """Returns predictions, gold and texts of the shown model on STS-B test.
-
-    Raises:
-        InputError: the STS Benchmark is not the one that was scored.
-    """
+    """Returns predictions, gold and texts of the shown model on STS-B test."""
     results = work.results[_SHOWN]
     result = next(
         result for result in results if (result.task, result.split) == ("stsb/angular", "test")

@@ -66,11 +66,7 @@ def config_hash(config: RunConfig) -> str:
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
-    """Writes `checkpoints/step-N` atomically and removes the oldest checkpoints over the limit.
-
-    Returns:
-        The folder of the checkpoint.
-    """
+    """Writes a checkpoint atomically, removes the oldest over the limit, and returns its folder."""
     state = checkpoint.state
     folder = run / "checkpoints" / f"step-{state.step}"
     tensors = {"weights": checkpoint.weights, "optimizer": checkpoint.optimizer}
@@ -124,11 +120,7 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
 
 
 def _check_numbers(state: TrainingState) -> None:
-    """Checks the type and range of every number.
-
-    Raises:
-        ValueError: one of them can't have been written by `save`.
-    """
+    """Raises ValueError for a number that `save` can't have written."""
     counts = {"step": state.step, "averaged": state.averaged}
     for stream, position in state.positions.items():
         counts |= {f"positions.{stream}.{name}": n for name, n in asdict(position).items()}

@@ -48,17 +48,13 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
-        hint = f" The shipped config is called {path.stem}." if _is_misplaced(path) else ""
+        shipped = not path.exists() and path.stem in shipped_names()
+        hint = f" The shipped config is called {path.stem}." if shipped else ""
         raise InputError(f"{path} can't be read: {error.strerror}.{hint}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; a config is a TOML file.") from None
     except ValueError:
         raise InputError(f"{str(path)!r} is not a file name: it contains a NUL.") from None
-
-
-def _is_misplaced(path: Path) -> bool:
-    """Whether a missing file has the name of a shipped config."""
-    return not path.exists() and path.stem in shipped_names()
 
 
 def _parsed_toml(text: str, where: str) -> dict[str, Any]:
@@ -71,11 +67,9 @@ def _parsed_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
-    """Returns the config in a tree of plain values.
+    """Returns the config in a tree of plain values, such as TOML or JSON holds.
 
-    Args:
-        tree: Plain values, such as TOML or JSON holds.
-        where: The name of the tree in error messages.
+    Messages name the tree as `where`.
 
     Raises:
         ConfigError: See `load_config`.

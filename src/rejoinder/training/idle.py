@@ -88,11 +88,8 @@ _RULES: Mapping[str, _Rules] = {
 def idle_keys(config: "RunConfig", faulty: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns the keys that have no effect, whether set or not, with the reason.
 
-    Keys are paths such as `phases.0.batch_size`.
-
-    Args:
-        config: a config whose tables are each valid.
-        faulty: top-level keys that are invalid; rules that depend on them are skipped.
+    Keys are paths such as `phases.0.batch_size`. Rules that depend on a top-level key in `faulty`
+    are skipped: those are invalid, and have been replaced by their defaults.
     """
     idle: dict[str, str] = {}
     for table, rules in _RULES.items():

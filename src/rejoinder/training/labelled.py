@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
-from rejoinder.training.examples import Examples, Indices, LabelledText, number_of
+from rejoinder.training.examples import Examples, Indices, LabelledText
 from rejoinder.training.stream import text_keys
 from rejoinder.training.tasks import OBJECTIVES
 from rejoinder.training.tasks.base import Task, TaskData
@@ -83,7 +84,7 @@ class LabelledStream:
         self._examples = labelled.examples
         texts = pl.Series(labelled.content.texts, dtype=pl.String)
         self._sentences, self._keys = features(texts), text_keys(texts)
-        self._seed = (seed, number_of(labelled.name))
+        self._seed = (seed, sha256_number(labelled.name.encode(), 4))
         self._word_dropout = word_dropout
 
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:

@@ -65,25 +65,22 @@ class Mixture:
         positions: Mapping[str, Position],
         size: Callable[[int, Task], int],
     ) -> Iterator[MixedBatch]:
-        """Yields the batches of all steps from `step` on.
+        """Yields the batches of all steps from `step` (from 0) on.
 
-        Args:
-            step: the first step, from 0.
-            positions: positions of the streams by name; absent streams are at their start.
-            size: returns the batch size of a task at a step.
+        `positions` are those of the streams by name; absent streams are at their start. `size`
+        returns the batch size of a task at a step.
         """
-        names = list(self.shares)
-        opened: dict[int, Iterator[Batch]] = {}
         now = step
 
-        def open_stream(index: int) -> Iterator[Batch]:
-            task, stream = self._streams[index]
-            start = positions.get(names[index], Position())
+        def opened(name: str, task: Task, stream: Stream) -> Iterator[Batch]:
+            start = positions.get(name, Position())
             return stream.batches(start, lambda _number: size(now, task))
 
+        batches = [
+            opened(name, *stream) for name, stream in zip(self.shares, self._streams, strict=True)
+        ]
+        names = list(self.shares)
         while True:
             index = self.drawn(now)
-            if index not in opened:
-                opened[index] = open_stream(index)
-            yield MixedBatch(self._streams[index][0], names[index], next(opened[index]))
+            yield MixedBatch(self._streams[index][0], names[index], next(batches[index]))
             now += 1
