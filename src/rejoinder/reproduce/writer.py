@@ -2,7 +2,6 @@
 
 import datetime
 import json
-from pathlib import Path
 
 import polars as pl
 
@@ -22,8 +21,8 @@ _SHOWN = "Reddit+SNLI"
 """The model of table 5 and figure 7."""
 
 
-def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
-    """Writes the report into the folder `options.out`, and returns its files sorted by name.
+def write_reproduction(work: Reproduced, options: Options) -> None:
+    """Writes the report into the folder `options.out`.
 
     Raises:
         InputError: the STS Benchmark is not the one that was scored.
@@ -38,7 +37,14 @@ def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
         "figure7": predicted_against_gold(title, predictions, gold),
         "figure8": figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
     }
-    about = _about(options)
+    about = {
+        "encoder": options.encoder,
+        "command": f"rejoinder reproduce --encoder {options.encoder} --budget "
+        f"{options.budget.name} --seed {options.seed}",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "version": VERSION,
+        "note": "The published Tables 2 to 6 are the Transformer's.",
+    }
     heading = (
         f"# Yang et al. 2018, reproduced with the encoder `{about['encoder']}`\n\n"
         f"`{about['command']}`, {about['date']}, rejoinder {about['version']}. {about['note']}\n\n"
@@ -53,7 +59,6 @@ def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
     }
     for name, content in contents.items():
         write_text(options.out / name, content)
-    return [options.out / name for name in sorted(contents)]
 
 
 def _results(work: Reproduced, options: Options) -> str:
@@ -72,18 +77,6 @@ def _results(work: Reproduced, options: Options) -> str:
         },
     }
     return json.dumps(tree, indent=1, allow_nan=False) + "\n"
-
-
-def _about(options: Options) -> dict[str, str]:
-    """Returns what the head of the report says."""
-    return {
-        "encoder": options.encoder,
-        "command": f"rejoinder reproduce --encoder {options.encoder} --budget "
-        f"{options.budget.name} --seed {options.seed}",
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "version": VERSION,
-        "note": "The published Tables 2 to 6 are the Transformer's.",
-    }
 
 
 def _items(work: Reproduced, options: Options) -> pl.DataFrame:

@@ -93,15 +93,15 @@ class LabelledStream:
         A file smaller than a batch yields all its rows each time. Rows at the end of an epoch that
         do not fill a batch are left out.
         """
-        position, number = start, 0
+        position = start
         while True:
             order = self._generator(position.epoch, 0).permutation(self.rows)
-            while (count := min(size(number), self.rows)) <= self.rows - position.offset:
+            while (count := min(size(), self.rows)) <= self.rows - position.offset:
                 chosen = order[position.offset : position.offset + count]
                 after = Position(position.epoch, 0, position.offset + count)
                 generator = self._generator(position.epoch, 1 + position.offset)
                 yield self._batch(chosen, generator, after)
-                number, position = number + 1, after
+                position = after
             position = Position(position.epoch + 1)
 
     def _batch(self, chosen: Indices, generator: np.random.Generator, after: Position) -> Batch:

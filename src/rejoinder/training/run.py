@@ -22,7 +22,7 @@ from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Trainer
 from rejoinder.training.machine import own_torch_state, pick_device
-from rejoinder.training.mixture import Mixture, TaskStreams
+from rejoinder.training.mixture import Mixture
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import phase_at
 from rejoinder.training.preparation import (
@@ -206,11 +206,7 @@ def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
 
 
 def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
-    """Opens the streams of all tasks.
-
-    Raises:
-        TrainingError: a labelled file differs from the one that the run began with.
-    """
+    """Opens the streams of all tasks, after checking that the labelled files are the same."""
     seed = config.training.seed
     labelled = data.labelled(config)
     facts = labelled_facts(labelled)
@@ -240,7 +236,7 @@ def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
                     word_dropout=dropout,
                 )
             ]
-        tasks.append(TaskStreams(task, tuple(streams)))
+        tasks.append((task, streams))
     return Mixture(tasks, seed)
 
 

@@ -78,16 +78,16 @@ class PairStream:
                 f"the checkpoint is in window {start.window} of {self.pairs.folder}, which has "
                 f"{self.windows}; it was changed after it was written. Begin the run again."
             )
-        number, without_batch = 0, 0  # batches so far, and windows since the last
+        without_batch = 0  # windows since the last batch
         with prefetched(self._windows(start), ahead=1) as windows:
             for position, window in windows:
                 order = self._generator(position.epoch, position.window, 0).permutation(len(window))
                 without_batch += 1
                 offset = position.offset
-                while (count := size(number)) <= len(window) - offset:
+                while (count := size()) <= len(window) - offset:
                     chosen = order[offset : offset + count]
                     yield self._batch(window, chosen, replace(position, offset=offset))
-                    number, without_batch, offset = number + 1, 0, offset + count
+                    without_batch, offset = 0, offset + count
                 if without_batch > self.windows:
                     raise TrainingError(
                         f"a batch of {count} pairs is more than a window of {self.pairs.folder} "

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -67,25 +67,18 @@ TaskData = GroupFile | InferenceFile
 _DATA = "Files to train on: a list of paths, or of tables with a path."
 
 
-def _files_of(kind: type[GroupFile]) -> Any:
-    """The type of a list of files, each a path or a table."""
-    return Annotated[
-        tuple[Annotated[kind, BeforeValidator(_as_table)], ...],  # type: ignore[valid-type]
-        Field(min_length=1, max_length=1_000, description=_DATA),
-        AsTuple,
-    ]
-
-
-if TYPE_CHECKING:
-    GroupFiles = tuple[GroupFile, ...]
-    InferenceFiles = tuple[InferenceFile, ...]
-else:
-    GroupFiles = _files_of(GroupFile)
-    InferenceFiles = _files_of(InferenceFile)
+_File = TypeVar("_File", bound=GroupFile)
+_Files = Annotated[
+    tuple[Annotated[_File, BeforeValidator(_as_table)], ...],
+    Field(min_length=1, max_length=1_000, description=_DATA),
+    AsTuple,
+]
+GroupFiles = _Files[GroupFile]
+InferenceFiles = _Files[InferenceFile]
 
 
 class Task(Settings):
-    """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
+    """Base class of an entry of `[[tasks]]`; extend `PairsTask` or `LabelledTask`."""
 
     objective: str
     share: float = Field(gt=0, le=1)
