@@ -15,7 +15,7 @@ from rejoinder.leaks import EvaluationHashes, sentence_hashes
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
 from rejoinder.training.batches import Position
-from rejoinder.training.labelled import LabelledFiles, LabelledStream
+from rejoinder.training.labelled import LabelledStream, read_labelled
 from rejoinder.training.mixture import Mixture
 from rejoinder.training.tasks import OBJECTIVES
 from runs import write_labelled
@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 def read(folder, objective, name, hashes=None, **facts):
     options = {key: facts.pop(key) for key in ("hard_negatives",) if key in facts}
     task = task_of(objective, [{"path": f"{name}.jsonl", **facts}], **options)
-    [labelled] = LabelledFiles(folder, hashes).of(task)
+    [labelled] = read_labelled(task, folder, hashes, {})
     return labelled
 
 
@@ -205,8 +205,8 @@ def test_snli_s_dev_and_test_are_never_trained_on(shared_data):
     names = [f"nli/snli_1.0_{part}.jsonl.zst" for part in ("dev", "test", "train_subset18k")]
     for name in names[:2]:
         with pytest.raises(InputError, match="leaves 0 rows for entailment"):
-            LabelledFiles(shared_data, None).of(task_of("entailment", [name]))
-    [train] = LabelledFiles(shared_data, None).of(task_of("entailment", names[2:]))
+            read_labelled(task_of("entailment", [name]), shared_data, None, {})
+    [train] = read_labelled(task_of("entailment", names[2:]), shared_data, None, {})
     content = train.content
     assert len(train.examples) + content.leaks + content.unlabelled == 17_997
     assert content.leaks < 10

@@ -121,14 +121,12 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
 
 def _check_numbers(state: TrainingState) -> None:
     """Raises ValueError for a number that `save` can't have written."""
-    counts = {"step": state.step, "averaged": state.averaged}
+    counts = {"step": state.step, "averaged": state.averaged, "best_step": state.best_step}
     for stream, position in state.positions.items():
         counts |= {f"positions.{stream}.{name}": n for name, n in asdict(position).items()}
     for name, value in counts.items():
-        if type(value) is not int or value < 0:
+        if type(value) is not int or value < (-1 if name == "best_step" else 0):
             raise ValueError(f"{name} is {value!r}")
-    if type(state.best_step) is not int or state.best_step < -1:
-        raise ValueError(f"best_step is {state.best_step!r}")
     seconds, score = state.seconds, state.best_score
     if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
         raise ValueError(f"seconds is {seconds!r}")

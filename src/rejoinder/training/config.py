@@ -15,6 +15,9 @@ from rejoinder.training.idle import idle_keys
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.shipped import is_shipped_name, shipped_names, shipped_text
 
+VOCABULARY_KEYS = ("kind", "bigram_buckets", "unknown_buckets", "max_tokens")
+"""Keys of `[text]` that a stored vocabulary must agree with."""
+
 
 def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -> RunConfig:
     """Returns a config, checked.

@@ -14,7 +14,8 @@ from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
-from rejoinder.training.labelled import Labelled, LabelledFiles
+from rejoinder.training.examples import LabelledText
+from rejoinder.training.labelled import Labelled, read_labelled
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.base import Task
 
@@ -34,9 +35,7 @@ class Data:
     """Read by the task `responses`; None if no task needs pairs."""
     folder: Path | None = None
     """The folder that the paths of labelled files start from."""
-    _labelled: dict[tuple[str, ...], LabelledFiles] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _texts: dict[str, LabelledText] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def pairs_sha256(self) -> str | None:
@@ -59,13 +58,14 @@ class Data:
         Raises:
             InputError: a task needs a folder and there is none, or a file can't be used.
         """
-        sets = config.training.excluded_sets
-        files = self._labelled.setdefault(sets, LabelledFiles(self.folder, _hashes(config)))
-        return [(task, files.of(task)) for task in config.mixture]
+        hashes = _hashes(config)
+        return [
+            (task, read_labelled(task, self.folder, hashes, self._texts)) for task in config.mixture
+        ]
 
     def forget_labelled(self) -> None:
         """Frees the memory of the labelled files; they are read again when asked for."""
-        self._labelled.clear()
+        self._texts.clear()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed
 from rejoinder.text.features import load_features
 from rejoinder.training.checkpoint import config_hash
-from rejoinder.training.config import to_toml, to_tree
+from rejoinder.training.config import VOCABULARY_KEYS, to_toml, to_tree
 from rejoinder.training.machine import describe_machine
 from rejoinder.training.preparation import Data, Prepared
 from rejoinder.training.settings import RunConfig
@@ -88,7 +88,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
             f"{given} is not the data that {run} began with; name that folder with --pairs."
         )
     text, asked = manifest["text"], to_tree(config.text)
-    for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
+    for name in VOCABULARY_KEYS:
         if text.get(name) != asked.get(name):
             raise TrainingError(
                 f"{run / _MANIFEST} is damaged: text.{name} is {short(text.get(name))}, and "
