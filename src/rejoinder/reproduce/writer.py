@@ -2,23 +2,31 @@
 
 import datetime
 import json
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.pages import render_page
-from rejoinder.evaluation.report.plots import predicted_against_gold
+from rejoinder.evaluation.report.plots import COLOURS, new_figure, predicted_against_gold, svg_of
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.files.atomic import write_text
-from rejoinder.reproduce.figures import figure8
 from rejoinder.reproduce.tables import tables_of
 from rejoinder.reproduce.work import MODELS, Options, Reproduced
 from rejoinder.version import VERSION
 
 _SHOWN = "Reddit+SNLI"
 """The model of table 5 and figure 7."""
+_LINES = (
+    ("dev", "all", "o-"),
+    ("test", "all", "s-"),
+    ("dev", "captions", "^--"),
+    ("test", "captions", "v--"),
+)
+"""Split, genre and marker of each line. Markers tell the lines apart without colours."""
 
 
 def write_reproduction(work: Reproduced, options: Options) -> None:
@@ -35,7 +43,7 @@ def write_reproduction(work: Reproduced, options: Options) -> None:
     predictions, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
     figures = {
         "figure7": predicted_against_gold(title, predictions, gold),
-        "figure8": figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
+        "figure8": _figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
     }
     about = {
         "encoder": options.encoder,
@@ -91,3 +99,25 @@ def _items(work: Reproduced, options: Options) -> pl.DataFrame:
         raise InputError(f"the STS Benchmark below {options.data} is not the one that was scored.")
     texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
     return frame.with_columns(pl.Series("text", texts))
+
+
+def _figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
+    """Plots Pearson's r on STS-B against the share of the NLI training data, from 0 to 1."""
+    figure, axes = new_figure(5.5, 4)
+    shares = sorted(curve)
+    for (split, genre, marker), colour in zip(_LINES, COLOURS, strict=False):
+        values = [_pearson(curve[share], split, genre) for share in shares]
+        percent = [100 * share for share in shares]
+        axes.plot(percent, values, marker, color=colour, label=f"{genre}, {split}")
+    axes.set_xlabel("share of the NLI training data, %")
+    axes.set_ylabel("Pearson's r on the STS Benchmark")
+    axes.set_title(model, fontsize=9)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    return svg_of(figure)
+
+
+def _pearson(results: Sequence[Result], split: str, genre: str) -> float:
+    [result] = [result for result in results if result.split == split]
+    scores = result.scores if genre == "all" else result.groups[f"main-{genre}"].scores
+    return float(scores["pearson"])

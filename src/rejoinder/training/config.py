@@ -146,14 +146,12 @@ def _apply(tree: dict[str, Any], override: str) -> None:
     table: Any = tree
     for step in steps:
         table = _child(table, step, name)
-    if isinstance(table, list):
-        if not _is_index(last, table):
-            raise ConfigError(
-                f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
-            )
-        table[int(last)] = _parsed_value(text)
-    else:
-        table[last] = _parsed_value(text)
+    in_list = isinstance(table, list)
+    if in_list and not _is_index(last, table):
+        raise ConfigError(
+            f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
+        )
+    table[int(last) if in_list else last] = _parsed_value(text)
 
 
 def _parsed_value(text: str) -> Any:

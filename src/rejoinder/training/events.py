@@ -89,9 +89,6 @@ def _cut(path: Path, step: int) -> None:
     """Keeps the lines up to `step`: a run stopped between checkpoints writes the rest again.
 
     A line that is cut, as by a kill, is dropped too: nothing is computed from this file.
-
-    Raises:
-        TrainingError: there is something at `path` that is no file.
     """
     if not path.exists():
         return
