@@ -44,8 +44,8 @@ def _phases(config: "RunConfig") -> Iterator[str]:
 
 
 def _rates(config: "RunConfig") -> Iterator[str]:
+    has_table = ENCODERS[config.encoder.kind].table is not None
     for number, phase in enumerate(config.phases):
-        has_table = ENCODERS[config.encoder.kind].table is not None
         if not phase.learning_rate and not (has_table and phase.table_learning_rate):
             yield f"phases.{number}.learning_rate is 0, and nothing else learns; set it above 0"
 
