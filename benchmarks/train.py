@@ -21,7 +21,8 @@ from rejoinder.corpus.shards import open_pairs
 from rejoinder.training.config import parse_config
 from rejoinder.training.loop import Limits
 from rejoinder.training.machine import describe_machine
-from rejoinder.training.run import RunOptions, begin, go_on, open_data
+from rejoinder.training.preparation import Data
+from rejoinder.training.run import begin, go_on
 
 SHARED: dict[str, Any] = {
     "objective": {"scale": 20.0, "learn_scale": True, "mask_duplicates": True},
@@ -76,7 +77,7 @@ def ours(
         "benchmark",
     )
     folder = Path(tempfile.mkdtemp()) / "run"
-    data = open_data(pairs, None)
+    data = Data(open_pairs(pairs))
     begin(config, data, folder, overwrite=False, progress=lambda _done, _all: None)
 
     def run() -> float:
@@ -88,7 +89,7 @@ def ours(
         go_on(
             folder,
             data,
-            RunOptions(Limits(stop_at=steps - 1)),
+            Limits(stop_at=steps - 1),
             evaluate=lambda _encoder: {},
             reporter=listener,
         )

@@ -67,9 +67,11 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listener]]:
     """A function that begins a run at `out`, or resumes it, on one thread of the CPU."""
+    from rejoinder.corpus.shards import open_pairs
     from rejoinder.training.config import parse_config
     from rejoinder.training.loop import Limits
-    from rejoinder.training.run import RunOptions, begin, go_on, open_data
+    from rejoinder.training.preparation import Data
+    from rejoinder.training.run import begin, go_on
 
     def call(
         tree: Mapping[str, Any],
@@ -82,16 +84,17 @@ def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listene
         with_pairs: bool = True,
         pairs: Path = small_pairs,
     ) -> tuple[Any, Listener]:
-        source = open_data(pairs if with_pairs else None, labelled)
+        source = Data(open_pairs(pairs) if with_pairs else None, labelled)
         if not resume:
             config = parse_config(tree, "test")
             begin(config, source, out, overwrite=True, progress=lambda _done, _all: None)
         listener = Listener()
-        options = RunOptions(Limits(stop_at, seconds), device="cpu", threads=1)
         result = go_on(
             out,
             source,
-            options,
+            Limits(stop_at, seconds),
+            device="cpu",
+            threads=1,
             evaluate=evaluate or (lambda encoder: {"norm": float(encoder.encode(["hi"]).sum())}),
             reporter=listener,
         )

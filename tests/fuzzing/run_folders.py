@@ -10,12 +10,14 @@ from typing import Any
 
 from fuzzing.models import mutated_bytes, mutated_lines, mutated_tensors, mutated_tree
 from rejoinder.corpus.extract import extract
+from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.files.hashed import sealed
 from rejoinder.training import checkpoint
 from rejoinder.training.config import load_config, parse_config
 from rejoinder.training.loop import Limits
-from rejoinder.training.run import RunOptions, begin, go_on, open_data
+from rejoinder.training.preparation import Data
+from rejoinder.training.run import begin, go_on
 from rejoinder.training.start import read_start
 from runs import Listener
 
@@ -163,7 +165,7 @@ class TinyRun:
     def __init__(self, folder: Path) -> None:
         """Train it in `folder`."""
         extract([DUMP], folder / "pairs", split=(80.0, 10.0, 10.0))
-        self.data = open_data(folder / "pairs", None)
+        self.data = Data(open_pairs(folder / "pairs"))
         self.folder = folder / "damaged"
         begun, self.config = folder / "run", parse_config(CONFIG, "a tree")
         begin(self.config, self.data, begun, overwrite=True, progress=lambda _done, _all: None)
@@ -188,10 +190,17 @@ class TinyRun:
         return contents(self.folder / "model")
 
     def _resume(self, run: Path, limits: Limits) -> None:
-        options = RunOptions(limits, device="cpu", threads=1)
         # falls: the best weights are early ones, which the model at the end is made of
         scores = lambda encoder: {"score": -float(encoder.encode(["you are"]).sum())}  # noqa: E731
-        go_on(run, self.data, options, evaluate=scores, reporter=Listener())
+        go_on(
+            run,
+            self.data,
+            limits,
+            evaluate=scores,
+            reporter=Listener(),
+            device="cpu",
+            threads=1,
+        )
 
 
 def check(run: TinyRun, random: Random, *, whole: float = 0.3) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from fuzzing.run_folders import TinyRun
 from rejoinder.errors import TrainingError
 from rejoinder.files.hashed import sealed
+from runs import MULTITASK
 
 STATE = "checkpoints/step-4/state.json"
 
@@ -115,3 +116,22 @@ def test_best_weights_of_another_step_are_refused(run):
         files[f"best/step-2/{name}"] = files[f"checkpoints/step-4/{name}"]
     with pytest.raises(TrainingError, match="best/step-2 holds no weights of step 2"):
         run.resumed(files)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda labelled: labelled.pop("nli.jsonl"),
+        lambda labelled: labelled["nli.jsonl"].pop("leaks"),
+        lambda labelled: labelled.update({"nli.jsonl": 3}),
+    ],
+)
+def test_a_manifest_that_lists_other_labelled_files_is_refused(train, tmp_path, change):
+    run = tmp_path / "run"
+    train(MULTITASK, run, stop_at=2)
+    tree = json.loads((run / "manifest.json").read_text("utf-8"))
+    del tree["sha256"]
+    change(tree["labelled"])
+    (run / "manifest.json").write_text(json.dumps(sealed(tree)), "utf-8")
+    with pytest.raises(TrainingError, match=r"nli\.jsonl is not the file that the run began with"):
+        train(MULTITASK, run, resume=True)

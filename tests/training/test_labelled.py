@@ -15,8 +15,8 @@ from rejoinder.leaks import EvaluationHashes, sentence_hashes
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
 from rejoinder.training.batches import Position
-from rejoinder.training.labelled import LabelledFiles, LabelledStream
-from rejoinder.training.mixture import Mixture, TaskStreams
+from rejoinder.training.labelled import LabelledStream, read_labelled
+from rejoinder.training.mixture import Mixture
 from rejoinder.training.tasks import OBJECTIVES
 from runs import write_labelled
 
@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 def read(folder, objective, name, hashes=None, **facts):
     options = {key: facts.pop(key) for key in ("hard_negatives",) if key in facts}
     task = task_of(objective, [{"path": f"{name}.jsonl", **facts}], **options)
-    [labelled] = LabelledFiles(folder, hashes).of(task)
+    [labelled] = read_labelled(task, folder, hashes, {})
     return labelled
 
 
@@ -63,7 +63,7 @@ def test_classified_rows_keep_their_labels(folder):
     )
     stream = stream_of(labelled)
     seen = Counter()
-    for batch in itertools.islice(stream.batches(Position(), lambda _n: 14), 9):
+    for batch in itertools.islice(stream.batches(Position(), lambda: 14), 9):
         texts = texts_of(labelled, stream, batch)
         assert len(texts) == 28
         for left, right, label in zip(texts[:14], texts[14:], batch.labels, strict=True):
@@ -79,14 +79,14 @@ def test_entailed_rows_bring_contradictions_of_their_premises(folder):
     labelled = read(folder, "entailment-ranking", "nli")
     assert len(labelled.examples) == 42
     stream = stream_of(labelled)
-    [batch] = itertools.islice(stream.batches(Position(), lambda _n: 42), 1)
+    [batch] = itertools.islice(stream.batches(Position(), lambda: 42), 1)
     texts = texts_of(labelled, stream, batch)
     assert all(right[:-1] in left for left, right in zip(texts[:42], texts[42:84], strict=True))
     assert sorted(set(texts[84:])) == sorted(texts[84:])
     assert len(texts[84:]) == 21  # two premises share one
     assert not set(texts[84:]) & set(texts[42:84])
     plain = read(folder, "entailment-ranking", "nli", hard_negatives=False)
-    [batch] = itertools.islice(stream_of(plain).batches(Position(), lambda _n: 42), 1)
+    [batch] = itertools.islice(stream_of(plain).batches(Position(), lambda: 42), 1)
     assert len(batch.sentences) == 84
 
 
@@ -94,7 +94,7 @@ def test_two_different_sentences_of_a_group(folder):
     labelled = read(folder, "paraphrase", "groups")
     stream = stream_of(labelled)
     pairs = set()
-    for batch in itertools.islice(stream.batches(Position(), lambda _n: 21), 60):
+    for batch in itertools.islice(stream.batches(Position(), lambda: 21), 60):
         texts = texts_of(labelled, stream, batch)
         for left, right in zip(texts[:21], texts[21:], strict=True):
             assert left != right
@@ -116,7 +116,7 @@ def test_leaks_are_left_out_and_counted(folder):
     groups = read(folder, "paraphrase", "groups", hashes)
     assert (groups.content.leaks, len(groups.examples)) == (1, 21)
     stream = stream_of(groups)
-    for batch in itertools.islice(stream.batches(Position(), lambda _n: 21), 9):
+    for batch in itertools.islice(stream.batches(Position(), lambda: 21), 9):
         assert "A dog runs fast now" not in texts_of(groups, stream, batch)
     everything = hashes_of(*labelled.content.texts)
     with pytest.raises(InputError, match=r"nli.jsonl leaves 0 rows for entailment: 126 contain an"):
@@ -138,7 +138,7 @@ def test_a_stream_goes_on_from_any_position(folder, stop, dropout):
     stream = stream_of(read(folder, "paraphrase", "groups"), word_dropout=dropout)
 
     def take(position, count):
-        found = itertools.islice(stream.batches(position, lambda _n: 8), count)
+        found = itertools.islice(stream.batches(position, lambda: 8), count)
         return [(b.left_keys.tolist(), b.sentences.ids.tolist(), b.after) for b in found]
 
     whole = take(Position(), stop + 3)
@@ -153,7 +153,7 @@ def mixture_of(folder, seed=0):
     ):
         streams = tuple(stream_of(read(folder, objective, name)) for name in names)
         task = task_of(objective, names, share=share, power=0.5)
-        tasks.append(TaskStreams(task, streams))
+        tasks.append((task, streams))
     return Mixture(tasks, seed)
 
 
@@ -205,8 +205,8 @@ def test_snli_s_dev_and_test_are_never_trained_on(shared_data):
     names = [f"nli/snli_1.0_{part}.jsonl.zst" for part in ("dev", "test", "train_subset18k")]
     for name in names[:2]:
         with pytest.raises(InputError, match="leaves 0 rows for entailment"):
-            LabelledFiles(shared_data, None).of(task_of("entailment", [name]))
-    [train] = LabelledFiles(shared_data, None).of(task_of("entailment", names[2:]))
+            read_labelled(task_of("entailment", [name]), shared_data, None, {})
+    [train] = read_labelled(task_of("entailment", names[2:]), shared_data, None, {})
     content = train.content
     assert len(train.examples) + content.leaks + content.unlabelled == 17_997
     assert content.leaks < 10

@@ -33,7 +33,7 @@ def stream_of(small_pairs):
 
 
 def epoch(stream, size=50):
-    batches = stream.batches(Position(), lambda _number: size)
+    batches = stream.batches(Position(), lambda: size)
     return list(itertools.takewhile(lambda batch: batch.after.epoch == 0, batches))
 
 
@@ -54,7 +54,7 @@ def test_epochs_and_seeds_differ(stream_of):
     first = epoch(stream_of())[0].left_keys.tolist()
     assert first == epoch(stream_of())[0].left_keys.tolist()
     assert first != epoch(stream_of(seed=4))[0].left_keys.tolist()
-    batches = stream_of().batches(Position(1), lambda _number: 50)
+    batches = stream_of().batches(Position(1), lambda: 50)
     assert first != next(batches).left_keys.tolist()
 
 
@@ -64,7 +64,7 @@ def test_a_stream_goes_on_from_any_position(stream_of, stop, dropout):
     stream = stream_of(word_dropout=dropout)
 
     def take(position, count):
-        found = itertools.islice(stream.batches(position, lambda _number: 60), count)
+        found = itertools.islice(stream.batches(position, lambda: 60), count)
         return [(b.left_keys.tolist(), b.sentences.ids.tolist(), b.after) for b in found]
 
     whole = take(Position(), stop + 3)

@@ -5,21 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.files.claims import claim, refuse_occupied
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training.config import load_config
 from rejoinder.training.loop import Evaluate, Limits
-from rejoinder.training.preparation import PreparationProgress
+from rejoinder.training.preparation import Data, PreparationProgress
 from rejoinder.training.reporting import Reporter, SilentReporter
-from rejoinder.training.run import (
-    RunOptions,
-    RunResult,
-    begin,
-    go_on,
-    open_data,
-    removed_if_refused,
-)
+from rejoinder.training.run import RunResult, begin, go_on, removed_if_refused
 from rejoinder.training.settings import RunConfig
 
 Config = RunConfig | Path | str
@@ -184,15 +178,15 @@ class _Session:
         stop_at, minutes = options.get("stop_at"), options.get("minutes")
         if (stop_at is not None and stop_at < 1) or (minutes is not None and not minutes > 0):
             raise InputError(f"stop_at and minutes must be above 0; got {stop_at} and {minutes}.")
-        limits = Limits(stop_at, None if minutes is None else 60 * minutes)
-        self._options = RunOptions(limits, options.get("device", "auto"), options.get("threads"))
+        self._limits = Limits(stop_at, None if minutes is None else 60 * minutes)
+        self._device, self._threads = options.get("device", "auto"), options.get("threads")
         self._overrides = options.get("overrides", ())
         self._evaluate = options.get("evaluate")
         self._reporter = options.get("reporter") or SilentReporter()
         self._progress = options.get("progress") or (lambda _done, _total: None)
         pairs, data = options.get("pairs"), options.get("data")
-        self._data = open_data(
-            None if pairs is None else Path(pairs), None if data is None else Path(data)
+        self._data = Data(
+            None if pairs is None else open_pairs(Path(pairs)), None if data is None else Path(data)
         )
 
     def plan(self, config: Config | None, run: Path, seed: int | None = None) -> _Plan:
@@ -221,8 +215,10 @@ class _Session:
         result = go_on(
             plan.folder,
             self._data,
-            self._options,
+            self._limits,
             config=plan.config,
+            device=self._device,
+            threads=self._threads,
             evaluate=self._evaluate or self._dev_scores(plan.config.training.evaluate_pairs),
             reporter=self._reporter,
         )

@@ -27,24 +27,18 @@ class DanConfig(EncoderSettings):
     """A deep averaging network. Defaults are the paper's (§4.1), and ours where it is silent."""
 
     kind: Literal["dan"] = "dan"
-    width: Units = Field(default=300, description="Width of the rows of words and bigrams.")
-    layers: Layers = Field(
-        default=(300, 300, 500),
-        description="Units of the dense layers; the last is the embedding. "
-        "Empty: the pooled sum is the embedding.",
-    )
-    activation: Activation = Field(
-        default="tanh", description="Between layers; none after the last."
-    )
-    residual: bool = Field(
-        default=False,
-        description="Add the pooled sum to the output of the layers, through a linear map where "
-        "the widths differ.",
-    )
-    combiner: Combiner = Field(
-        default="sqrtn",
-        description="Divides the sum of n rows by the root of n, by n, or by 1.",
-    )
+    width: Units = 300
+    """Width of the rows of words and bigrams."""
+    layers: Layers = (300, 300, 500)
+    """Units of the dense layers; the last is the embedding. Empty: the pooled sum is the
+    embedding."""
+    activation: Activation = "tanh"
+    """Between layers; none after the last."""
+    residual: bool = False
+    """Add the pooled sum to the output of the layers, through a linear map where the widths
+    differ."""
+    combiner: Combiner = "sqrtn"
+    """Divides the sum of n rows by the root of n, by n, or by 1."""
 
     @property
     def dim(self) -> int:
@@ -56,21 +50,18 @@ class TransformerConfig(EncoderSettings):
     """A Transformer. Defaults are the paper's."""
 
     kind: Literal["transformer"] = "transformer"
-    layers: int = Field(default=6, ge=1, le=256, description="Blocks.")
-    heads: int = Field(default=8, ge=1, le=1_024, description="Attention heads per block.")
-    hidden: Units = Field(
-        default=512, description="Width of a subword's hidden state; a multiple of 2 * heads."
-    )
-    filter: int = Field(
-        default=2_048,
-        ge=1,
-        le=65_536,
-        description="Hidden units of a block's feed-forward network.",
-    )
-    dim: Units = Field(default=500, description="Embedding dimension.")
-    dropout: Probability = Field(
-        default=0.0, description="Fraction of units dropped after each block during training."
-    )
+    layers: int = Field(default=6, ge=1, le=256)
+    """Blocks."""
+    heads: int = Field(default=8, ge=1, le=1_024)
+    """Attention heads per block."""
+    hidden: Units = 512
+    """Width of a subword's hidden state; a multiple of 2 * heads."""
+    filter: int = Field(default=2_048, ge=1, le=65_536)
+    """Hidden units of a block's feed-forward network."""
+    dim: Units = 500
+    """Embedding dimension."""
+    dropout: Probability = 0.0
+    """Fraction of units dropped after each block during training."""
 
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:
@@ -85,21 +76,15 @@ class BilstmConfig(EncoderSettings):
     """A bidirectional LSTM with max pooling. Defaults are InferSent's."""
 
     kind: Literal["bilstm"] = "bilstm"
-    width: Units = Field(default=300, description="Width of the rows of words.")
-    hidden: Units = Field(default=2_048, description="Units of each direction.")
-    dim: int = Field(
-        default=0,
-        ge=0,
-        le=32_768,
-        description="Embedding dimension. 0 means 2 * hidden, the pooled states themselves, as "
-        "published; any other number adds a linear map of them.",
-    )
-    max_tokens: int = Field(
-        default=128,
-        ge=1,
-        le=8_192,
-        description="Known words read per sentence; the rest is cut off.",
-    )
+    width: Units = 300
+    """Width of the rows of words."""
+    hidden: Units = 2_048
+    """Units of each direction."""
+    dim: int = Field(default=0, ge=0, le=32_768)
+    """Embedding dimension. 0 means 2 * hidden, the pooled states themselves, as published; any
+    other number adds a linear map of them."""
+    max_tokens: int = Field(default=128, ge=1, le=8_192)
+    """Known words read per sentence; the rest is cut off."""
 
     @model_validator(mode="after")
     def _pooled_states_by_default(self) -> Self:

@@ -9,5 +9,7 @@ from rejoinder.schema.base import Settings, Units
 class EntailmentConfig(Settings):
     """The classifier of pairs. Defaults are the paper's (§2.2 and §4.1)."""
 
-    hidden: Units = Field(default=512, description="Units of the hidden layer.")
-    activation: Activation = Field(default="tanh", description="Activation of the hidden layer.")
+    hidden: Units = 512
+    """Units of the hidden layer."""
+    activation: Activation = "tanh"
+    """Activation of the hidden layer."""

@@ -121,14 +121,9 @@ def multitask_config(
 ) -> dict[str, Any]:
     """Returns the config of the multitask model ("Reddit+SNLI" in the paper) as plain values.
 
-    It starts from the response model and takes 5 % of the steps on NLI.
-
-    Args:
-        tree: the config of the response model.
-        budget: the budget, which has the numbers of steps.
-        model: the folder of the response model.
-        nli: the path of SNLI's train split, below the folder of data.
-        share: the share of its rows to use; below 1 the model is a point of figure 8.
+    It starts from the response model in the folder `model`, whose config is `tree`, and takes 5 %
+    of the steps on NLI: on a `share` of the rows of the file `nli`. Below 1 it is a point of
+    figure 8.
     """
     curve = share < 1
     steps = budget.curve_steps if curve else budget.more_steps

@@ -15,21 +15,14 @@ from rejoinder.reproduce.work import MODELS, Reproduced
 _GENRES = ("main-captions", "main-forums", "main-news")
 
 
-def published() -> Mapping[str, Any]:
-    """Returns the numbers of the paper, by table."""
-    return tomllib.loads((files("rejoinder") / "data" / "paper.toml").read_text("utf-8"))
-
-
 def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table]:
     """Returns tables 1 to 6 and a table of the time that each stage took.
 
-    Args:
-        work: the results of all stages.
-        encoder: kind of the encoder, such as `dan`.
-        items: items of STS-B test for table 5: columns prediction, gold and text.
+    `encoder` is the kind of the encoder, such as `dan`. `items` are those of STS-B test for table
+    5, with the columns prediction, gold and text.
     """
     ours = f"ours, {encoder}"
-    paper = published()
+    paper = tomllib.loads((files("rejoinder") / "data" / "paper.toml").read_text("utf-8"))
     return [
         _table1(work, paper, ours),
         _table2(work, paper, ours),
@@ -44,6 +37,12 @@ def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table
 def _find(results: Sequence[Result], task: str, split: str) -> Result | None:
     matches = (result for result in results if (result.task, result.split) == (task, split))
     return next(matches, None)
+
+
+def _score(results: Sequence[Result], task: str, split: str, name: str) -> float:
+    """Returns a score of a task, NaN if the task is missing."""
+    result = _find(results, task, split)
+    return float("nan") if result is None else result.scores[name]
 
 
 def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
@@ -61,12 +60,9 @@ def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
 
 
 def _table2(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
-    rows: list[tuple[str, ...]] = [
-        (name, f"{value:.1f}") for name, value in paper["table2"].items()
-    ]
-    result = _find(work.results["Reddit+SNLI"], "snli/head", "test")
-    accuracy = "missing" if result is None else f"{result.scores['accuracy']:.1f}"
-    rows.append((f"Reddit+SNLI ({ours})", accuracy))
+    rows = [(name, *_cells([value], 1)) for name, value in paper["table2"].items()]
+    accuracy = _score(work.results["Reddit+SNLI"], "snli/head", "test", "accuracy")
+    rows.append((f"Reddit+SNLI ({ours})", *_cells([accuracy], 1)))
     return Table("Table 2: accuracy on SNLI, test, %", ("model", "accuracy"), tuple(rows))
 
 
@@ -131,14 +127,11 @@ def best_and_worst(items: pl.DataFrame) -> Iterator[tuple[str, float, float, str
 
 
 def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
-    rows: list[tuple[str, ...]] = [
-        (name, f"{value:.2f}", "") for name, value in paper["table6"].items()
-    ]
+    rows = [(name, *_cells([value], 2), "") for name, value in paper["table6"].items()]
     for name in ("Reddit", "Reddit+SNLI"):
-        results = [_find(work.results[name], f"cqa-b/{year}", "test") for year in (2017, 2016)]
-        cells = ["missing" if result is None else f"{result.scores['map']:.2f}"
-                 for result in results]  # fmt: skip
-        rows.append((f"{name} ({ours})", *cells))
+        results = work.results[name]
+        values = [_score(results, f"cqa-b/{year}", "test", "map") for year in (2017, 2016)]
+        rows.append((f"{name} ({ours})", *_cells(values, 2)))
     note = ""
     if missing := [name for name in work.missing if name.startswith("cqa-b")]:
         note = f"Missing, because the data is not available: {', '.join(missing)}."
@@ -148,20 +141,15 @@ def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
 
 def _costs(work: Reproduced) -> Table:
     machine = work.facts["machine"]
-    rows = tuple(
-        (
-            name,
-            f"{facts.get('steps', ''):,}" if "steps" in facts else "",
-            f"{facts['batch size']:,}" if "batch size" in facts else "",
-            f"{facts['seconds'] / 60:.1f}",
-        )
-        for name, facts in work.facts["stages"].items()
-    )
+    rows = []
+    for name, facts in work.facts["stages"].items():
+        counts = [f"{facts[key]:,}" if key in facts else "" for key in ("steps", "batch size")]
+        rows.append((name, *counts, f"{facts['seconds'] / 60:.1f}"))
     device = machine["accelerator"] or "no accelerator"
     return Table(
         "What it took",
         ("stage", "steps", "batch", "minutes"),
-        rows,
+        tuple(rows),
         f"{work.facts['pairs']:,} training pairs (the paper: 600 million). {machine['processor']}, "
         f"{machine['cores']} cores, {device}; torch {machine['torch']}.",
     )

@@ -71,9 +71,7 @@ class Work:
     ) -> None:
         """Begins a reproduction, or continues the one in its folder.
 
-        Args:
-            options: the options.
-            reporter: returns the reporter of a run, from the name of the run and its steps.
+        `reporter` returns the reporter of a run, from the name of the run and its steps.
 
         Raises:
             InputError: the folder holds another reproduction.
@@ -86,12 +84,9 @@ class Work:
 
     def _open(self) -> None:
         """Refuses a folder of other options, and writes these to it."""
-        wanted = {
-            "encoder": self.options.encoder,
-            "budget": asdict(self.options.budget),
-            "seed": self.options.seed,
-        }
-        wanted = json.loads(json.dumps(wanted))
+        options, budget = self.options, asdict(self.options.budget)
+        wanted = {"encoder": options.encoder, "budget": budget, "seed": options.seed}
+        wanted = json.loads(json.dumps(wanted))  # tuples become lists, as in the file
         path = self.folder / "options.json"
         if path.is_file():
             stored = json.loads(path.read_text("utf-8"))
@@ -124,9 +119,10 @@ class Work:
         nli = self._nli()
         budget = self.options.budget
         both = self._trained("multitask", multitask_config(tree, budget, str(base), nli), 0.5)
+        models = [*self._with_tuned(base), *self._with_tuned(both)]
         results = {
             name: self._evaluated(name, model, _TASKS)
-            for name, model in zip(MODELS, self._with_tuned(base, both), strict=True)
+            for name, model in zip(MODELS, models, strict=True)
         }
         curve = {}
         for share in budget.curve:
@@ -134,12 +130,8 @@ class Work:
             name = f"multitask-{round(100 * share)}"
             model = SentenceEncoder.load(self._trained(name, config, 0.125))
             curve[share] = self._evaluated(name, model, ("stsb/angular",))
-        pairs = open_pairs(self.folder / "pairs")
-        facts = {
-            "stages": self._facts,
-            "machine": describe_machine(),
-            "pairs": pairs.count("train"),
-        }
+        count = open_pairs(self.folder / "pairs").count("train")
+        facts = {"stages": self._facts, "machine": describe_machine(), "pairs": count}
         return Reproduced(results, curve, tuple(self._missing), facts)
 
     def _stage(self, name: str, made: Path, work: Callable[[], Mapping[str, Any] | None]) -> None:
@@ -199,20 +191,17 @@ class Work:
             "batch size": phase["batch_size"],
         }
 
-    def _with_tuned(self, base: Path, both: Path) -> list[Encodes]:
-        """Returns each model, followed by the model with its adaptation."""
-        train, dev = (read_stsb(self.options.data, split) for split in ("train", "dev"))
-        models: list[Encodes] = []
-        for model in (base, both):
-            encoder = SentenceEncoder.load(model)
-            made = model.parent / "adaptation.safetensors"
+    def _with_tuned(self, model: Path) -> tuple[Encodes, Encodes]:
+        """Returns a model, and the model with its adaptation."""
+        encoder = SentenceEncoder.load(model)
+        made = model.parent / "adaptation.safetensors"
 
-            def work(encoder: SentenceEncoder = encoder, made: Path = made) -> None:
-                fit_adaptation(encoder, train, dev).write(made)
+        def work() -> None:
+            train, dev = (read_stsb(self.options.data, split) for split in ("train", "dev"))
+            fit_adaptation(encoder, train, dev).write(made)
 
-            self._stage(f"{model.parent.name} tuned", made, work)
-            models += [encoder, Adapted(encoder, read_adaptation(made))]
-        return models
+        self._stage(f"{model.parent.name} tuned", made, work)
+        return encoder, Adapted(encoder, read_adaptation(made))
 
     def _evaluated(self, name: str, encoder: Encodes, tasks: Sequence[str]) -> list[Result]:
         """Returns the results of an encoder, named `name`, on evaluation tasks."""

@@ -2,34 +2,35 @@
 
 import datetime
 import json
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.report.pages import render_page
+from rejoinder.evaluation.report.plots import COLOURS, new_figure, predicted_against_gold, svg_of
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.files.atomic import write_text
-from rejoinder.reproduce.figures import figure7, figure8
 from rejoinder.reproduce.tables import tables_of
 from rejoinder.reproduce.work import MODELS, Options, Reproduced
 from rejoinder.version import VERSION
 
 _SHOWN = "Reddit+SNLI"
 """The model of table 5 and figure 7."""
+_LINES = (
+    ("dev", "all", "o-"),
+    ("test", "all", "s-"),
+    ("dev", "captions", "^--"),
+    ("test", "captions", "v--"),
+)
+"""Split, genre and marker of each line. Markers tell the lines apart without colours."""
 
 
-def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
-    """Writes the report into the folder of the reproduction.
-
-    Args:
-        work: the results of all stages.
-        options: what was reproduced; `options.out` is the folder.
-
-    Returns:
-        The files written, sorted by name.
+def write_reproduction(work: Reproduced, options: Options) -> None:
+    """Writes the report into the folder `options.out`.
 
     Raises:
         InputError: the STS Benchmark is not the one that was scored.
@@ -38,11 +39,20 @@ def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
     """
     items = _items(work, options)
     tables = tables_of(work, options.encoder, items)
+    title = f"STS Benchmark, test: {_SHOWN} ({options.encoder})"
+    predictions, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
     figures = {
-        "figure7": figure7(items, f"{_SHOWN} ({options.encoder})"),
-        "figure8": figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
+        "figure7": predicted_against_gold(title, predictions, gold),
+        "figure8": _figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
     }
-    about = _about(options)
+    about = {
+        "encoder": options.encoder,
+        "command": f"rejoinder reproduce --encoder {options.encoder} --budget "
+        f"{options.budget.name} --seed {options.seed}",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "version": VERSION,
+        "note": "The published Tables 2 to 6 are the Transformer's.",
+    }
     heading = (
         f"# Yang et al. 2018, reproduced with the encoder `{about['encoder']}`\n\n"
         f"`{about['command']}`, {about['date']}, rejoinder {about['version']}. {about['note']}\n\n"
@@ -57,11 +67,9 @@ def write_reproduction(work: Reproduced, options: Options) -> list[Path]:
     }
     for name, content in contents.items():
         write_text(options.out / name, content)
-    return [options.out / name for name in sorted(contents)]
 
 
 def _results(work: Reproduced, options: Options) -> str:
-    """Returns the JSON of all results."""
     tree = {
         "format_version": 1,
         "rejoinder_version": VERSION,
@@ -79,24 +87,8 @@ def _results(work: Reproduced, options: Options) -> str:
     return json.dumps(tree, indent=1, allow_nan=False) + "\n"
 
 
-def _about(options: Options) -> dict[str, str]:
-    """Returns what the head of the report says."""
-    return {
-        "encoder": options.encoder,
-        "command": f"rejoinder reproduce --encoder {options.encoder} --budget "
-        f"{options.budget.name} --seed {options.seed}",
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "version": VERSION,
-        "note": "The published Tables 2 to 6 are the Transformer's.",
-    }
-
-
 def _items(work: Reproduced, options: Options) -> pl.DataFrame:
-    """Returns predictions, gold and texts of the shown model on STS-B test.
-
-    Raises:
-        InputError: the STS Benchmark is not the one that was scored.
-    """
+    """Returns predictions, gold and texts of the shown model on STS-B test."""
     results = work.results[_SHOWN]
     result = next(
         result for result in results if (result.task, result.split) == ("stsb/angular", "test")
@@ -107,3 +99,25 @@ def _items(work: Reproduced, options: Options) -> pl.DataFrame:
         raise InputError(f"the STS Benchmark below {options.data} is not the one that was scored.")
     texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
     return frame.with_columns(pl.Series("text", texts))
+
+
+def _figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
+    """Plots Pearson's r on STS-B against the share of the NLI training data, from 0 to 1."""
+    figure, axes = new_figure(5.5, 4)
+    shares = sorted(curve)
+    for (split, genre, marker), colour in zip(_LINES, COLOURS, strict=False):
+        values = [_pearson(curve[share], split, genre) for share in shares]
+        percent = [100 * share for share in shares]
+        axes.plot(percent, values, marker, color=colour, label=f"{genre}, {split}")
+    axes.set_xlabel("share of the NLI training data, %")
+    axes.set_ylabel("Pearson's r on the STS Benchmark")
+    axes.set_title(model, fontsize=9)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    return svg_of(figure)
+
+
+def _pearson(results: Sequence[Result], split: str, genre: str) -> float:
+    [result] = [result for result in results if result.split == split]
+    scores = result.scores if genre == "all" else result.groups[f"main-{genre}"].scores
+    return float(scores["pearson"])

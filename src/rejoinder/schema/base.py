@@ -11,10 +11,13 @@ class Settings(BaseModel):
 
     Unknown keys, values of another type ("3" for 3, true for 1), NaN and infinity are faults.
     Constructing a table with a faulty value raises Pydantic's `ValidationError`, a `ValueError`.
-    `rejoinder.schema.faults.check` raises a `ConfigError` written for users instead.
+    `rejoinder.schema.faults.check` raises a `ConfigError` written for users instead. The docstring
+    of a field is its description in `docs/config.md`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 def _as_tuple(value: Any) -> Any:

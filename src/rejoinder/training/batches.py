@@ -1,6 +1,6 @@
 """Batches of two-sided rows, which streams hand to the model, and the position of a stream."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,12 +38,8 @@ class Batch:
     """(B,) int64, classes of the rows, if a classifier learns from them."""
 
 
-class BatchSize(Protocol):
-    """Batch size of each batch, counted from the start of the iteration (phases change it)."""
-
-    def __call__(self, number: int, /) -> int:
-        """Returns the number of rows of batch `number`, from 0."""
-        ...
+BatchSize = Callable[[], int]
+"""Returns the number of rows of the next batch, which changes with the phase."""
 
 
 class Stream(Protocol):

@@ -66,11 +66,7 @@ def config_hash(config: RunConfig) -> str:
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
-    """Writes `checkpoints/step-N` atomically and removes the oldest checkpoints over the limit.
-
-    Returns:
-        The folder of the checkpoint.
-    """
+    """Writes a checkpoint atomically, removes the oldest over the limit, and returns its folder."""
     state = checkpoint.state
     folder = run / "checkpoints" / f"step-{state.step}"
     tensors = {"weights": checkpoint.weights, "optimizer": checkpoint.optimizer}
@@ -124,19 +120,13 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
 
 
 def _check_numbers(state: TrainingState) -> None:
-    """Checks the type and range of every number.
-
-    Raises:
-        ValueError: one of them can't have been written by `save`.
-    """
-    counts = {"step": state.step, "averaged": state.averaged}
+    """Raises ValueError for a number that `save` can't have written."""
+    counts = {"step": state.step, "averaged": state.averaged, "best_step": state.best_step}
     for stream, position in state.positions.items():
         counts |= {f"positions.{stream}.{name}": n for name, n in asdict(position).items()}
     for name, value in counts.items():
-        if type(value) is not int or value < 0:
+        if type(value) is not int or value < (-1 if name == "best_step" else 0):
             raise ValueError(f"{name} is {value!r}")
-    if type(state.best_step) is not int or state.best_step < -1:
-        raise ValueError(f"best_step is {state.best_step!r}")
     seconds, score = state.seconds, state.best_score
     if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
         raise ValueError(f"seconds is {seconds!r}")

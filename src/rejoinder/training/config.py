@@ -15,6 +15,9 @@ from rejoinder.training.idle import idle_keys
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.shipped import is_shipped_name, shipped_names, shipped_text
 
+VOCABULARY_KEYS = ("kind", "bigram_buckets", "unknown_buckets", "max_tokens")
+"""Keys of `[text]` that a stored vocabulary must agree with."""
+
 
 def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -> RunConfig:
     """Returns a config, checked.
@@ -48,17 +51,13 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
-        hint = f" The shipped config is called {path.stem}." if _is_misplaced(path) else ""
+        shipped = not path.exists() and path.stem in shipped_names()
+        hint = f" The shipped config is called {path.stem}." if shipped else ""
         raise InputError(f"{path} can't be read: {error.strerror}.{hint}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; a config is a TOML file.") from None
     except ValueError:
         raise InputError(f"{str(path)!r} is not a file name: it contains a NUL.") from None
-
-
-def _is_misplaced(path: Path) -> bool:
-    """Whether a missing file has the name of a shipped config."""
-    return not path.exists() and path.stem in shipped_names()
 
 
 def _parsed_toml(text: str, where: str) -> dict[str, Any]:
@@ -71,11 +70,9 @@ def _parsed_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
-    """Returns the config in a tree of plain values.
+    """Returns the config in a tree of plain values, such as TOML or JSON holds.
 
-    Args:
-        tree: Plain values, such as TOML or JSON holds.
-        where: The name of the tree in error messages.
+    Messages name the tree as `where`.
 
     Raises:
         ConfigError: See `load_config`.
@@ -149,14 +146,12 @@ def _apply(tree: dict[str, Any], override: str) -> None:
     table: Any = tree
     for step in steps:
         table = _child(table, step, name)
-    if isinstance(table, list):
-        if not _is_index(last, table):
-            raise ConfigError(
-                f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
-            )
-        table[int(last)] = _parsed_value(text)
-    else:
-        table[last] = _parsed_value(text)
+    in_list = isinstance(table, list)
+    if in_list and not _is_index(last, table):
+        raise ConfigError(
+            f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
+        )
+    table[int(last) if in_list else last] = _parsed_value(text)
 
 
 def _parsed_value(text: str) -> Any:

@@ -18,10 +18,8 @@ _MAX_GIB = 64
 def contradictions(config: "RunConfig", faulty: frozenset[str] = frozenset()) -> list[str]:
     """Returns one line per fault, and none for a config that can run.
 
-    Args:
-        config: a config whose tables are each valid.
-        faulty: top-level keys that are invalid and have been replaced by their defaults; checks
-            that depend on them are skipped.
+    The top-level keys in `faulty` are invalid and have been replaced by their defaults; checks that
+    depend on them are skipped.
     """
     lines = [
         f"{path} has no effect: {why}; leave it out"
@@ -46,8 +44,8 @@ def _phases(config: "RunConfig") -> Iterator[str]:
 
 
 def _rates(config: "RunConfig") -> Iterator[str]:
+    has_table = ENCODERS[config.encoder.kind].table is not None
     for number, phase in enumerate(config.phases):
-        has_table = ENCODERS[config.encoder.kind].table is not None
         if not phase.learning_rate and not (has_table and phase.table_learning_rate):
             yield f"phases.{number}.learning_rate is 0, and nothing else learns; set it above 0"
 
@@ -102,8 +100,8 @@ def _export(config: "RunConfig") -> Iterator[str]:
 def _shares(config: "RunConfig") -> Iterator[str]:
     shares = [task.share for task in config.tasks]
     if shares and not isclose(sum(shares), 1.0, abs_tol=1e-6):
-        said = " + ".join(f"{share:g}" for share in shares)
-        yield f"the shares of [[tasks]] are {said} = {sum(shares):g}; together they must be 1"
+        terms = " + ".join(f"{share:g}" for share in shares)
+        yield f"the shares of [[tasks]] are {terms} = {sum(shares):g}; together they must be 1"
 
 
 def _names(config: "RunConfig") -> Iterator[str]:

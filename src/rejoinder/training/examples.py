@@ -141,13 +141,9 @@ class GroupText(LabelledText):
 def read_inference_text(
     file: InferenceFile, path: Path, hashes: EvaluationHashes | None
 ) -> InferenceText:
-    """Reads labelled pairs without leaks.
+    """Reads labelled pairs without the sentences in `hashes`.
 
-    Args:
-        file: columns and labels, and the fraction of rows to use.
-        path: the file.
-        hashes: sentences that must not be trained on. The official dev and test pairs of SNLI are
-            dropped in any case.
+    The official dev and test pairs of SNLI are dropped in any case.
 
     Raises:
         InputError: the file is missing or has another format.
@@ -171,12 +167,7 @@ def read_inference_text(
 
 
 def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None) -> GroupText:
-    """Reads groups of sentences without leaks: a group loses leaked and repeated sentences.
-
-    Args:
-        file: the fraction of groups to use.
-        path: the file.
-        hashes: sentences that must not be trained on.
+    """Reads groups of sentences; a group loses those in `hashes`, and those that it repeats.
 
     Raises:
         InputError: the file is missing or has another format.
@@ -198,11 +189,6 @@ def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None
         np.concatenate([[0], np.cumsum(counts[usable])]),
         members[kept],
     )
-
-
-def number_of(name: str) -> int:
-    """Returns a number below 2**32 derived from a name, for seeds."""
-    return sha256_number(name.encode(), 4)
 
 
 def _indexed(*columns: Sequence[str]) -> tuple[list[str], list[Indices]]:
@@ -227,5 +213,5 @@ def _leaked(texts: Sequence[str], hashes: EvaluationHashes | None) -> NDArray[np
 def _sample(rows: Indices, file: GroupFile) -> Indices:
     """Returns the fraction `file.share` of the rows; a smaller sample is part of a larger one."""
     count = round(file.share * len(rows))
-    order = np.random.default_rng(number_of(file.path)).permutation(len(rows))
+    order = np.random.default_rng(sha256_number(file.path.encode(), 4)).permutation(len(rows))
     return np.sort(rows[order[:count]])

@@ -19,13 +19,7 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
-    """Writes the model folder of a run.
-
-    Args:
-        folder: where to write it; replaced if it exists.
-        trainer: the run.
-        training: facts of the training for `config.json`.
-    """
+    """Writes or replaces the model folder of a run, with facts of its training."""
     config = trainer.config
     features: TextFeatures = trainer.features
     half = config.export.dtype == "float16"
@@ -80,14 +74,11 @@ def _stored_in_half(name: str, value: Tensor, kind: EncoderKind) -> bool:
 def _trained_rows(
     features: WordFeatures, table: NDArray[np.float32], seen: NDArray[np.bool_]
 ) -> tuple[WordFeatures, NDArray[np.float32], NDArray[np.int32] | None]:
-    """Drops embedding rows that were never trained.
+    """Returns features and rows that were trained, and the row of each bigram bucket, if any.
 
     Words that were never trained leave the vocabulary. With bigrams, whose buckets are a function
     of word ids, words keep their ids and untrained ones become zero rows. Buckets of unknown words
     all stay: a random row still tells one word from another.
-
-    Returns:
-        The features, their rows, and the row of each bigram bucket if there are any.
     """
     known, words = features.vocabulary.words, features.words
     if features.buckets:

@@ -1,7 +1,6 @@
 """Finds keys that have no effect in a config, so that setting one can be refused."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rejoinder.encoders.settings import DanConfig
@@ -12,134 +11,91 @@ from rejoinder.training.tasks import OBJECTIVES
 if TYPE_CHECKING:
     from rejoinder.training.settings import RunConfig
 
-
-@dataclass(frozen=True)
-class _Rule:
-    """Keys that have no effect under a condition."""
-
-    keys: tuple[str, ...]
-    """`*` stands for each index of a list."""
-    reads: tuple[str, ...]
-    """Top-level keys that the condition depends on."""
-    idle: Callable[["RunConfig"], bool]
-    reason: str
+_Rules = Callable[["RunConfig"], Iterator[tuple[str, str]]]
+"""Yields keys that have no effect, with the reason; `*` stands for each index of a list."""
 
 
-def _layers_of_dan(config: "RunConfig", least: int) -> bool:
-    return isinstance(config.encoder, DanConfig) and len(config.encoder.layers) < least
+def _encoder(config: "RunConfig") -> Iterator[tuple[str, str]]:
+    if ENCODERS[config.encoder.kind].table is None:
+        why = "this kind of encoder has no sparse table; optimizer.dense trains all of it"
+        yield "optimizer.table", why
+        yield "phases.*.table_learning_rate", why
+        yield "training.rank_init", why
+    if isinstance(config.encoder, DanConfig):
+        yield from _layers("encoder", config.encoder.layers)
 
 
-_RULES = (
-    _Rule(
-        ("optimizer.table", "phases.*.table_learning_rate", "training.rank_init"),
-        ("encoder",),
-        lambda config: ENCODERS[config.encoder.kind].table is None,
-        "this kind of encoder has no sparse table; optimizer.dense trains all of it",
-    ),
-    _Rule(
-        ("training.rank_init",),
-        ("training",),
-        lambda config: bool(config.training.init_from),
-        "the rows are taken from training.init_from",
-    ),
-    _Rule(
-        ("training.leak_sets",),
-        ("training",),
-        # not for a config that sets exclude_leaks itself, as --no-exclude-leaks does
-        lambda config: (
-            not (
-                config.training.exclude_leaks or "exclude_leaks" in config.training.model_fields_set
-            )
-        ),
-        "training.exclude_leaks is false",
-    ),
-    _Rule(
-        ("training.window_pairs", "objective.symmetric"),
-        ("tasks",),
-        lambda config: not config.reads_pairs,
-        "no task reads pairs",
-    ),
-    _Rule(
-        ("optimizer.adam_betas",),
-        ("optimizer",),
-        lambda config: config.optimizer.dense != "adam",
-        'optimizer.dense is not "adam"',
-    ),
-    _Rule(
-        ("encoder.activation",),
-        ("encoder",),
-        lambda config: _layers_of_dan(config, 2),
-        "it is applied between layers, and encoder.layers has fewer than two",
-    ),
-    _Rule(
-        ("encoder.residual",),
-        ("encoder",),
-        lambda config: _layers_of_dan(config, 1),
-        "encoder.layers is empty",
-    ),
-    _Rule(
-        ("head.activation",),
-        ("head",),
-        lambda config: len(config.head.layers) < 2,
-        "it is applied between layers, and head.layers has fewer than two",
-    ),
-    _Rule(
-        ("head.residual",),
-        ("head",),
-        lambda config: not config.head.layers,
-        "head.layers is empty",
-    ),
-    _Rule(
-        ("objective.max_scale",),
-        ("objective",),
-        lambda config: not config.objective.learn_scale,
-        "objective.learn_scale is false",
-    ),
-    _Rule(
-        ("objective.mask_duplicates",),
-        ("tasks",),
-        lambda config: not any(OBJECTIVES[name].ranks for name in config.objectives),
-        "no task ranks",
-    ),
-    _Rule(
-        ("objective.word_dropout",),
-        ("tasks",),
-        lambda config: all(task.word_dropout is not None for task in config.mixture),
-        "every task has a word_dropout of its own",
-    ),
-    _Rule(
-        ("phases.*.batch_size",),
-        ("tasks",),
-        lambda config: all(task.batch_size is not None for task in config.mixture),
-        "every task has a batch_size of its own",
-    ),
-    _Rule(
-        ("entailment.hidden", "entailment.activation"),
-        ("tasks",),
-        lambda config: "entailment" not in config.objectives,
-        "no task is entailment",
-    ),
-)
+def _head(config: "RunConfig") -> Iterator[tuple[str, str]]:
+    yield from _layers("head", config.head.layers)
+
+
+def _layers(table: str, layers: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    if len(layers) < 2:
+        why = f"it is applied between layers, and {table}.layers has fewer than two"
+        yield f"{table}.activation", why
+    if not layers:
+        yield f"{table}.residual", f"{table}.layers is empty"
+
+
+def _training(config: "RunConfig") -> Iterator[tuple[str, str]]:
+    training = config.training
+    if training.init_from:
+        yield "training.rank_init", "the rows are taken from training.init_from"
+    # a config that sets exclude_leaks to false, as --no-exclude-leaks does, may keep its leak_sets
+    if not training.exclude_leaks and "exclude_leaks" not in training.model_fields_set:
+        yield "training.leak_sets", "training.exclude_leaks is false"
+
+
+def _optimizer(config: "RunConfig") -> Iterator[tuple[str, str]]:
+    if config.optimizer.dense != "adam":
+        yield "optimizer.adam_betas", 'optimizer.dense is not "adam"'
+
+
+def _objective(config: "RunConfig") -> Iterator[tuple[str, str]]:
+    if not config.objective.learn_scale:
+        yield "objective.max_scale", "objective.learn_scale is false"
+
+
+def _tasks(config: "RunConfig") -> Iterator[tuple[str, str]]:
+    if not config.reads_pairs:
+        yield "training.window_pairs", "no task reads pairs"
+        yield "objective.symmetric", "no task reads pairs"
+    if not any(OBJECTIVES[name].ranks for name in config.objectives):
+        yield "objective.mask_duplicates", "no task ranks"
+    if all(task.word_dropout is not None for task in config.mixture):
+        yield "objective.word_dropout", "every task has a word_dropout of its own"
+    if all(task.batch_size is not None for task in config.mixture):
+        yield "phases.*.batch_size", "every task has a batch_size of its own"
+    if "entailment" not in config.objectives:
+        yield "entailment.hidden", "no task is entailment"
+        yield "entailment.activation", "no task is entailment"
+    for number, task in enumerate(config.tasks):
+        if len(task.data) == 1:
+            yield f"tasks.{number}.power", "the task has a single file"
+
+
+_RULES: Mapping[str, _Rules] = {
+    "encoder": _encoder,
+    "training": _training,
+    "optimizer": _optimizer,
+    "head": _head,
+    "objective": _objective,
+    "tasks": _tasks,
+}
+"""Rules by the top-level key that they depend on."""
 
 
 def idle_keys(config: "RunConfig", faulty: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns the keys that have no effect, whether set or not, with the reason.
 
-    Keys are paths such as `phases.0.batch_size`.
-
-    Args:
-        config: a config whose tables are each valid.
-        faulty: top-level keys that are invalid; rules about them are skipped.
+    Keys are paths such as `phases.0.batch_size`. Rules that depend on a top-level key in `faulty`
+    are skipped: those are invalid, and have been replaced by their defaults.
     """
     idle: dict[str, str] = {}
-    for rule in _RULES:
-        if faulty.isdisjoint(rule.reads) and rule.idle(config):
-            for key in rule.keys:
-                if key.partition(".")[0] not in faulty:
-                    idle |= dict.fromkeys(_paths(config, key), rule.reason)
-    for number, task in enumerate(config.tasks):
-        if len(task.data) == 1:
-            idle[f"tasks.{number}.power"] = "the task has a single file"
+    for table, rules in _RULES.items():
+        if table not in faulty:
+            for key, reason in rules(config):
+                idle |= dict.fromkeys(_paths(config, key), reason)
     return idle
 
 

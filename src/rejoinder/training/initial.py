@@ -10,7 +10,7 @@ from rejoinder.encoders.shapes import BOOKKEEPING
 from rejoinder.errors import ConfigError
 from rejoinder.models.folder import BIGRAM_ROWS, ModelContents, read_model
 from rejoinder.text.features import WordFeatures
-from rejoinder.training.config import to_tree
+from rejoinder.training.config import VOCABULARY_KEYS, to_tree
 from rejoinder.training.model import RESPONSES, TrainableModel
 from rejoinder.training.settings import RunConfig
 
@@ -26,20 +26,17 @@ def open_initial(config: RunConfig) -> ModelContents | None:
     if not folder:
         return None
     model = read_model(Path(folder))
-    wanted = {"encoder": to_tree(config.encoder), "head": config.heads[RESPONSES].describe()}
-    stored = {"encoder": dict(model.encoder), "head": dict(model.heads[RESPONSES])}
-    for name, table in wanted.items():
-        if stored[name] != table:
-            raise ConfigError(
-                f"training.init_from {folder} has {name} {stored[name]}; the config has {table}: "
-                "they must be equal."
-            )
     text, asked = model.features.config(), to_tree(config.text)
-    for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
-        if text.get(name) != asked.get(name):
+    settings = {
+        "encoder": (dict(model.encoder), to_tree(config.encoder)),
+        "head": (dict(model.heads[RESPONSES]), config.heads[RESPONSES].describe()),
+        **{f"text.{name}": (text.get(name), asked.get(name)) for name in VOCABULARY_KEYS},
+    }
+    for name, (stored, wanted) in settings.items():
+        if stored != wanted:
             raise ConfigError(
-                f"training.init_from {folder} has text.{name} {text.get(name)}; the config has "
-                f"{asked.get(name)}: they must be equal, since the model's vocabulary is used."
+                f"training.init_from {folder} has {name} {stored}; the config has {wanted}: they "
+                "must be equal, since training starts from the model's weights and vocabulary."
             )
     return model
 

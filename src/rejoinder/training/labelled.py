@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import InputError
+from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
-from rejoinder.training.examples import Examples, Indices, LabelledText, number_of
+from rejoinder.training.examples import Examples, Indices, LabelledText
 from rejoinder.training.stream import text_keys
 from rejoinder.training.tasks import OBJECTIVES
-from rejoinder.training.tasks.base import Task, TaskData
+from rejoinder.training.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -32,35 +33,34 @@ class Labelled:
     examples: Examples
 
 
-class LabelledFiles:
-    """Reads the labelled files of a run, each once, however many tasks use it."""
+def read_labelled(
+    task: Task,
+    folder: Path | None,
+    hashes: EvaluationHashes | None,
+    known: dict[str, LabelledText],
+) -> list[Labelled]:
+    """Returns the files of a task, which are below `folder`, without the sentences in `hashes`.
 
-    def __init__(self, folder: Path | None, hashes: EvaluationHashes | None) -> None:
-        """Files below `folder`, without the sentences in `hashes`."""
-        self._folder, self._hashes = folder, hashes
-        self._read: dict[str, LabelledText] = {}
+    A file is not read again if it is in `known`, to which every file is added.
 
-    def of(self, task: Task) -> list[Labelled]:
-        """Returns the files of a task.
-
-        Raises:
-            InputError: no folder is given, a file is missing or has another format, or too little
-                is left of it.
-        """
-        return [self._one(task, file) for file in task.data]
-
-    def _one(self, task: Task, file: TaskData) -> Labelled:
-        kind = OBJECTIVES[task.objective]
+    Raises:
+        InputError: no folder is given, a file is missing or has another format, or too little is
+            left of it.
+    """
+    kind = OBJECTIVES[task.objective]
+    labelled = []
+    for file in task.data:
         assert kind.read is not None and kind.examples is not None  # noqa: S101, PT018 -- it has data
-        if self._folder is None:
+        if folder is None:
             raise InputError(
                 f"the task {task.objective} reads {file.path}; give its folder with --data."
             )
-        path = self._folder / file.path
-        key = f"{kind.read.__module__}.{kind.read.__qualname__} {file.model_dump_json()}"
-        if key not in self._read:
-            self._read[key] = kind.read(file, path, self._hashes)
-        content = self._read[key]
+        path = folder / file.path
+        sets = () if hashes is None else hashes.sets
+        key = f"{kind.read.__module__}.{kind.read.__qualname__} {sets} {file.model_dump_json()}"
+        if key not in known:
+            known[key] = kind.read(file, path, hashes)
+        content = known[key]
         examples = kind.examples(task, content)
         if len(examples) < 2:
             raise InputError(
@@ -68,7 +68,8 @@ class LabelledFiles:
                 f"an evaluation sentence, {content.unlabelled} have no label in use; at least 2 "
                 "are needed."
             )
-        return Labelled(file.path, content, examples)
+        labelled.append(Labelled(file.path, content, examples))
+    return labelled
 
 
 class LabelledStream:
@@ -83,7 +84,7 @@ class LabelledStream:
         self._examples = labelled.examples
         texts = pl.Series(labelled.content.texts, dtype=pl.String)
         self._sentences, self._keys = features(texts), text_keys(texts)
-        self._seed = (seed, number_of(labelled.name))
+        self._seed = (seed, sha256_number(labelled.name.encode(), 4))
         self._word_dropout = word_dropout
 
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
@@ -92,15 +93,15 @@ class LabelledStream:
         A file smaller than a batch yields all its rows each time. Rows at the end of an epoch that
         do not fill a batch are left out.
         """
-        position, number = start, 0
+        position = start
         while True:
             order = self._generator(position.epoch, 0).permutation(self.rows)
-            while (count := min(size(number), self.rows)) <= self.rows - position.offset:
+            while (count := min(size(), self.rows)) <= self.rows - position.offset:
                 chosen = order[position.offset : position.offset + count]
                 after = Position(position.epoch, 0, position.offset + count)
                 generator = self._generator(position.epoch, 1 + position.offset)
                 yield self._batch(chosen, generator, after)
-                number, position = number + 1, after
+                position = after
             position = Position(position.epoch + 1)
 
     def _batch(self, chosen: Indices, generator: np.random.Generator, after: Position) -> Batch:

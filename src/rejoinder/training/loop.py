@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from torch import Tensor
 
@@ -16,10 +15,10 @@ from rejoinder.training import checkpoint as checkpoints
 from rejoinder.training.batches import Position
 from rejoinder.training.checkpoint import Checkpoint, TrainingState
 from rejoinder.training.machine import collected_signals, seed_generators
-from rejoinder.training.mixture import Mixture
+from rejoinder.training.mixture import MixedBatch, Mixture
 from rejoinder.training.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
-from rejoinder.training.prefetch import Prefetcher
+from rejoinder.training.prefetch import prefetched
 from rejoinder.training.reporting import Meter, Reporter
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.base import Task
@@ -29,15 +28,6 @@ Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 
 _AHEAD = 8
 """Number of batches that are made ahead."""
-
-
-class _Ready(NamedTuple):
-    """A batch in memory, not yet on the device."""
-
-    stream: str
-    after: Position
-    """Position of the stream once the batch is used."""
-    batch: CollatedBatch
 
 
 @dataclass(frozen=True)
@@ -107,13 +97,13 @@ class Trainer:
         last = min(self.config.steps, limits.stop_at or self.config.steps)
         meter = Meter(self.config.training.log_every)
         self.model.train()
-        with collected_signals() as signals, Prefetcher(self._batches(), _AHEAD) as batches:
+        with collected_signals() as signals, prefetched(self._batches(), _AHEAD) as batches:
             while self.state.step < last and not signals:
                 begun = time.perf_counter()
-                ready = next(batches)
-                self._step(ready.batch.to(self.model.device), meter)
+                mixed, collated = next(batches)
+                self._step(collated.to(self.model.device), meter)
                 seconds = self.state.seconds + time.perf_counter() - begun
-                self._advance(ready.stream, ready.after, seconds)
+                self._advance(mixed.stream, mixed.batch.after, seconds)
                 if limits.seconds is not None and seconds >= limits.seconds:
                     self.out_of_time = True
                     break
@@ -125,8 +115,8 @@ class Trainer:
         self._save()
         return done
 
-    def _batches(self) -> Generator[_Ready, None, None]:
-        """Yields the batches of all further steps; runs in the thread of the prefetcher."""
+    def _batches(self) -> Generator[tuple[MixedBatch, CollatedBatch], None, None]:
+        """Yields the batches of all further steps; runs in the thread that prefetches."""
 
         def size(step: int, task: Task) -> int:
             if task.batch_size is not None:
@@ -134,7 +124,7 @@ class Trainer:
             return phase_at(self.config.phases, min(step, self.config.steps - 1))[0].batch_size
 
         for mixed in self.mixture.batches(self.state.step, self.state.positions, size):
-            yield _Ready(mixed.stream, mixed.batch.after, self.model.collate(mixed))
+            yield mixed, self.model.collate(mixed)
 
     def _step(self, batch: CollatedBatch, meter: Meter) -> None:
         step = self.state.step

@@ -29,14 +29,10 @@ def pick_device(name: str) -> torch.device:
 
 @contextmanager
 def own_torch_state(device: torch.device, threads: int | None) -> Iterator[None]:
-    """Lets the block set torch's threads and seeds, and gives the caller's back at the end.
+    """Sets torch's CPU threads, if not None, and lets the block seed torch; restores both.
 
     Both are global to the process: the number of CPU threads, and the state of the generators of
     the CPU and of `device`. Other threads of the process that use torch meanwhile see the block's.
-
-    Args:
-        device: the device that the block computes on.
-        threads: number of CPU threads within the block; None leaves torch's setting.
     """
     before = torch.get_num_threads()
     devices = [device] if device.type == "cuda" else []

@@ -12,14 +12,6 @@ _DRAW = 0x3141
 """Keeps the draws of streams apart from other draws of the same seed."""
 
 
-@dataclass(frozen=True)
-class TaskStreams:
-    """A task and its streams."""
-
-    task: Task
-    streams: tuple[Stream, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class MixedBatch:
     """A batch with the task and the stream that it comes from."""
@@ -35,15 +27,14 @@ class Mixture:
     The state of a mixture is the position of each stream: the draw follows from the step alone.
     """
 
-    def __init__(self, tasks: Sequence[TaskStreams], seed: int) -> None:
+    def __init__(self, tasks: Sequence[tuple[Task, Sequence[Stream]]], seed: int) -> None:
         """Divides the share of each task among its streams in proportion to (rows)^power."""
         self._streams: list[tuple[Task, Stream]] = []
         shares: list[float] = []
-        for entry in tasks:
-            sizes = np.array([stream.rows for stream in entry.streams], np.float64)
-            parts = sizes**entry.task.power
-            shares += (entry.task.share * parts / parts.sum()).tolist()
-            self._streams += [(entry.task, stream) for stream in entry.streams]
+        for task, streams in tasks:
+            parts = np.array([stream.rows for stream in streams], np.float64) ** task.power
+            shares += (task.share * parts / parts.sum()).tolist()
+            self._streams += [(task, stream) for stream in streams]
         self.shares = {
             f"{task.label}/{stream.name}": share
             for (task, stream), share in zip(self._streams, shares, strict=True)
@@ -65,25 +56,22 @@ class Mixture:
         positions: Mapping[str, Position],
         size: Callable[[int, Task], int],
     ) -> Iterator[MixedBatch]:
-        """Yields the batches of all steps from `step` on.
+        """Yields the batches of all steps from `step` (from 0) on.
 
-        Args:
-            step: the first step, from 0.
-            positions: positions of the streams by name; absent streams are at their start.
-            size: returns the batch size of a task at a step.
+        `positions` are those of the streams by name; absent streams are at their start. `size`
+        returns the batch size of a task at a step.
         """
-        names = list(self.shares)
-        opened: dict[int, Iterator[Batch]] = {}
         now = step
 
-        def open_stream(index: int) -> Iterator[Batch]:
-            task, stream = self._streams[index]
-            start = positions.get(names[index], Position())
-            return stream.batches(start, lambda _number: size(now, task))
+        def opened(name: str, task: Task, stream: Stream) -> Iterator[Batch]:
+            start = positions.get(name, Position())
+            return stream.batches(start, lambda: size(now, task))
 
+        batches = [
+            opened(name, *stream) for name, stream in zip(self.shares, self._streams, strict=True)
+        ]
+        names = list(self.shares)
         while True:
             index = self.drawn(now)
-            if index not in opened:
-                opened[index] = open_stream(index)
-            yield MixedBatch(self._streams[index][0], names[index], next(opened[index]))
+            yield MixedBatch(self._streams[index][0], names[index], next(batches[index]))
             now += 1

@@ -51,13 +51,7 @@ class TrainableModel(nn.Module):
     """One encoder for all tasks, and the heads and scales of their objectives."""
 
     def __init__(self, rows: int, config: RunConfig, generator: torch.Generator) -> None:
-        """A model with weights drawn from `generator`.
-
-        Args:
-            rows: number of different token ids.
-            config: of the run.
-            generator: on the CPU.
-        """
+        """Draws the weights from `generator`, which is on the CPU, for `rows` token ids."""
         super().__init__()
         self.settings = config.objective
         self.precision = config.training.precision
@@ -81,12 +75,13 @@ class TrainableModel(nn.Module):
         if RESPONSES not in config.objectives:
             self.heads[RESPONSES].requires_grad_(False)
         start = math.log(config.objective.scale)
+        ranking = [task.label for task in config.mixture if OBJECTIVES[task.objective].ranks]
         self.log_scales = nn.ParameterDict(
             {
                 _scale_key(name): nn.Parameter(
                     torch.tensor(start), requires_grad=config.objective.learn_scale
                 )
-                for name in sorted({RESPONSES} | _ranking_tasks(config))
+                for name in sorted({RESPONSES, *ranking})
             }
         )
 
@@ -140,10 +135,6 @@ class TrainableModel(nn.Module):
 def _scale_key(task: str) -> str:
     """Key of a task's scale; names of methods of `ParameterDict` get a colon."""
     return f"{task}:" if hasattr(nn.ParameterDict(), task) else task
-
-
-def _ranking_tasks(config: RunConfig) -> set[str]:
-    return {task.label for task in config.mixture if OBJECTIVES[task.objective].ranks}
 
 
 class LiveEncoder:

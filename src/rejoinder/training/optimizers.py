@@ -1,6 +1,6 @@
 """Optimisers: PyTorch's for dense layers, our own for the rows of embedding tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -72,25 +72,16 @@ class RowOptimizer:
                 continue
             # a second gather of a step may hold rows that the first has already moved
             current = self.table.weight.index_select(0, rows) if number else values.detach()
-            current = self._moved(rows, current, gradient, squares, learning_rate)
+            if len(self.sums):
+                sums = self.sums.index_select(0, rows) + next(squares)
+                self.sums.index_copy_(0, rows, sums)
+                root = sums.sqrt().add_(_EPSILON).unsqueeze(1)
+                current.addcdiv_(gradient, root, value=-learning_rate)
+            else:
+                current.add_(gradient, alpha=-learning_rate)
             self.table.weight.index_copy_(0, rows, current)
         self.table.touched.clear()
         self._squares.clear()
-
-    def _moved(
-        self,
-        rows: Tensor,
-        current: Tensor,
-        gradient: Tensor,
-        squares: Iterator[Tensor],
-        rate: float,
-    ) -> Tensor:
-        """Changes `current` in place to the (U, dim) rows after the step, and returns it."""
-        if not len(self.sums):
-            return current.add_(gradient, alpha=-rate)
-        sums = self.sums.index_select(0, rows) + next(squares)
-        self.sums.index_copy_(0, rows, sums)
-        return current.addcdiv_(gradient, sums.sqrt().add_(_EPSILON).unsqueeze(1), value=-rate)
 
 
 class Optimizers:

@@ -1,6 +1,6 @@
 """Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import learn_vocabulary
-from rejoinder.training.labelled import Labelled, LabelledFiles
+from rejoinder.training.examples import LabelledText
+from rejoinder.training.labelled import Labelled, read_labelled
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.base import Task
 
@@ -34,9 +35,22 @@ class Data:
     """Read by the task `responses`; None if no task needs pairs."""
     folder: Path | None = None
     """The folder that the paths of labelled files start from."""
-    _labelled: dict[tuple[str, ...], LabelledFiles] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _texts: dict[str, LabelledText] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def pairs_sha256(self) -> str | None:
+        """SHA-256 of the pairs, None if there are none."""
+        return None if self.pairs is None else self.pairs.sha256
+
+    def needed_pairs(self) -> Pairs:
+        """Returns the pairs.
+
+        Raises:
+            InputError: there are none.
+        """
+        if self.pairs is None:
+            raise InputError("the task responses reads pairs; name their folder with --pairs.")
+        return self.pairs
 
     def labelled(self, config: RunConfig) -> list[tuple[Task, list[Labelled]]]:
         """Returns the labelled files of each task, without their leaks.
@@ -44,14 +58,14 @@ class Data:
         Raises:
             InputError: a task needs a folder and there is none, or a file can't be used.
         """
-        hashes = evaluation_hashes(config)
-        sets = () if hashes is None else hashes.sets
-        files = self._labelled.setdefault(sets, LabelledFiles(self.folder, hashes))
-        return [(task, files.of(task)) for task in config.mixture]
+        hashes = _hashes(config)
+        return [
+            (task, read_labelled(task, self.folder, hashes, self._texts)) for task in config.mixture
+        ]
 
     def forget_labelled(self) -> None:
         """Frees the memory of the labelled files; they are read again when asked for."""
-        self._labelled.clear()
+        self._texts.clear()
 
 
 @dataclass(frozen=True)
@@ -66,17 +80,13 @@ class Prepared:
     leaks: int
     """Number of pairs left out."""
     labelled: dict[str, dict[str, Any]]
-    """For each labelled file, by path: its SHA-256, rows by task, and the rows left out."""
+    """What `labelled_facts` says about each labelled file, by path."""
 
 
-def evaluation_hashes(config: RunConfig) -> EvaluationHashes | None:
-    """Returns the sentences that must not be trained on, None if the config allows all.
-
-    Raises:
-        InputError: the config names an unknown evaluation set.
-    """
-    training = config.training
-    return EvaluationHashes.load(training.leak_sets) if training.exclude_leaks else None
+def _hashes(config: RunConfig) -> EvaluationHashes | None:
+    """Returns the sentences that must not be trained on, None if the config allows all."""
+    sets = config.training.excluded_sets
+    return EvaluationHashes.load(sets) if sets else None
 
 
 def prepare(
@@ -84,19 +94,12 @@ def prepare(
 ) -> Prepared:
     """Learns the vocabulary and finds the leaks, in one pass over the train split.
 
-    Args:
-        data: the data of the run.
-        config: the config of the run.
-        progress: called after each block of pairs.
-        features: the features of the model that training starts from; None to learn a vocabulary.
+    `features` are those of the model that training starts from, None to learn a vocabulary.
 
     Raises:
         InputError: no word is frequent enough, or data is missing or unusable.
     """
-    pairs = data.pairs if config.reads_pairs else None
-    if pairs is None and config.reads_pairs:
-        raise InputError("the task responses reads pairs; name their folder with --pairs.")
-    blocks = [] if pairs is None else pairs.blocks("train")
+    blocks = data.needed_pairs().blocks("train") if config.reads_pairs else ()
     total = sum(block.rows for block in blocks)
     excluded: dict[int, NDArray[np.int64]] = {}
     tasks = data.labelled(config)
@@ -106,9 +109,9 @@ def prepare(
     def texts() -> Iterator[pl.Series]:
         for file in labelled.values():
             yield pl.Series(file.content.texts, dtype=pl.String)
-        done, hashes = 0, evaluation_hashes(config)
+        done, hashes = 0, _hashes(config)
         for number, block in enumerate(blocks):
-            frame = pairs.read(block, ["input", "response"])  # type: ignore[union-attr]
+            frame = data.needed_pairs().read(block, ["input", "response"])
             inputs, responses = frame.get_column("input"), frame.get_column("response")
             if hashes is not None:
                 leaked = np.flatnonzero(hashes.contains(inputs) | hashes.contains(responses))
@@ -123,20 +126,25 @@ def prepare(
     else:
         for _ in texts():  # read for the leaks alone
             pass
-    facts = {name: _facts(file) for name, file in labelled.items()}
+    leaks = sum(map(len, excluded.values()))
+    return Prepared(features, excluded, total, leaks, labelled_facts(tasks))
+
+
+def labelled_facts(
+    tasks: Sequence[tuple[Task, Sequence[Labelled]]],
+) -> dict[str, dict[str, Any]]:
+    """Returns the SHA-256 of each labelled file, its rows by task, and the rows left out."""
+    facts: dict[str, dict[str, Any]] = {}
     for task, files in tasks:
         for file in files:
-            facts[file.name]["rows"][task.label] = len(file.examples)
-    return Prepared(features, excluded, total, sum(map(len, excluded.values())), facts)
-
-
-def _facts(file: Labelled) -> dict[str, Any]:
-    return {
-        "sha256": file.content.sha256,
-        "rows": {},
-        "leaks": file.content.leaks,
-        "unlabelled": file.content.unlabelled,
-    }
+            rows = facts[file.name]["rows"] if file.name in facts else {}
+            facts[file.name] = {
+                "sha256": file.content.sha256,
+                "rows": {**rows, task.label: len(file.examples)},
+                "leaks": file.content.leaks,
+                "unlabelled": file.content.unlabelled,
+            }
+    return facts
 
 
 def _features(texts: Iterator[pl.Series], config: RunConfig) -> TextFeatures:

@@ -72,7 +72,7 @@ def _rows(keys: Mapping[str, Node], required: Sequence[str]) -> Iterator[str]:
             default = "absent" if node.optional else "none"
         else:
             default = f"`{toml_value(value)}`"
-        meaning = node.facts.get("description", "The kind of this table.")
+        meaning = " ".join(node.facts.get("description", "The kind of this table.").split())
         yield f"| `{key}` | {node.allowed()} | {default} | {meaning} |"
 
 

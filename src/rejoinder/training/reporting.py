@@ -47,17 +47,10 @@ class Meter:
     def add(
         self, step: int, task: str, loss: float, correct: int, rows: int
     ) -> dict[str, float] | None:
-        """Adds one step of a task.
+        """Adds a step, counted from 1, of the task with that label.
 
-        Args:
-            step: number of the step, from 1.
-            task: label of the task.
-            loss: loss of the batch.
-            correct: number of rows that were ranked or classified correctly.
-            rows: number of rows of the batch.
-
-        Returns:
-            The means of the stretch, also by task, if this step ends it.
+        `correct` of the `rows` of its batch were ranked or classified correctly. Returns the means
+        of the stretch, with the losses by task if there are several, if this step ends it.
         """
         self.losses.setdefault(task, []).append(loss)
         self.correct += correct

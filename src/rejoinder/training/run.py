@@ -3,13 +3,12 @@
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError, TrainingError
 from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.claims import claim, claim_output, sweep
@@ -20,30 +19,24 @@ from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
-from rejoinder.training.labelled import Labelled, LabelledStream
+from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Trainer
 from rejoinder.training.machine import own_torch_state, pick_device
-from rejoinder.training.mixture import Mixture, TaskStreams
+from rejoinder.training.mixture import Mixture
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import phase_at
-from rejoinder.training.preparation import Data, PreparationProgress, Prepared, prepare
+from rejoinder.training.preparation import (
+    Data,
+    PreparationProgress,
+    Prepared,
+    labelled_facts,
+    prepare,
+)
 from rejoinder.training.reporting import Reporter
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.start import read_start, write_start
 from rejoinder.training.stream import PairStream
 from rejoinder.training.tasks import OBJECTIVES
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of one session of a run that are not in its config."""
-
-    limits: Limits = field(default_factory=Limits)
-    device: str = "auto"
-    """`auto`, `cpu` or `cuda`."""
-    threads: int | None = None
-    """Number of CPU threads of torch while training. None leaves torch's setting, which is all
-    cores unless it was changed. Results repeat bit for bit with the same number of threads."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +63,6 @@ class RunResult:
     """The signal that stopped the run, if one did."""
     warning: str = ""
     """A warning if the model was exported before its schedule was done, else empty."""
-
-
-def open_data(pairs: Path | None, folder: Path | None) -> Data:
-    """Opens a folder of pairs, and notes the folder that the paths of labelled files start from.
-
-    Raises:
-        InputError: the pairs are not usable.
-    """
-    return Data(None if pairs is None else open_pairs(pairs), folder)
 
 
 def begin(
@@ -114,11 +98,13 @@ def removed_if_refused(run: Path) -> Iterator[None]:
 def go_on(
     run: Path,
     data: Data,
-    options: RunOptions,
+    limits: Limits,
     *,
-    config: RunConfig | None = None,
     evaluate: Evaluate,
     reporter: Reporter,
+    config: RunConfig | None = None,
+    device: str = "auto",
+    threads: int | None = None,
 ) -> RunResult:
     """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
 
@@ -128,60 +114,44 @@ def go_on(
     Args:
         run: the folder that `begin` made.
         data: the data of the run, the same as at the start.
-        options: limits, device and threads.
-        config: the config of the run if its name, export or logging shall differ from those at the
-            start; None reads `config.toml` of the run.
+        limits: when to stop before the config's steps are done.
         evaluate: returns the scores on dev.
         reporter: told about steps, evaluations and checkpoints.
+        config: the config of the run if its name, export or logging shall differ from those at the
+            start; None reads `config.toml` of the run.
+        device: `auto`, `cpu` or `cuda`.
+        threads: number of CPU threads of torch; None leaves torch's setting, which is all cores
+            unless it was changed. Results repeat bit for bit with the same number of threads.
 
     Raises:
         TrainingError: the data or the config differ from those at the start, a file of the run is
             damaged, or training fails.
         BusyError: another process trains in this folder.
     """
-    device = pick_device(options.device)
-    with claim(run), own_torch_state(device, options.threads):
+    torch_device = pick_device(device)
+    with claim(run), own_torch_state(torch_device, threads):
         sweep(run)
-        return _go_on(run, data, device, options.limits, config, evaluate, reporter)
-
-
-def _go_on(
-    run: Path,
-    data: Data,
-    device: torch.device,
-    limits: Limits,
-    config: RunConfig | None,
-    evaluate: Evaluate,
-    reporter: Reporter,
-) -> RunResult:
-    stored = load_config(run / "config.toml")
-    if config is None:
-        config = stored
-    prepared, initial_sha256 = read_start(run, data, config)
-    if config != stored:
-        write_text(run / "config.toml", to_toml(config))
-    generator = torch.Generator().manual_seed(config.training.seed)
-    model = TrainableModel(prepared.features.rows, config, generator)
-    saved = checkpoint.latest(run)
-    if saved is None and (initial := open_initial(config)) is not None:
-        if initial.sha256 != initial_sha256:
-            raise TrainingError(
-                f"training.init_from {config.training.init_from} is not the model that {run} began "
-                "with; put that model back, or begin the run again."
-            )
-        start_from(model, initial)
-    mixture = _mixture(config, data, prepared)
-    data.forget_labelled()  # the streams hold the ids
-    trainer = Trainer(config, run, model.to(device), prepared.features, mixture, reporter, evaluate)
-    if saved is not None:
-        trainer.resume(saved)
-    with RunLog(run, trainer.state.step, reporter) as log:
-        trainer.reporter = log
-        done = trainer.train(limits)
-    folder = None
-    if done or trainer.out_of_time:
-        folder = run / "model"
-        export(folder, trainer, _training_facts(config, data, prepared, trainer))
+        stored = load_config(run / "config.toml")
+        config = config or stored
+        prepared, initial_sha256 = read_start(run, data, config)
+        if config != stored:
+            write_text(run / "config.toml", to_toml(config))
+        saved = checkpoint.latest(run)
+        model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
+        mixture = _mixture(config, data, prepared)
+        data.forget_labelled()  # the streams hold the ids
+        trainer = Trainer(
+            config, run, model.to(torch_device), prepared.features, mixture, reporter, evaluate
+        )
+        if saved is not None:
+            trainer.resume(saved)
+        with closing(RunLog(run, trainer.state.step, reporter)) as log:
+            trainer.reporter = log
+            done = trainer.train(limits)
+        folder = None
+        if done or trainer.out_of_time:
+            folder = run / "model"
+            export(folder, trainer, _training_facts(config, data, prepared, trainer))
     return RunResult(
         folder=run,
         done=done,
@@ -194,6 +164,22 @@ def _go_on(
         interrupted=trainer.interrupted,
         warning=_unfinished(config, trainer.state, limits) if folder and not done else "",
     )
+
+
+def _drawn_model(
+    run: Path, config: RunConfig, prepared: Prepared, initial_sha256: str | None
+) -> TrainableModel:
+    """Returns the model before the first step, without the weights of `init_from` if None."""
+    generator = torch.Generator().manual_seed(config.training.seed)
+    model = TrainableModel(prepared.features.rows, config, generator)
+    if initial_sha256 is not None and (initial := open_initial(config)) is not None:
+        if initial.sha256 != initial_sha256:
+            raise TrainingError(
+                f"training.init_from {config.training.init_from} is not the model that {run} began "
+                "with; put that model back, or begin the run again."
+            )
+        start_from(model, initial)
+    return model
 
 
 def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
@@ -220,45 +206,38 @@ def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
 
 
 def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
-    """Opens the streams of all tasks.
-
-    Raises:
-        TrainingError: a labelled file differs from the one that the run began with.
-    """
+    """Opens the streams of all tasks, after checking that the labelled files are the same."""
     seed = config.training.seed
+    labelled = data.labelled(config)
+    facts = labelled_facts(labelled)
+    for name in {**facts, **prepared.labelled}:
+        if facts.get(name) != prepared.labelled.get(name):
+            raise TrainingError(
+                f"{name} is not the file that the run began with; name the folder of that file "
+                "with --data."
+            )
     tasks = []
-    for task, files in data.labelled(config):
+    for task, files in labelled:
         dropout = task.word_dropout
         if dropout is None:
             dropout = config.objective.word_dropout
+        streams: list[Stream] = [
+            LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
+            for file in files
+        ]
         if OBJECTIVES[task.objective].read is None:
-            streams = [_pair_stream(config, data, prepared, dropout)]
-        else:
-            streams = [_labelled_stream(file, prepared, seed, dropout) for file in files]
-        tasks.append(TaskStreams(task, tuple(streams)))
+            streams = [
+                PairStream(
+                    data.needed_pairs(),
+                    prepared.features,
+                    window_pairs=config.training.window_pairs,
+                    seed=seed,
+                    excluded=prepared.excluded,
+                    word_dropout=dropout,
+                )
+            ]
+        tasks.append((task, streams))
     return Mixture(tasks, seed)
-
-
-def _pair_stream(config: RunConfig, data: Data, prepared: Prepared, dropout: float) -> Stream:
-    if data.pairs is None:
-        raise TrainingError("the task responses reads pairs; name their folder with --pairs.")
-    return PairStream(
-        data.pairs,
-        prepared.features,
-        window_pairs=config.training.window_pairs,
-        seed=config.training.seed,
-        excluded=prepared.excluded,
-        word_dropout=dropout,
-    )
-
-
-def _labelled_stream(file: Labelled, prepared: Prepared, seed: int, dropout: float) -> Stream:
-    if prepared.labelled[file.name]["sha256"] != file.content.sha256:
-        raise TrainingError(
-            f"{file.name} is not the file that the run began with; name the folder of that file "
-            "with --data."
-        )
-    return LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
 
 
 def _training_facts(
@@ -270,10 +249,10 @@ def _training_facts(
         "pairs": prepared.pairs - prepared.leaks,
         "labelled": prepared.labelled,
         "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
-        "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
+        "leak_sets": list(config.training.excluded_sets),
         "steps": trainer.state.step,
         "seed": config.training.seed,
         "data": {} if data.pairs is None else data.pairs.sources,
-        "pairs_sha256": None if data.pairs is None else data.pairs.sha256,
+        "pairs_sha256": data.pairs_sha256,
         "config": to_tree(config),
     }

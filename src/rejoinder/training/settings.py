@@ -45,55 +45,26 @@ class WordsConfig(Settings):
     """Text as ids of words, and optionally of bigrams of neighbouring words."""
 
     kind: Literal["words"] = "words"
-    max_words: int = Field(
-        default=200_000,
-        ge=1,
-        le=5_000_000,
-        description="Size of the vocabulary: the most frequent words.",
-    )
-    min_count: int = Field(
-        default=5,
-        ge=1,
-        le=1_000_000_000,
-        description="Words that occur less often are left out of the vocabulary.",
-    )
-    bigram_buckets: int = Field(
-        default=0,
-        ge=0,
-        le=50_000_000,
-        description="Hash buckets for bigrams of words; 0 means no bigrams.",
-    )
-    unknown_buckets: int = Field(
-        default=0,
-        ge=0,
-        le=50_000_000,
-        description="Hash buckets for words outside the vocabulary, by their spelling; 0 ignores "
-        "such words.",
-    )
+    max_words: int = Field(default=200_000, ge=1, le=5_000_000)
+    """Size of the vocabulary: the most frequent words."""
+    min_count: int = Field(default=5, ge=1, le=1_000_000_000)
+    """Words that occur less often are left out of the vocabulary."""
+    bigram_buckets: int = Field(default=0, ge=0, le=50_000_000)
+    """Hash buckets for bigrams of words; 0 means no bigrams."""
+    unknown_buckets: int = Field(default=0, ge=0, le=50_000_000)
+    """Hash buckets for words outside the vocabulary, by their spelling; 0 ignores such words."""
 
 
 class SubwordsConfig(Settings):
     """Text as ids of subwords: byte-level byte-pair encoding."""
 
     kind: Literal["subwords"] = "subwords"
-    max_words: int = Field(
-        default=200_000,
-        ge=256,
-        le=1_000_000,
-        description="Size of the vocabulary of subwords, the 256 bytes included.",
-    )
-    min_count: int = Field(
-        default=5,
-        ge=1,
-        le=1_000_000_000,
-        description="Pairs of subwords that occur less often are not merged.",
-    )
-    max_tokens: int = Field(
-        default=128,
-        ge=1,
-        le=8_192,
-        description="Subwords read per sentence; the rest is cut off.",
-    )
+    max_words: int = Field(default=200_000, ge=256, le=1_000_000)
+    """Size of the vocabulary of subwords, the 256 bytes included."""
+    min_count: int = Field(default=5, ge=1, le=1_000_000_000)
+    """Pairs of subwords that occur less often are not merged."""
+    max_tokens: int = Field(default=128, ge=1, le=8_192)
+    """Subwords read per sentence; the rest is cut off."""
 
 
 if TYPE_CHECKING:
@@ -105,41 +76,29 @@ else:  # type checkers can't follow a union made from a tuple
 class HeadConfig(Settings):
     """The response head: dense layers on the response side."""
 
-    layers: Layers = Field(
-        default=(500, 500),
-        description="Units of its layers; the last equals the embedding dimension. Empty means no "
-        "head.",
-    )
-    activation: Activation = Field(
-        default="tanh", description="Between layers; none after the last."
-    )
-    residual: bool = Field(default=False, description="Add the embedding to the output.")
+    layers: Layers = (500, 500)
+    """Units of its layers; the last equals the embedding dimension. Empty means no head."""
+    activation: Activation = "tanh"
+    """Between layers; none after the last."""
+    residual: bool = False
+    """Add the embedding to the output."""
 
 
 class ObjectiveConfig(Settings):
     """Settings of all objectives that rank candidates of a batch."""
 
-    scale: float = Field(
-        default=1.0,
-        gt=0,
-        le=10_000,
-        description="Initial logit scale: factor of dot products in the softmax (1/temperature).",
-    )
-    learn_scale: bool = Field(default=False, description="Learn the scale during training.")
-    max_scale: float = Field(
-        default=100.0, gt=0, le=10_000, description="Upper bound of a learned scale."
-    )
-    mask_duplicates: bool = Field(
-        default=False,
-        description="Leave candidates out of the softmax that are known to fit the same input.",
-    )
-    symmetric: bool = Field(
-        default=False, description="For `responses`: also pick the right input for each response."
-    )
-    word_dropout: Probability = Field(
-        default=0.0,
-        description="Fraction of ids dropped from each sentence at random during training.",
-    )
+    scale: float = Field(default=1.0, gt=0, le=10_000)
+    """Initial logit scale: factor of dot products in the softmax (1/temperature)."""
+    learn_scale: bool = False
+    """Learn the scale during training."""
+    max_scale: float = Field(default=100.0, gt=0, le=10_000)
+    """Upper bound of a learned scale."""
+    mask_duplicates: bool = False
+    """Leave candidates out of the softmax that are known to fit the same input."""
+    symmetric: bool = False
+    """For `responses`: also pick the right input for each response."""
+    word_dropout: Probability = 0.0
+    """Fraction of ids dropped from each sentence at random during training."""
 
     @model_validator(mode="after")
     def _scale_is_within_its_bound(self) -> Self:
@@ -153,131 +112,82 @@ class ObjectiveConfig(Settings):
 class OptimizerConfig(Settings):
     """The optimisers of dense layers and of embedding tables."""
 
-    dense: Literal["sgd", "adam"] = Field(
-        default="sgd", description="Optimiser of the dense layers."
-    )
-    table: Literal["sgd", "adagrad"] = Field(
-        default="sgd",
-        description="Optimiser of the embedding table; `adagrad` keeps one accumulator per row "
-        "(the mean square of its gradient).",
-    )
-    adam_betas: Annotated[tuple[_Beta, _Beta], AsTuple] = Field(
-        default=(0.9, 0.99),
-        description="Adam's decay rates of the mean of gradients and of their squares.",
-    )
+    dense: Literal["sgd", "adam"] = "sgd"
+    """Optimiser of the dense layers."""
+    table: Literal["sgd", "adagrad"] = "sgd"
+    """Optimiser of the embedding table; `adagrad` keeps one accumulator per row (the mean square
+    of its gradient)."""
+    adam_betas: Annotated[tuple[_Beta, _Beta], AsTuple] = (0.9, 0.99)
+    """Adam's decay rates of the mean of gradients and of their squares."""
 
 
 class Phase(Settings):
     """A number of steps with one batch size and one learning rate schedule."""
 
-    steps: int = Field(
-        ge=1, le=1_000_000_000_000, description="Number of optimiser steps, one batch each."
-    )
-    batch_size: int = Field(
-        default=128,
-        ge=2,
-        le=1_048_576,
-        description="Pairs per batch; each has the other responses of the batch as negatives.",
-    )
-    learning_rate: _Rate = Field(default=0.01, description="Learning rate of the dense layers.")
-    table_learning_rate: _Rate | None = Field(
-        default=None,
-        description="Learning rate of the embedding table; by default `learning_rate`.",
-    )
-    warmup_steps: int = Field(
-        default=0,
-        ge=0,
-        le=1_000_000_000_000,
-        description="Steps of linear increase from 0, at the beginning of the phase.",
-    )
-    decay: Literal["none", "linear"] = Field(
-        default="none", description="`linear` decreases the rate to 0 at the end of the phase."
-    )
+    steps: int = Field(ge=1, le=1_000_000_000_000)
+    """Number of optimiser steps, one batch each."""
+    batch_size: int = Field(default=128, ge=2, le=1_048_576)
+    """Pairs per batch; each has the other responses of the batch as negatives."""
+    learning_rate: _Rate = 0.01
+    """Learning rate of the dense layers."""
+    table_learning_rate: _Rate | None = None
+    """Learning rate of the embedding table; by default `learning_rate`."""
+    warmup_steps: int = Field(default=0, ge=0, le=1_000_000_000_000)
+    """Steps of linear increase from 0, at the beginning of the phase."""
+    decay: Literal["none", "linear"] = "none"
+    """`linear` decreases the rate to 0 at the end of the phase."""
 
 
 class TrainingConfig(Settings):
     """Settings of the training loop."""
 
-    seed: int = Field(
-        default=0,
-        ge=0,
-        le=4_294_967_295,
-        description="Seed of all random draws: weights, order, dropout.",
-    )
-    precision: Literal["fp32", "bf16"] = Field(
-        default="fp32",
-        description="`bf16` computes matrix products in bfloat16; sums, losses and parameters stay "
-        "in float32.",
-    )
-    window_pairs: int = Field(
-        default=524_288,
-        ge=2,
-        le=1_000_000_000,
-        description="Pairs shuffled at a time; bounds the memory used for data.",
-    )
-    log_every: int = Field(
-        default=100, ge=1, le=_Every, description="Steps between lines of metrics."
-    )
-    evaluate_every: int = Field(
-        default=0,
-        ge=0,
-        le=_Every,
-        description="Steps between evaluations on the dev split; 0 means only at the end.",
-    )
-    evaluate_pairs: int = Field(
-        default=10_000,
-        ge=1,
-        le=_Every,
-        description="Inputs of the dev split ranked by an evaluation during training.",
-    )
-    checkpoint_every: int = Field(
-        default=0,
-        ge=0,
-        le=_Every,
-        description="Steps between checkpoints; 0 means only at the end.",
-    )
-    keep_checkpoints: int = Field(
-        default=2, ge=1, le=1_000_000, description="Number of most recent checkpoints to keep."
-    )
-    exclude_leaks: bool = Field(
-        default=False,
-        description="Drop pairs that contain a sentence of the evaluation sets in `leak_sets`.",
-    )
-    leak_sets: _LeakSets = Field(
-        default=_LEAK_SETS,
-        description="Names of evaluation sets; hashes of their sentences come with the package.",
-    )
-    rank_init: float = Field(
-        default=0.0,
-        ge=0,
-        le=1_000,
-        description="Initial length of the row of the word of rank r, in units of ln(r + e); 0 "
-        "starts all rows with length 1.",
-    )
-    init_from: Text = Field(
-        default="",
-        description="Model folder whose vocabulary, encoder and heads training starts from.",
-    )
+    seed: int = Field(default=0, ge=0, le=4_294_967_295)
+    """Seed of all random draws: weights, order, dropout."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32."""
+    window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
+    """Pairs shuffled at a time; bounds the memory used for data."""
+    log_every: int = Field(default=100, ge=1, le=_Every)
+    """Steps between lines of metrics."""
+    evaluate_every: int = Field(default=0, ge=0, le=_Every)
+    """Steps between evaluations on the dev split; 0 means only at the end."""
+    evaluate_pairs: int = Field(default=10_000, ge=1, le=_Every)
+    """Inputs of the dev split ranked by an evaluation during training."""
+    checkpoint_every: int = Field(default=0, ge=0, le=_Every)
+    """Steps between checkpoints; 0 means only at the end."""
+    keep_checkpoints: int = Field(default=2, ge=1, le=1_000_000)
+    """Number of most recent checkpoints to keep."""
+    exclude_leaks: bool = False
+    """Drop pairs that contain a sentence of the evaluation sets in `leak_sets`."""
+    leak_sets: _LeakSets = _LEAK_SETS
+    """Names of evaluation sets; hashes of their sentences come with the package."""
+    rank_init: float = Field(default=0.0, ge=0, le=1_000)
+    """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
+    with length 1."""
+    init_from: Text = ""
+    """Model folder whose vocabulary, encoder and heads training starts from."""
+
+    @property
+    def excluded_sets(self) -> tuple[str, ...]:
+        """Names of the evaluation sets whose sentences are left out."""
+        return self.leak_sets if self.exclude_leaks else ()
 
 
 class ExportConfig(Settings):
     """Settings of the exported model."""
 
-    weights: Literal["last", "best", "average"] = Field(
-        default="last",
-        description="`best` takes those with the highest P@1 on dev; `average` the mean over the "
-        "evaluations of the second half.",
-    )
-    dtype: Literal["float16", "float32"] = Field(
-        default="float16",
-        description="Type of embedding tables (and a Transformer's matrices); the rest is float32.",
-    )
+    weights: Literal["last", "best", "average"] = "last"
+    """`best` takes those with the highest P@1 on dev; `average` the mean over the evaluations of
+    the second half."""
+    dtype: Literal["float16", "float32"] = "float16"
+    """Type of embedding tables (and a Transformer's matrices); the rest is float32."""
 
 
 class RunConfig(Settings):
     """The config of a run."""
 
-    name: _Name = Field(default="rejoinder", description="Name of the model.")
+    name: _Name = "rejoinder"
+    """Name of the model."""
     text: TextConfig = Field(default_factory=WordsConfig)
     encoder: EncoderSettings = Field(default_factory=DanConfig)
     """A table of one of the kinds in `ENCODERS`."""

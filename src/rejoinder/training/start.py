@@ -15,7 +15,7 @@ from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed
 from rejoinder.text.features import load_features
 from rejoinder.training.checkpoint import config_hash
-from rejoinder.training.config import to_toml, to_tree
+from rejoinder.training.config import VOCABULARY_KEYS, to_toml, to_tree
 from rejoinder.training.machine import describe_machine
 from rejoinder.training.preparation import Data, Prepared
 from rejoinder.training.settings import RunConfig
@@ -42,15 +42,9 @@ _REMEDY = "The run can't be resumed; begin it again."
 def write_start(
     run: Path, config: RunConfig, data: Data, prepared: Prepared, initial_sha256: str
 ) -> None:
-    """Writes everything that a resumed run reads, before the first step.
+    """Writes everything that a resumed run reads into the new folder `run`, before the first step.
 
-    Args:
-        run: a new folder.
-        config: the config of the run.
-        data: the data that the run reads.
-        prepared: what was learned from the data.
-        initial_sha256: SHA-256 of the weights of the model that training starts from, empty if it
-            starts from none.
+    `initial_sha256` is that of the weights that training starts from, empty if there are none.
     """
     (run / "vocabulary").mkdir(parents=True, exist_ok=True)
     files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
@@ -63,11 +57,11 @@ def write_start(
         "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe_machine(),
         "pairs_folder": None if data.pairs is None else str(data.pairs.folder),
-        "pairs_sha256": None if data.pairs is None else data.pairs.sha256,
+        "pairs_sha256": data.pairs_sha256,
         "pairs": prepared.pairs,
         "labelled": prepared.labelled,
         "leaks": prepared.leaks,
-        "leak_sets": list(config.training.leak_sets) if config.training.exclude_leaks else [],
+        "leak_sets": list(config.training.excluded_sets),
         "text": prepared.features.config(),
         "config_sha256": config_hash(config),
         "initial_sha256": initial_sha256,
@@ -77,11 +71,7 @@ def write_start(
 
 
 def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
-    """Reads and checks what `write_start` wrote.
-
-    Returns:
-        What was learned from the data, and the SHA-256 of the weights of the model that training
-        starts from (empty if none).
+    """Reads and checks what `write_start` wrote: what was learned, and `initial_sha256`.
 
     Raises:
         TrainingError: the config or the data differ from those at the start, or a file is damaged.
@@ -92,13 +82,13 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
             f"the config differs from the one that {run} began with; resume with {run}/config.toml "
             "as it was (name, export and logging may change), or begin another run."
         )
-    if manifest["pairs_sha256"] != (None if data.pairs is None else data.pairs.sha256):
+    if manifest["pairs_sha256"] != data.pairs_sha256:
         given = "no folder of pairs" if data.pairs is None else data.pairs.folder
         raise TrainingError(
             f"{given} is not the data that {run} began with; name that folder with --pairs."
         )
     text, asked = manifest["text"], to_tree(config.text)
-    for name in ("kind", "bigram_buckets", "unknown_buckets", "max_tokens"):
+    for name in VOCABULARY_KEYS:
         if text.get(name) != asked.get(name):
             raise TrainingError(
                 f"{run / _MANIFEST} is damaged: text.{name} is {short(text.get(name))}, and "

@@ -5,9 +5,8 @@ pairs of a window in random order. Orders follow from (seed, epoch, window) alon
 three numbers, and a run can continue from any position as if it had never stopped.
 """
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -18,6 +17,7 @@ from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
+from rejoinder.training.prefetch import prefetched
 
 Excluded = Mapping[int, NDArray[np.int64]]
 """Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
@@ -78,41 +78,38 @@ class PairStream:
                 f"the checkpoint is in window {start.window} of {self.pairs.folder}, which has "
                 f"{self.windows}; it was changed after it was written. Begin the run again."
             )
-        number, without_batch = 0, 0  # batches so far, and windows since the last
-        position = start
-        with ThreadPoolExecutor(1) as reader:
-            upcoming = reader.submit(self._read, position.epoch, position.window)
-            while True:
-                window = upcoming.result()
-                following = self._after_window(position)
-                upcoming = reader.submit(self._read, following.epoch, following.window)
+        without_batch = 0  # windows since the last batch
+        with prefetched(self._windows(start), ahead=1) as windows:
+            for position, window in windows:
                 order = self._generator(position.epoch, position.window, 0).permutation(len(window))
                 without_batch += 1
-                while (count := size(number)) <= len(window) - position.offset:
-                    chosen = order[position.offset : position.offset + count]
-                    after = Position(position.epoch, position.window, position.offset + count)
-                    yield self._batch(window, chosen, position, after)
-                    number, without_batch, position = number + 1, 0, after
+                offset = position.offset
+                while (count := size()) <= len(window) - offset:
+                    chosen = order[offset : offset + count]
+                    yield self._batch(window, chosen, replace(position, offset=offset))
+                    without_batch, offset = 0, offset + count
                 if without_batch > self.windows:
                     raise TrainingError(
                         f"a batch of {count} pairs is more than a window of {self.pairs.folder} "
                         f"holds ({len(window)}); lower batch_size."
                     )
-                position = following
 
-    def _batch(
-        self, window: _Window, chosen: NDArray[np.int64], position: Position, after: Position
-    ) -> Batch:
+    def _batch(self, window: _Window, chosen: NDArray[np.int64], position: Position) -> Batch:
         sentences = concatenate(window.inputs.take(chosen), window.responses.take(chosen))
         if self.word_dropout:
             generator = self._generator(position.epoch, position.window, 1 + position.offset)
             sentences = drop_ids(sentences, self.word_dropout, generator)
+        after = replace(position, offset=position.offset + len(chosen))
         return Batch(sentences, window.input_keys[chosen], window.response_keys[chosen], after)
 
-    def _after_window(self, position: Position) -> Position:
-        if position.window + 1 < self.windows:
-            return Position(position.epoch, position.window + 1)
-        return Position(position.epoch + 1)
+    def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
+        """Reads window after window without end; the first one from `position` on."""
+        while True:
+            yield position, self._read(position.epoch, position.window)
+            if position.window + 1 < self.windows:
+                position = Position(position.epoch, position.window + 1)
+            else:
+                position = Position(position.epoch + 1)
 
     def _generator(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *numbers])

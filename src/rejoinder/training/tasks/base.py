@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -41,70 +41,52 @@ def _task_name(value: str) -> str:
 class GroupFile(Settings):
     """A file of groups of sentences with the same meaning."""
 
-    path: FilledText = Field(description="Path below the folder given by `--data`.")
-    share: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="Fraction of rows used, sampled at random (for ablations).",
-    )
+    path: FilledText
+    """Path below the folder given by `--data`."""
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Fraction of rows used, sampled at random (for ablations)."""
 
 
 class InferenceFile(GroupFile):
     """A file of pairs of sentences with a label, as SNLI's."""
 
-    premise: FilledText = Field(
-        default="sentence1",
-        description="Field of the premise; a list of premises is read as one text.",
-    )
-    hypothesis: FilledText = Field(default="sentence2", description="Field of the hypothesis.")
-    label: FilledText = Field(default="gold_label", description="Field of the label.")
+    premise: FilledText = "sentence1"
+    """Field of the premise; a list of premises is read as one text."""
+    hypothesis: FilledText = "sentence2"
+    """Field of the hypothesis."""
+    label: FilledText = "gold_label"
+    """Field of the label."""
     labels: Mapping[_Label, Literal["entailment", "neutral", "contradiction", ""]] = Field(
-        default_factory=dict,
-        description="Maps the file's labels to entailment, neutral or contradiction; rows whose "
-        'label maps to "" are skipped.',
+        default_factory=dict
     )
+    """Maps the file's labels to entailment, neutral or contradiction; rows whose label maps to ""
+    are skipped."""
 
 
 TaskData = GroupFile | InferenceFile
 _DATA = "Files to train on: a list of paths, or of tables with a path."
 
 
-def _files_of(kind: type[GroupFile]) -> Any:
-    """The type of a list of files, each a path or a table."""
-    return Annotated[
-        tuple[Annotated[kind, BeforeValidator(_as_table)], ...],  # type: ignore[valid-type]
-        Field(min_length=1, max_length=1_000, description=_DATA),
-        AsTuple,
-    ]
-
-
-if TYPE_CHECKING:
-    GroupFiles = tuple[GroupFile, ...]
-    InferenceFiles = tuple[InferenceFile, ...]
-else:
-    GroupFiles = _files_of(GroupFile)
-    InferenceFiles = _files_of(InferenceFile)
+_File = TypeVar("_File", bound=GroupFile)
+_Files = Annotated[
+    tuple[Annotated[_File, BeforeValidator(_as_table)], ...],
+    Field(min_length=1, max_length=1_000, description=_DATA),
+    AsTuple,
+]
+GroupFiles = _Files[GroupFile]
+InferenceFiles = _Files[InferenceFile]
 
 
 class Task(Settings):
-    """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
+    """Base class of an entry of `[[tasks]]`; extend `PairsTask` or `LabelledTask`."""
 
     objective: str
-    share: float = Field(
-        gt=0, le=1, description="Share of the steps; the shares of all tasks add up to 1."
-    )
-    batch_size: int | None = Field(
-        default=None,
-        ge=2,
-        le=1_048_576,
-        description="Rows per batch; by default that of the phase.",
-    )
-    word_dropout: Probability | None = Field(
-        default=None,
-        description="Fraction of ids dropped from each sentence at random; by default "
-        "objective.word_dropout.",
-    )
+    share: float = Field(gt=0, le=1)
+    """Share of the steps; the shares of all tasks add up to 1."""
+    batch_size: int | None = Field(default=None, ge=2, le=1_048_576)
+    """Rows per batch; by default that of the phase."""
+    word_dropout: Probability | None = None
+    """Fraction of ids dropped from each sentence at random; by default objective.word_dropout."""
 
     @property
     def label(self) -> str:
@@ -139,17 +121,11 @@ class PairsTask(Task):
 class LabelledTask(Task):
     """Base class of an entry of `[[tasks]]` that reads labelled files; it needs a field `data`."""
 
-    name: Annotated[str, Field(max_length=100), AfterValidator(_task_name)] = Field(
-        default="",
-        description="Distinguishes tasks of the same objective, each with its own scale; letters, "
-        "digits, - and _. Empty means the name of the objective.",
-    )
-    power: float = Field(
-        default=1.0,
-        ge=0,
-        le=4,
-        description="A file of n rows gets a part of the share proportional to n to this power.",
-    )
+    name: Annotated[str, Field(max_length=100), AfterValidator(_task_name)] = ""
+    """Distinguishes tasks of the same objective, each with its own scale; letters, digits, - and
+    _. Empty means the name of the objective."""
+    power: float = Field(default=1.0, ge=0, le=4)
+    """A file of n rows gets a part of the share proportional to n to this power."""
 
     @property
     def label(self) -> str:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from rejoinder.models.layout import CLASSES, PAIR_FEATURES
-from rejoinder.training.examples import ClassifiedExamples, InferenceText, read_inference_text
+from rejoinder.training.examples import ClassifiedExamples, read_inference_text
 from rejoinder.training.tasks.base import (
     Head,
     InferenceFiles,
@@ -24,10 +24,6 @@ class EntailmentTask(LabelledTask):
     data: InferenceFiles
 
 
-def _examples(_task: EntailmentTask, text: InferenceText) -> ClassifiedExamples:
-    return ClassifiedExamples(text.premises, text.hypotheses, text.labels)
-
-
 def _head(config: "RunConfig") -> Head:
     sizes = config.entailment
     return Head((sizes.hidden, CLASSES), sizes.activation, inputs=PAIR_FEATURES)
@@ -45,7 +41,7 @@ ENTAILMENT = ObjectiveKind(
     task=EntailmentTask,
     loss=_loss,
     read=read_inference_text,
-    examples=_examples,
+    examples=lambda _task, text: ClassifiedExamples(text.premises, text.hypotheses, text.labels),
     head=_head,
     ranks=False,
 )

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import Field
 
 from rejoinder.training.examples import (
     CONTRADICTION,
@@ -23,12 +22,10 @@ class EntailmentRankingTask(LabelledTask):
 
     objective: Literal["entailment-ranking"]
     data: InferenceFiles
-    hard_negatives: bool = Field(
-        default=True, description="Add contradictions of the premises as candidates."
-    )
-    symmetric: bool = Field(
-        default=True, description="Also pick the right premise for each entailed hypothesis."
-    )
+    hard_negatives: bool = True
+    """Add contradictions of the premises as candidates."""
+    symmetric: bool = True
+    """Also pick the right premise for each entailed hypothesis."""
 
 
 def _examples(task: EntailmentRankingTask, text: InferenceText) -> EntailedExamples:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from rejoinder.training.examples import GroupedExamples, GroupText, read_group_text
+from rejoinder.training.examples import GroupedExamples, read_group_text
 from rejoinder.training.tasks.base import GroupFiles, LabelledTask, ObjectiveKind, StepInputs
 
 if TYPE_CHECKING:
@@ -14,10 +14,6 @@ class ParaphraseTask(LabelledTask):
 
     objective: Literal["paraphrase"]
     data: GroupFiles
-
-
-def _examples(_task: ParaphraseTask, text: GroupText) -> GroupedExamples:
-    return GroupedExamples(text.starts, text.members)
 
 
 def _loss(step: StepInputs) -> "StepLoss":
@@ -32,5 +28,5 @@ PARAPHRASE = ObjectiveKind(
     task=ParaphraseTask,
     loss=_loss,
     read=read_group_text,
-    examples=_examples,
+    examples=lambda _task, text: GroupedExamples(text.starts, text.members),
 )
