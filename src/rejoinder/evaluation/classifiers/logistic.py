@@ -49,11 +49,9 @@ class LogisticGrid:
     """
 
     def __init__(self, features: NDArray[np.floating], labels: NDArray[np.int64]) -> None:
-        """Rotates the features so that their Gram matrix is diagonal.
+        """Rotates (N, D) finite features so that their Gram matrix is diagonal.
 
-        Args:
-            features: (N, D) finite values.
-            labels: (N,) int64 classes, 0 to K - 1.
+        `labels` are (N,) classes, 0 to K - 1.
         """
         self.labels = labels
         self.classes = int(labels.max()) + 1
@@ -77,11 +75,7 @@ class LogisticGrid:
         return 1 if self.classes == 2 else self.classes
 
     def fit(self, problems: Problems) -> Float32s:
-        """Solves the problems.
-
-        Returns:
-            (D + 1, P, K) float32 weights in the rotated basis; K is `outputs`.
-        """
+        """Returns (D + 1, P, K) weights of the problems in the rotated basis; K is `outputs`."""
         count, size = len(problems), self.rows.shape[1]
         done = np.zeros((size, count, self.outputs), np.float32)
         active = np.arange(count)
@@ -137,12 +131,7 @@ class LogisticGrid:
         return right
 
     def predict(self, features: NDArray[np.floating], weights: Float32s) -> NDArray[np.int64]:
-        """Returns (N, P) predicted classes of other rows, by the weights of each problem.
-
-        Args:
-            features: (N, D) features, not rotated.
-            weights: (D + 1, P, K) weights from `fit`.
-        """
+        """Returns (N, P) predicted classes of (N, D) features, not rotated, by `fit`'s weights."""
         return self._best(self._rotated(features), weights)
 
     @staticmethod

@@ -50,18 +50,10 @@ class Related:
 
 
 def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
-    """Returns distributions over grades whose means are the scores.
+    """Returns (N, high - low + 1) distributions over grades whose means are the (N,) scores.
 
     The two grades next to a score share the weight of 1. SentEval has grades 1 to 5 only, so that
     its distributions are wrong for scores of the STS Benchmark below 1; here they are right.
-
-    Args:
-        scores: (N,) scores from `low` to `high`.
-        low: the lowest grade.
-        high: the highest grade.
-
-    Returns:
-        (N, high - low + 1) float64; each row sums to 1.
 
     >>> grade_distribution(np.array([0.25, 5.0]), 0, 5).tolist()
     [[0.75, 0.25, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]
@@ -74,15 +66,10 @@ def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
 def fit_relatedness(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
 ) -> Related:
-    """Fits a model on train and predicts dev and test.
+    """Fits a model of the lowest to the highest grade on train, and predicts dev and test.
 
-    Args:
-        train: the pairs that the model is fitted on. In `compat`, their order affects the batches.
-        dev: chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r
-            (`compat`, as in SentEval).
-        test: the pairs to predict.
-        grades: lowest and highest grade.
-        settings: the mode, and the seed of `compat`.
+    Dev chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r (`compat`, as
+    in SentEval). In `compat`, the order of train affects the batches.
 
     Raises:
         MissingExtraError: `compat` needs PyTorch, which is not installed.
@@ -117,10 +104,7 @@ def _mean_grade(rows: Features, weights: Floats, values: NDArray[np.int64]) -> F
 
 
 def _minimum(rows: Features, target: Floats, penalty: float, start: Floats) -> Floats:
-    """Returns (D + 1, K) weights that minimise the penalised squared error.
-
-    The intercept, which is the last row, is not penalised.
-    """
+    """Returns (D + 1, K) weights of the least squared error. The intercept has no penalty."""
     size = target.size
 
     def objective(flat: Floats) -> tuple[float, Floats]:
@@ -146,9 +130,6 @@ def _original(
     """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs.
 
     The random draws are SentEval's: PyTorch draws the weights after the seed, NumPy the batches.
-
-    Raises:
-        MissingExtraError: PyTorch is not installed.
     """
     require("train", "torch")
     import torch

@@ -65,12 +65,8 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
     generator = np.random.RandomState(settings.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        model: Any = torch.nn.ModuleList(
-            [
-                torch.nn.Linear(train.images.shape[1], _DIM),
-                torch.nn.Linear(train.captions.shape[1], _DIM),
-            ]
-        )
+        widths = train.images.shape[1], train.captions.shape[1]
+        model: Any = torch.nn.ModuleList([torch.nn.Linear(width, _DIM) for width in widths])
     optimizer = torch.optim.Adam(model.parameters())
     images, captions = torch.from_numpy(train.images), torch.from_numpy(train.captions)
     stopping = EarlyStopping(model, _PATIENCE)
@@ -81,8 +77,8 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
             outside = np.concatenate([order[:start], order[start + _BATCH :]])
             if not len(outside):
                 outside = order
-            count = _CONTRASTS * len(rows)
-            contrasts = [generator.choice(outside, count).reshape(len(rows), -1) for _ in range(2)]
+            shape = len(rows), _CONTRASTS
+            contrasts = [generator.choice(outside, shape) for _ in range(2)]
             loss = _loss(model, images, captions, rows, contrasts)
             optimizer.zero_grad()
             loss.backward()
@@ -96,14 +92,9 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
 def _loss(
     model: Any, images: Any, captions: Any, rows: Indices, contrasts: Sequence[Indices]
 ) -> Any:
-    """Returns the loss of a batch.
+    """Returns the loss of a batch: (B,) rows of the (5 M, D) captions, with their (M, F) images.
 
-    Args:
-        model: the projections of images and captions.
-        images: (M, F) features of all images.
-        captions: (5 M, D) embeddings of all captions.
-        rows: (B,) the captions of the batch.
-        contrasts: (B, 30) captions that stand for their images, and (B, 30) captions.
+    `contrasts` are (B, 30) captions that stand for their images, and (B, 30) captions.
     """
     to_images, to_captions = model
     image = functional.normalize(to_images(images[rows // PER_IMAGE]), dim=1)
@@ -138,9 +129,7 @@ def _ranks(model: Any, side: Side) -> tuple[Ranks, Ranks]:
         right = np.take_along_axis(scores, own, axis=1)
         above = (scores[:, None, :] >= right[:, :, None]).sum(axis=2) - 1
         of_images.append(above.min(axis=1))
-        columns = np.arange(len(rows))
-        of_image = scores[columns // PER_IMAGE, columns]
-        of_captions.append((scores >= of_image[None, :]).sum(axis=0) - 1)
+        of_captions.append((scores >= right.ravel()).sum(axis=0) - 1)
     return np.concatenate(of_images), np.concatenate(of_captions)
 
 

@@ -11,12 +11,7 @@ class EarlyStopping:
     """
 
     def __init__(self, model: Any, patience: int) -> None:
-        """Starts with an untrained model, whose score counts as -1.
-
-        Args:
-            model: a PyTorch module; it is copied whenever it is the best so far.
-            patience: number of evaluations without gain that are allowed.
-        """
+        """Starts with an untrained PyTorch module, whose score counts as -1."""
         self.best = copy.deepcopy(model)
         self.score = -1.0
         """The score of `best`."""
