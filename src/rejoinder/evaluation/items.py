@@ -36,6 +36,15 @@ class Items:
         )
 
 
+def joined(*columns: Sequence[str]) -> list[str]:
+    """Returns what a person reads of each row of columns of texts.
+
+    >>> joined(["a cat", "rain"], ["a dog", "snow"])
+    ['a cat | a dog', 'rain | snow']
+    """
+    return [" | ".join(row) for row in zip(*columns, strict=True)]
+
+
 def subsets_of(ids: Sequence[str]) -> dict[str, Indices]:
     """Returns the indices of the items of each subset: the part of an id before the last colon.
 

@@ -15,9 +15,9 @@ import numpy as np
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.leak_notes import leak_note
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.base import Metric
+from rejoinder.evaluation.notes import leak_note
 from rejoinder.version import VERSION
 
 Key = tuple[str, str, str, str]

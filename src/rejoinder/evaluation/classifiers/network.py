@@ -82,7 +82,7 @@ class NetworkLearner:
     def _together(self, sizes: Sequence[int], penalties: int) -> Iterator[list[int]]:
         """Yields groups of folds that are trained at once: all have as many steps per epoch.
 
-        `sizes` are the numbers of training rows, and `penalties` is the number of networks per fold.
+        `sizes` are numbers of training rows, and `penalties` is the number of networks per fold.
         """
         batch, width = self._settings.batch_size, self._features.shape[1]
         numbers = width * max(penalties * (self._settings.nhid or self._classes), batch)

@@ -60,19 +60,21 @@ def _recompute_trained(items: Items) -> dict[str, float]:
 def _by_subset(items: Items) -> dict[str, dict[str, float]]:
     return {
         name: correlations(items.predictions[rows], items.gold[rows])
-        for name, rows in subsets_of(items.ids).items()
+        for name, rows in sorted(subsets_of(items.ids).items())
     }
 
 
 def _recompute_subsets(items: Items) -> dict[str, float]:
+    """Returns three scores over subsets: mean, weighted mean, and all items as a single set."""
     parts = _by_subset(items)
-    sizes = [len(rows) for rows in _subsets(items)]
-    whole = correlations(items.predictions, items.gold)
-    scores = {f"{kind}_all": value for kind, value in whole.items()}
-    for kind in whole:
+    counts = {name: len(rows) for name, rows in subsets_of(items.ids).items()}
+    sizes = [counts[name] for name in parts]
+    scores = {}
+    for kind, score in correlations(items.predictions, items.gold).items():
         values = [part[kind] for part in parts.values()]
         scores[f"{kind}_mean"] = float(np.mean(values))
         scores[f"{kind}_weighted_mean"] = float(np.average(values, weights=sizes))
+        scores[f"{kind}_all"] = score
     return scores
 
 
