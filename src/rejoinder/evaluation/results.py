@@ -108,11 +108,8 @@ def stamp(
 ) -> Result:
     """Returns the result with its encoder, settings, date, versions, machine, and a note on leaks.
 
-    Args:
-        result: what a task returned.
-        encoder: how the encoder describes itself.
-        settings: the settings that act on the task.
-        seconds: how long the task took.
+    `encoder` is how the encoder describes itself, `settings` act on the task, and the task took
+    `seconds`.
     """
     note = leak_note(result.task, result.split, encoder)
     return replace(

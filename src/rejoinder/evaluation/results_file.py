@@ -35,11 +35,7 @@ class ResultsFile:
         self.results = list(results)
 
     def keep(self, encoder: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Keeps the results of one encoder only.
-
-        Args:
-            encoder: how the encoder describes itself.
-            overwrite: drop results of other encoders instead of raising an error.
+        """Keeps the results of an encoder only, which describes itself as `encoder`.
 
         Raises:
             InputError: the file holds results of another encoder, and `overwrite` is False.
@@ -54,10 +50,9 @@ class ResultsFile:
         self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
 
     def add(self, result: Result) -> Result:
-        """Adds a result, or replaces the one with the same key, and writes the file.
+        """Adds a result, or replaces that with the same key, and writes the file.
 
-        Returns:
-            The result with the name of its predictions file.
+        Returns the result with the name of its predictions file.
         """
         replaced = [old for old in self.results if old.key == result.key]
         kept = [old for old in self.results if old.key != result.key]
@@ -76,9 +71,7 @@ class ResultsFile:
 def open_results(path: Path, *, overwrite: bool = False) -> Iterator[ResultsFile]:
     """Claims a results file, from reading it to writing the last result.
 
-    Args:
-        path: the file. It need not exist.
-        overwrite: treat a file that can't be read as an empty one.
+    The file need not exist. `overwrite` treats a file that can't be read as an empty one.
 
     Raises:
         InputError: it is no file; or it is no results file, and `overwrite` is False.
@@ -105,14 +98,8 @@ def _read_or_none(path: Path, *, overwrite: bool) -> list[Result]:
 def write_results(path: Path, results: Sequence[Result]) -> list[Result]:
     """Writes a results file, and a Parquet file of predictions for each result with items.
 
-    The predictions go to `<name>.predictions/` beside the file. They are written first.
-
-    Args:
-        path: the results file.
-        results: results of one encoder.
-
-    Returns:
-        The results as written, with the names of their predictions files.
+    The predictions go to `<name>.predictions/` beside the file. They are written first. Returns the
+    results of the encoder as written, with the names of their predictions files.
     """
     written = [_write_items(path, result) for result in results]
     rows = [sealed(as_tree(result)) for result in written]
@@ -163,11 +150,7 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
 
 
 def read_items(path: Path, result: Result) -> pl.DataFrame:
-    """Reads the items of a result: columns id, prediction, gold, and perhaps fold.
-
-    Args:
-        path: the results file that the result was read from.
-        result: one of its results.
+    """Reads the items of a result of the file `path`: id, prediction, gold, and perhaps fold.
 
     Raises:
         InputError: the result has no predictions file, or the file is missing, changed or damaged.

@@ -35,10 +35,7 @@ BASELINES: Mapping[str, Baseline] = {
 
 
 def open_baseline(name: str) -> Encodes:
-    """Returns the baseline that `name` means.
-
-    Args:
-        name: a key of `BASELINES`, with `:FILE` behind it if the baseline reads a file.
+    """Returns the baseline `name`: a key of `BASELINES`, followed by `:FILE` if it reads a file.
 
     Raises:
         InputError: the baseline is unknown, or its file is missing or damaged.

@@ -105,14 +105,14 @@ def _test(
 ) -> tuple[Test, Interval]:
     """Tests one correlation by Williams' test, a mean of several by a paired bootstrap."""
     a, b, gold = first.predictions, second.predictions, first.gold
-    count = sum(len(rows) for rows in groups)
-    weights = np.array([len(rows) for rows in groups]) / count
-    ends = np.cumsum([len(rows) for rows in groups])[:-1]
+    sizes = np.array([len(rows) for rows in groups])
+    count = int(sizes.sum())
 
     def difference(draws: Indices) -> Floats:
         """Returns (B,) differences of (B, N) draws of items, group after group."""
         total = np.zeros(len(draws))
-        for part, weight in zip(np.split(draws, ends, axis=1), weights, strict=True):
+        parts = np.split(draws, np.cumsum(sizes)[:-1], axis=1)
+        for part, weight in zip(parts, sizes / count, strict=True):
             left = row_correlations(a[part], gold[part], constant=0.0)
             right = row_correlations(b[part], gold[part], constant=0.0)
             total += weight * (left - right)
@@ -122,17 +122,17 @@ def _test(
     if len(groups) == 1:
         rows = groups[0]
         test = williams(
-            _within_one(pearson_correlation(a[rows], gold[rows])),
-            _within_one(pearson_correlation(b[rows], gold[rows])),
-            _within_one(pearson_correlation(a[rows], b[rows])),
+            _bounded_correlation(a[rows], gold[rows]),
+            _bounded_correlation(b[rows], gold[rows]),
+            _bounded_correlation(a[rows], b[rows]),
             len(rows),
         )
     return test, interval
 
 
-def _within_one(correlation: float) -> float:
-    """Returns a correlation within [-1, 1]; rounding makes that of equal arrays a little more."""
-    return min(1.0, max(-1.0, correlation))
+def _bounded_correlation(x: Floats, y: Floats) -> float:
+    """Returns Pearson's r within [-1, 1]; rounding makes that of equal arrays a little more."""
+    return min(1.0, max(-1.0, pearson_correlation(x, y)))
 
 
 def _track(match: re.Match[str]) -> Metric:

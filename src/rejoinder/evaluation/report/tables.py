@@ -52,11 +52,7 @@ class Table:
 
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:
-    """Returns a table of the main scores: a row per task and split, a column per encoder.
-
-    Args:
-        runs: the results of each encoder.
-    """
+    """Returns a table of the main scores: a row per task and split, a column per encoder."""
     results = [result for run in runs for result in run]
     labels = variants(results)
     rows = []
@@ -70,11 +66,7 @@ def overview(runs: Sequence[Sequence[Result]]) -> Table:
 
 
 def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
-    """Returns the published tables that share a task with `runs`, with our rows at the end.
-
-    Args:
-        runs: the results of each encoder.
-    """
+    """Returns the published tables that share a task with `runs`, with our rows at the end."""
     source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
     tables = []
     for published in tomllib.loads(source)["table"]:

@@ -180,11 +180,7 @@ def _as_original(result: Result) -> dict[str, Any]:
 
 
 def _subsets(result: Result) -> dict[str, Any]:
-    """Returns a result of STS 2012 to 2016 under the keys of the original.
-
-    Raises:
-        InputError: the result has no items.
-    """
+    """Returns a result of STS 2012 to 2016 under the keys of the original."""
     items = result.items
     if items is None:
         raise InputError(f"{result.task} has no items.")

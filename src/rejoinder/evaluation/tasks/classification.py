@@ -1,6 +1,6 @@
 """SentEval's classification tasks: classifiers on frozen embeddings of sentences and pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -158,7 +158,8 @@ def _columns(part: Labelled | SentencePairs) -> Columns:
 
 def _order(data: LabelledSet | SentencePairSet) -> Indices:
     """Returns the published order of the first split."""
-    first = next(iter(data.splits.values()))
+    splits: Mapping[str, Labelled | SentencePairs] = data.splits
+    first = next(iter(splits.values()))
     if isinstance(data, SentencePairSet) and data.name == "SNLI":
         return published_order(_columns(first)[::-1], [data.classes[row] for row in first.labels])
     return published_order(_columns(first), first.labels.tolist())
