@@ -67,9 +67,8 @@ class Comparison:
         """`first` or `second` if one is separably better, else None."""
         if not self.separable:
             return None
-        higher = "first" if self.difference > 0 else "second"
-        lower = "second" if self.difference > 0 else "first"
-        return higher if metric_of(self.score).higher_is_better else lower
+        first_is_higher = self.difference > 0
+        return "first" if first_is_higher == metric_of(self.score).higher_is_better else "second"
 
 
 @dataclass(frozen=True)

@@ -53,21 +53,17 @@ class ParagraphVectors:
     def train(
         cls, texts: Iterable[str], *, dim: int = 300, epochs: int = 10, workers: int = 1
     ) -> "ParagraphVectors":
-        """Trains a model.
+        """Trains a model of `dim` dimensions.
 
         With one worker, and PYTHONHASHSEED set, the same texts give the same model.
-
-        Args:
-            texts: the texts to train on.
-            dim: dimension of the vectors.
-            epochs: number of passes over the texts.
-            workers: number of threads.
 
         Raises:
             MissingExtraError: gensim is not installed.
         """
-        doc2vec = _gensim()
-        documents = [doc2vec.TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
+        require("eval", "gensim")
+        from gensim.models.doc2vec import TaggedDocument
+
+        documents = [TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
         model = _empty(dim, epochs, workers, _SAMPLE)
         model.build_vocab(documents)
         model.train(documents, total_examples=len(documents), epochs=epochs)
@@ -111,21 +107,11 @@ class ParagraphVectors:
         return cls(model, path.name)
 
 
-def _gensim() -> Any:
-    """Returns gensim's module of doc2vec.
-
-    Raises:
-        MissingExtraError: gensim is not installed.
-    """
-    require("eval", "gensim")
-    from gensim.models import doc2vec
-
-    return doc2vec
-
-
 def _empty(dim: int, epochs: int, workers: int, sample: float) -> Any:
     """Returns an untrained model."""
-    return _gensim().Doc2Vec(
+    from gensim.models.doc2vec import Doc2Vec
+
+    return Doc2Vec(
         dm=0,
         dbow_words=1,
         window=_WINDOW,

@@ -110,12 +110,7 @@ class Averaged:
     def _means(
         self, sentences: Sequence[str], weights: NDArray[np.float32] | None = None
     ) -> Embeddings:
-        """Returns (N, D) means of the vectors of known words.
-
-        Args:
-            sentences: N sentences.
-            weights: (V,) factors of the word vectors. None means that all are 1.
-        """
+        """Returns (N, D) means of the vectors of known words, times their (V,) weights."""
         out = np.zeros((len(sentences), self.vectors.vectors.shape[1]), np.float32)
         for row, text in enumerate(sentences):
             words = self.vectors.known(text)

@@ -150,13 +150,8 @@ class Networks:
     ) -> Floats:
         """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
 
-        Args:
-            train: training rows of each of the F folds, all with the same number of batches.
-            stop: rows of each fold that say when to stop.
-            generators: draw the order of each fold's rows. None means that each starts at the seed.
-
-        Returns:
-            (F, G) best accuracies on the stop rows, 0 to 1.
+        The train rows of all F folds have the same number of batches. `generators` draw their
+        order; None means that each starts at the seed. Returns the (F, G) best accuracies, 0 to 1.
         """
         if generators is None:
             generators = [np.random.RandomState(self._settings.seed) for _ in train]

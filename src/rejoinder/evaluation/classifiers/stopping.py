@@ -14,7 +14,6 @@ class EarlyStopping:
         """Starts with an untrained PyTorch module, whose score counts as -1."""
         self.best = copy.deepcopy(model)
         self.score = -1.0
-        """The score of `best`."""
         self._left = patience
 
     def stops(self, score: float, model: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from rejoinder.evaluation.printing import score_text
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.variants import variants, with_label
 
@@ -112,12 +113,9 @@ def names(runs: Sequence[Sequence[Result]]) -> tuple[str, ...]:
 
 
 def _with_interval(result: Result) -> str:
-    digits = 2 if result.in_percent else 4
-    text = f"{result.scores[result.main]:.{digits}f}"
-    if result.main in result.intervals:
-        low, high = result.intervals[result.main]
-        text += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return text
+    values = (result.scores[result.main], *result.intervals.get(result.main, ()))
+    score, *ends = (score_text(value, percent=result.in_percent) for value in values)
+    return f"{score} ({' to '.join(ends)})" if ends else score
 
 
 def _cell(value: float | None, digits: int) -> str:

@@ -39,11 +39,6 @@ def register_family(family: Family) -> None:
     _families.update(dict.fromkeys(family.tasks, family))
 
 
-def task_ids() -> list[str]:
-    """Returns the ids of all tasks."""
-    return list(_families)
-
-
 def task_groups() -> Mapping[str, list[str]]:
     """Returns the ids of the tasks of each group."""
     groups: dict[str, list[str]] = {}

@@ -69,11 +69,6 @@ class Family:
     reads_text: bool = False
     """Whether the setting `text` acts on the tasks."""
 
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The ids of the tasks."""
-        return tuple(self.tasks)
-
     def settings(self, context: Context) -> dict[str, Any]:
         """Returns the settings that act on the results, as plain values."""
         settings: dict[str, Any] = {"seed": context.seed}

@@ -8,22 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets.labelled import (
-    PROBING,
-    Labelled,
-    LabelledSet,
-    read_binary,
-    read_probing,
-    read_sst,
-    read_trec,
-)
-from rejoinder.datasets.sentence_pairs import (
-    SentencePairs,
-    SentencePairSet,
-    read_mrpc,
-    read_sick,
-    read_snli,
-)
+from rejoinder.datasets import labelled, sentence_pairs
+from rejoinder.datasets.labelled import Labelled, LabelledSet
+from rejoinder.datasets.sentence_pairs import SentencePairs, SentencePairSet
 from rejoinder.evaluation.classifiers import validation
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
@@ -176,16 +163,16 @@ def _note(settings: ClassifierSettings, protocol: str) -> str:
 
 FAMILIES = (
     *(
-        _Task(partial(read_binary, name=name), "nested").family(name.lower())
+        _Task(partial(labelled.read_binary, name=name), "nested").family(name.lower())
         for name in ("MR", "CR", "SUBJ", "MPQA")
     ),
-    *(_Task(partial(read_sst, classes=n), "split").family(f"sst{n}") for n in (2, 5)),
-    _Task(read_trec, "kfold").family("trec"),
-    _Task(read_mrpc, "kfold", pair_features).family("mrpc"),
-    _Task(read_sick, "split", pair_features).family("sick-e"),
-    _Task(read_snli, "split", inference_features).family("snli"),
+    *(_Task(partial(labelled.read_sst, classes=n), "split").family(f"sst{n}") for n in (2, 5)),
+    _Task(labelled.read_trec, "kfold").family("trec"),
+    _Task(sentence_pairs.read_mrpc, "kfold", pair_features).family("mrpc"),
+    _Task(sentence_pairs.read_sick, "split", pair_features).family("sick-e"),
+    _Task(sentence_pairs.read_snli, "split", inference_features).family("snli"),
     *(
-        _Task(partial(read_probing, name=name), "split").family(name.lower(), "probing")
-        for name in PROBING
+        _Task(partial(labelled.read_probing, name=name), "split").family(name.lower(), "probing")
+        for name in labelled.PROBING
     ),
 )

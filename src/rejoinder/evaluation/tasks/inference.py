@@ -23,10 +23,9 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     encoder, task = embedder.encoder, ids[0]
     if not isinstance(encoder, Entails) or not encoder.entails:
         raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
-    folder = context.folder(task)
     results = []
     for split in context.splits:
-        pairs = read_snli_split(folder, split)
+        pairs = read_snli_split(context.folder(task), split)
         predicted = _predicted(encoder, pairs, embedder.who(task, "entail"))
         results.append(_result(task, split, pairs, predicted, context.seed))
     return results
