@@ -3,6 +3,7 @@
 import json
 import os
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -175,17 +176,12 @@ def short(value: object) -> str:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Returns the first name that occurs a second time, or None.
+    """Returns the first name that occurs more than once, or None.
 
     >>> first_repeated(["a", "b", "a"])
     'a'
     """
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def quoted(texts: Sequence[str], row: int) -> str:

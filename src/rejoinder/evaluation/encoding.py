@@ -71,10 +71,10 @@ class Embedder:
                 metadata = file.metadata() or {}
                 texts, dtype = json.loads(metadata["texts"]), metadata["dtype"]
                 embeddings = file.get_tensor("embeddings")
+            if len(texts) != len(embeddings):
+                raise ValueError(f"{len(texts)} texts")
         except (OSError, KeyError, ValueError, SafetensorError) as error:
             raise InputError(f"{path} is damaged: {error}; remove it.") from None
-        if len(texts) != len(embeddings):
-            raise InputError(f"{path} is damaged: {len(texts)} texts; remove it.")
         self._keep(texts, embeddings)
         self.dtype = dtype
 

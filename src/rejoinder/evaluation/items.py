@@ -37,11 +37,7 @@ class Items:
 
 
 def joined(*columns: Sequence[str]) -> list[str]:
-    """Returns what a person reads of each row of columns of texts.
-
-    >>> joined(["a cat", "rain"], ["a dog", "snow"])
-    ['a cat | a dog', 'rain | snow']
-    """
+    """Returns what a person reads of each row of columns of texts, such as `a cat | a dog`."""
     return [" | ".join(row) for row in zip(*columns, strict=True)]
 
 

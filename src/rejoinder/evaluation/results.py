@@ -122,8 +122,7 @@ def stamp(
         versions={
             "rejoinder": VERSION,
             "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "scipy": version("scipy"),
+            **{name: version(name) for name in ("numpy", "scipy")},
         },
         machine={
             "platform": platform.platform(),

@@ -81,18 +81,13 @@ def open_results(path: Path, *, overwrite: bool = False) -> Iterator[ResultsFile
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no plain file; results are written to one. Name another.")
     with claim(path), claim(_items_folder(path) / "items"):
-        yield ResultsFile(path, _read_or_none(path, overwrite=overwrite))
-
-
-def _read_or_none(path: Path, *, overwrite: bool) -> list[Result]:
-    if not path.exists():
-        return []
-    try:
-        return read_results(path)
-    except InputError as error:
-        if overwrite:
-            return []
-        raise InputError(f"{error} Or replace it with --overwrite.") from None
+        results = []
+        try:
+            results = read_results(path) if path.exists() else []
+        except InputError as error:
+            if not overwrite:
+                raise InputError(f"{error} Or replace it with --overwrite.") from None
+        yield ResultsFile(path, results)
 
 
 def write_results(path: Path, results: Sequence[Result]) -> list[Result]:

@@ -68,10 +68,20 @@ def _wrong(value: object, where: str, needed: str) -> InputError:
     return InputError(f"{where} is {what}; {needed} is needed. Evaluate again.")
 
 
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise _wrong(value, where, "a string")
-    return value
+def _typed(type_: type, needed: str) -> Callable[[object, str], Any]:
+    """Returns a check of a value's type."""
+
+    def checked(value: object, where: str) -> Any:
+        if not isinstance(value, type_):
+            raise _wrong(value, where, needed)
+        return value
+
+    return checked
+
+
+_text = _typed(str, "a string")
+_list = _typed(list, "a list")
+_mapping = _typed(Mapping, "an object")
 
 
 def _number(value: object, where: str) -> float:
@@ -86,21 +96,9 @@ def _count(value: object, where: str) -> int:
     return value
 
 
-def _list(value: object, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _wrong(value, where, "a list")
-    return value
-
-
-def _mapping(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _wrong(value, where, "an object")
-    return value
-
-
 def _plain(value: object, where: str) -> Mapping[str, Any]:
     """Returns an object that can be written as JSON again: Python also reads NaN and Infinity."""
-    plain = _mapping(value, where)
+    plain: Mapping[str, Any] = _mapping(value, where)
     try:
         json.dumps(plain, allow_nan=False)
     except ValueError:
@@ -127,10 +125,8 @@ def _interval(value: object, where: str) -> tuple[float, ...]:
 
 def _group(value: object, where: str) -> Group:
     group = _mapping(value, where)
-    return Group(
-        _count(group.get("n"), f"{where}.n"),
-        _each(_number)(group.get("scores"), f"{where}.scores"),
-    )
+    scores = _each(_number)(group.get("scores"), f"{where}.scores")
+    return Group(_count(group.get("n"), f"{where}.n"), scores)
 
 
 def _notes(value: object, where: str) -> tuple[str, ...]:

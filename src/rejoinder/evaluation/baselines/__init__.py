@@ -14,12 +14,10 @@ from rejoinder.protocols import Encodes
 
 
 class Baseline(NamedTuple):
-    """Where a baseline is implemented. The module is imported when the baseline is used."""
+    """A module of this package, imported when the baseline is used, and the name of its class."""
 
     module: str
-    """Name of a module of this package."""
     encoder: str
-    """Name of its class."""
     reads_file: bool = False
 
 

@@ -20,10 +20,18 @@ from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
 """Number of epochs of the inference of a sentence."""
-_NEGATIVE = 5
 _SAMPLE = 1e-5
 """Frequency of a word, as a share of all words, above which training skips some occurrences."""
-_WINDOW = 10
+_OPTIONS = {
+    "dm": 0,
+    "dbow_words": 1,
+    "window": 10,
+    "negative": 5,
+    "hs": 0,
+    "min_count": 2,
+    "seed": 1,
+}
+"""PV-DBOW that also trains the word vectors."""
 
 
 class ParagraphVectors:
@@ -111,16 +119,4 @@ def _empty(dim: int, epochs: int, workers: int, sample: float) -> Any:
     """Returns an untrained model."""
     from gensim.models.doc2vec import Doc2Vec
 
-    return Doc2Vec(
-        dm=0,
-        dbow_words=1,
-        window=_WINDOW,
-        vector_size=dim,
-        negative=_NEGATIVE,
-        hs=0,
-        min_count=2,
-        sample=sample,
-        epochs=epochs,
-        workers=workers,
-        seed=1,
-    )
+    return Doc2Vec(vector_size=dim, epochs=epochs, workers=workers, sample=sample, **_OPTIONS)

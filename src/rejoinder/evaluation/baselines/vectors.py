@@ -22,10 +22,9 @@ _POWER = 2
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors."""
+    """The words and vectors of the file `name`."""
 
     name: str
-    """Name of the file."""
     ids: dict[str, int]
     """The row of each word."""
     vectors: NDArray[np.float32]
@@ -89,12 +88,7 @@ class Averaged:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Returns the baseline on the word vectors of a file.
-
-        Raises:
-            InputError: the file can't be read.
-            MissingExtraError: gensim is not installed.
-        """
+        """Returns the baseline on the word vectors of a file. Raises what `read_vectors` raises."""
         return cls(read_vectors(path))
 
     def describe(self) -> dict[str, object]:

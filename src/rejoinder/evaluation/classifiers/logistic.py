@@ -44,7 +44,7 @@ class Problems:
 class LogisticGrid:
     """Fits all problems on one array of features.
 
-    Two classes have one vector of weights. K > 2 classes have K vectors, all of them penalised, as
+    Two classes have a single vector of weights. More classes have K vectors, all penalised, as
     in scikit-learn. Intercepts are not penalised.
     """
 
@@ -55,6 +55,7 @@ class LogisticGrid:
         """
         self.labels = labels
         self.classes = int(labels.max()) + 1
+        self._outputs = 1 if self.classes == 2 else self.classes
         self._center = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         centered = features.astype(np.float32) - self._center
         gram = (centered.T @ centered).astype(np.float64)
@@ -69,15 +70,10 @@ class LogisticGrid:
         rotated = (features.astype(np.float32) - self._center) @ self._basis
         return np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
 
-    @property
-    def outputs(self) -> int:
-        """Number of scores per row and problem: 1 for two classes, else the number of classes."""
-        return 1 if self.classes == 2 else self.classes
-
     def fit(self, problems: Problems) -> Float32s:
-        """Returns (D + 1, P, K) weights of the problems in the rotated basis; K is `outputs`."""
+        """Returns (D + 1, P, K) weights of the problems in the rotated basis; K as in `LogisticGrid`."""
         count, size = len(problems), self.rows.shape[1]
-        done = np.zeros((size, count, self.outputs), np.float32)
+        done = np.zeros((size, count, self._outputs), np.float32)
         active = np.arange(count)
         weights, before = done.copy(), done.copy()
         momentum = np.ones(count, np.float32)

@@ -79,16 +79,14 @@ class NetworkLearner:
     def _networks(self, decays: Sequence[Sequence[float]]) -> "Networks":
         return Networks(self._settings, self._features, self._labels, self._classes, decays)
 
-    def _together(self, sizes: Sequence[int], penalties: int) -> Iterator[list[int]]:
-        """Yields groups of folds that are trained at once: all have as many steps per epoch.
-
-        `sizes` are numbers of training rows, and `penalties` is the number of networks per fold.
-        """
+    def _together(self, train_sizes: Sequence[int], networks_per_fold: int) -> Iterator[list[int]]:
+        """Yields groups of folds that are trained at once: all have as many steps per epoch."""
         batch, width = self._settings.batch_size, self._features.shape[1]
-        numbers = width * max(penalties * (self._settings.nhid or self._classes), batch)
+        outputs = networks_per_fold * (self._settings.nhid or self._classes)
+        numbers = width * max(outputs, batch)
         most = max(1, _NUMBERS_AT_ONCE // numbers)
         by_steps: dict[int, list[int]] = {}
-        for index, size in enumerate(sizes):
+        for index, size in enumerate(train_sizes):
             by_steps.setdefault(-(-size // batch), []).append(index)
         for indices in by_steps.values():
             for start in range(0, len(indices), most):

@@ -4,6 +4,7 @@ A softmax over the grades is trained on the squared error, and the prediction is
 (Tai et al. 2015, §4.2).
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from scipy.special import softmax
 from rejoinder.errors import require
 from rejoinder.evaluation.classifiers.learners import Features
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.classifiers.stopping import EarlyStopping
 from rejoinder.measures.arrays import Floats
 from rejoinder.measures.correlation import pearson_correlation
 from rejoinder.measures.ranks import spearman_correlation
@@ -33,12 +33,10 @@ _BATCH = 64
 
 @dataclass(frozen=True)
 class Graded:
-    """The pairs of one split."""
+    """(N, F) features of the pairs of a split, and their (N,) gold scores."""
 
     features: Features
-    """(N, F) float32 features of pairs."""
     gold: Floats
-    """(N,) float64 gold scores."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,27 @@ class Related:
 
     dev: Floats
     test: Floats
+
+
+class EarlyStopping:
+    """Keeps the best model, and stops training after some evaluations without gain.
+
+    As in the original, these are counted in total, not in a row.
+    """
+
+    def __init__(self, model: Any, patience: int) -> None:
+        """Starts with an untrained PyTorch module, whose score counts as -1."""
+        self.best = copy.deepcopy(model)
+        self.score = -1.0
+        self._left = patience
+
+    def stops(self, score: float, model: Any) -> bool:
+        """Records an evaluation; returns whether training should stop."""
+        if score > self.score:
+            self.score, self.best = score, copy.deepcopy(model)
+            return False
+        self._left -= 1
+        return self._left < 0
 
 
 def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
@@ -81,7 +100,10 @@ def fit_relatedness(
     center = train.features.mean(axis=0, dtype=np.float64).astype(np.float32)
     # one penalty for all features is right only if they have the same scale
     scale = 1 / np.maximum(train.features.std(axis=0), np.float32(1e-12))
-    rows = [_with_intercept((part.features - center) * scale) for part in (train, dev, test)]
+    rows = [
+        np.hstack([(part.features - center) * scale, np.ones((len(part.gold), 1), np.float32)])
+        for part in (train, dev, test)
+    ]
     weights = np.zeros((rows[0].shape[1], len(values)))
     best, related = -2.0, Related(np.zeros(len(dev.gold)), np.zeros(len(test.gold)))
     for penalty in _PENALTIES:
@@ -92,10 +114,6 @@ def fit_relatedness(
         if rho > best:
             best, related = rho, Related(on_dev, _mean_grade(rows[2], weights, values))
     return related
-
-
-def _with_intercept(rows: Features) -> Features:
-    return np.hstack([rows, np.ones((len(rows), 1), np.float32)])
 
 
 def _mean_grade(rows: Features, weights: Floats, values: NDArray[np.int64]) -> Floats:
@@ -127,13 +145,11 @@ def _minimum(rows: Features, target: Floats, penalty: float, start: Floats) -> F
 def _original(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
 ) -> Related:
-    """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs.
-
-    The random draws are SentEval's: PyTorch draws the weights after the seed, NumPy the batches.
-    """
+    """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs."""
     require("train", "torch")
     import torch
 
+    # as in SentEval, PyTorch draws the weights, and NumPy the batches
     generator = np.random.RandomState(settings.seed)
     values = np.arange(grades[0], grades[1] + 1)
     inputs = torch.from_numpy(np.ascontiguousarray(train.features))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features
+from rejoinder.evaluation.classifiers.relatedness import EarlyStopping
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.classifiers.stopping import EarlyStopping
 from rejoinder.measures.arrays import Indices
 
 try:
@@ -40,12 +40,10 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Side:
-    """The images and captions of one split."""
+    """(M, F) features of images, and (5 M, D) embeddings of captions, those of an image together."""
 
     images: Features
-    """(M, F) float32 features of images."""
     captions: Features
-    """(5 M, D) float32 embeddings of their captions, those of an image next to each other."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +90,7 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
 def _loss(
     model: Any, images: Any, captions: Any, rows: Indices, contrasts: Sequence[Indices]
 ) -> Any:
-    """Returns the loss of a batch: (B,) rows of the (5 M, D) captions, with their (M, F) images.
-
-    `contrasts` are (B, 30) captions that stand for their images, and (B, 30) captions.
-    """
+    """Returns the loss of (B,) captions with (B, 30) wrong images, as captions, and captions."""
     to_images, to_captions = model
     image = functional.normalize(to_images(images[rows // PER_IMAGE]), dim=1)
     caption = functional.normalize(to_captions(captions[rows]), dim=1)
@@ -112,10 +107,7 @@ def _loss(
 
 
 def _ranks(model: Any, side: Side) -> tuple[Ranks, Ranks]:
-    """Returns the ranks of the best caption of each image, and of each caption's image.
-
-    Ranks begin at 0. Ties count against the model.
-    """
+    """Returns the ranks, from 0, of the best caption of each image and of each caption's image."""
     to_images, to_captions = model
     with torch.no_grad():
         images = functional.normalize(to_images(torch.from_numpy(side.images)), dim=1).numpy()
@@ -126,7 +118,7 @@ def _ranks(model: Any, side: Side) -> tuple[Ranks, Ranks]:
         rows = captions[PER_IMAGE * start : PER_IMAGE * (start + len(part))]
         scores = part @ rows.T
         own = np.arange(len(rows)).reshape(len(part), PER_IMAGE)
-        right = np.take_along_axis(scores, own, axis=1)
+        right = np.take_along_axis(scores, own, axis=1)  # ties count against the model
         above = (scores[:, None, :] >= right[:, :, None]).sum(axis=2) - 1
         of_images.append(above.min(axis=1))
         of_captions.append((scores >= right.ravel()).sum(axis=0) - 1)

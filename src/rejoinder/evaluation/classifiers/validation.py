@@ -48,10 +48,8 @@ def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[
 
 
 def _best(accuracy: Floats) -> tuple[Any, Any]:
-    """Returns the indices of the best of the last axis, G penalties, and their accuracies.
-
-    Accuracies from 0 to 1 are compared as in the original: in percent, rounded to two digits.
-    """
+    """Returns the index and the accuracy, in percent, of the best penalty of the last axis."""
+    # as in the original, accuracies are rounded before they are compared
     rounded = np.round(100 * accuracy, 2)
     return rounded.argmax(axis=-1), rounded.max(axis=-1)
 

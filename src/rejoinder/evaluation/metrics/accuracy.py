@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric, compare_correct
-from rejoinder.evaluation.significance import Test
 from rejoinder.measures.arrays import Floats
 
 _ROUNDED = 0.005
@@ -29,21 +27,14 @@ def _recompute(items: Items) -> dict[str, float]:
     return {"accuracy": accuracy, "f1": f1_score(items.predictions, items.gold)}
 
 
-def _errors(items: Items) -> Floats:
-    return np.asarray(items.predictions != items.gold, np.float64)
-
-
-def _test(first: Items, second: Items, seed: int) -> tuple[Test, Interval]:
-    right = first.predictions == first.gold, second.predictions == second.gold
-    return compare_correct(*right, seed, percent=True)
-
-
 METRICS = (
     Metric(
         name="accuracy",
         recompute=_recompute,
-        errors=_errors,
-        test=_test,
+        errors=lambda items: np.asarray(items.predictions != items.gold, np.float64),
+        test=lambda first, second, seed: compare_correct(
+            first.predictions == first.gold, second.predictions == second.gold, seed, percent=True
+        ),
         percent=True,
         not_percent=("share",),
         rounding={"accuracy": _ROUNDED, "f1": _ROUNDED},

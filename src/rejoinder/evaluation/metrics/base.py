@@ -61,12 +61,7 @@ class MetricPattern:
 
 
 def compare_means(
-    first: Floats,
-    second: Floats,
-    seed: int,
-    *,
-    unit: float = 1.0,
-    resamples: int = RESAMPLES,
+    first: Floats, second: Floats, seed: int, *, unit: float = 1.0, resamples: int = RESAMPLES
 ) -> tuple[Test, Interval]:
     """Tests the difference of two scores that are means over items, by a paired bootstrap.
 

@@ -1,7 +1,8 @@
 """Correlations of predictions with gold: over all items, over subsets, of a regression."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -93,18 +94,15 @@ def _correlation(
     groups: Callable[[Items], list[Indices]],
 ) -> Metric:
     """Returns the metric of a mean of Pearson's r over groups of items, weighted by their sizes."""
-
-    def test(first: Items, second: Items, seed: int) -> tuple[Test, Interval]:
-        return _test(first, second, groups(first), seed)
-
-    return Metric(name, recompute, _rank_errors, test)
+    return Metric(name, recompute, _rank_errors, partial(_test, groups))
 
 
 def _test(
-    first: Items, second: Items, groups: Sequence[Indices], seed: int
+    groups_of: Callable[[Items], list[Indices]], first: Items, second: Items, seed: int
 ) -> tuple[Test, Interval]:
     """Tests one correlation by Williams' test, a mean of several by a paired bootstrap."""
     a, b, gold = first.predictions, second.predictions, first.gold
+    groups = groups_of(first)
     sizes = np.array([len(rows) for rows in groups])
     count = int(sizes.sum())
 

@@ -22,7 +22,6 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    """Column names."""
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     """A sentence below the table."""
@@ -90,12 +89,10 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
 
 
 def _by_label(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
-    """Returns the results of `tasks`, without dev splits, by the label of their settings.
-
-    A result that exists under one setting only belongs to every label.
-    """
+    """Returns the results of `tasks`, without dev splits, by the label of their settings."""
     chosen = [result for result in run if result.split != "dev" and result.task in tasks]
     labels = variants(chosen)
+    # a result that exists under a single setting belongs to every label
     return {
         label: [result for result in chosen if labels[result.key] in (label, "")]
         for label in dict.fromkeys(labels.values())

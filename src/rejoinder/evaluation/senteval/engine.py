@@ -43,10 +43,7 @@ class SE:
     """
 
     def __init__(
-        self,
-        params: Mapping[str, Any],
-        batcher: Batcher,
-        prepare: Prepare | None = None,
+        self, params: Mapping[str, Any], batcher: Batcher, prepare: Prepare | None = None
     ) -> None:
         """Checks the parameters, before anything runs.
 

@@ -173,10 +173,7 @@ def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
 
 
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
-    """Returns the splits without pairs that repeat one of an earlier split or of their own.
-
-    The order of splits is train, dev, test.
-    """
+    """Returns train, dev and test without pairs that repeat an earlier pair of any split."""
     known: set[frozenset[str]] = set()
     splits, hashes = {}, ""
     for split in ("train", "dev", "test"):
