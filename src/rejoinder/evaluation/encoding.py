@@ -108,7 +108,7 @@ class Embedder:
     def embed_distinct(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
         """Returns embeddings of distinct texts, and (N,) the row of each of the `sentences`.
 
-        This holds every vector once, where `embed` copies one for each sentence.
+        Every vector is held once, where `embed` has a copy for each sentence.
 
         Raises:
             InputError: see `embed`.
@@ -117,11 +117,7 @@ class Embedder:
         return self._distinct(sentences, task, keep=not isinstance(self.encoder, Prepares))
 
     def embed_responses(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
-        """Returns the same as `embed_distinct`, by `encode_response` if the encoder has it.
-
-        Raises:
-            InputError: see `encode_checked`.
-        """
+        """Returns and raises the same as `embed_distinct`, by `encode_response` if there is one."""
         encoder = self.encoder
         if not isinstance(encoder, EncodesResponses):
             return self.embed_distinct(sentences, task)

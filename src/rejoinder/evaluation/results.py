@@ -106,11 +106,7 @@ def settings_key(settings: Mapping[str, Any]) -> str:
 def stamp(
     result: Result, encoder: Mapping[str, Any], settings: Mapping[str, Any], seconds: float
 ) -> Result:
-    """Returns the result with its encoder, settings, date, versions, machine, and a note on leaks.
-
-    `encoder` is how the encoder describes itself, `settings` act on the task, and the task took
-    `seconds`.
-    """
+    """Returns the result with its encoder, settings, date, versions, machine and note on leaks."""
     note = leak_note(result.task, result.split, encoder)
     return replace(
         result,

@@ -4,7 +4,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,12 @@ _HASH_DIGITS = 12
 """Digits of the SHA-256 in a file name: files of other predictions have other names."""
 
 
+@dataclass
 class ResultsFile:
     """A results file that this process has claimed. Results that are added are written at once."""
 
-    def __init__(self, path: Path, results: Sequence[Result]) -> None:
-        self.path = path
-        self.results = list(results)
+    path: Path
+    results: list[Result]
 
     def keep(self, encoder: Mapping[str, Any], *, overwrite: bool) -> None:
         """Keeps the results of an encoder only, which describes itself as `encoder`.
@@ -57,7 +57,7 @@ class ResultsFile:
         replaced = [old for old in self.results if old.key == result.key]
         kept = [old for old in self.results if old.key != result.key]
         self.results = write_results(self.path, [*kept, result])
-        named = {kept.predictions.get("file") for kept in self.results}
+        named = {each.predictions.get("file") for each in self.results}
         folder = _items_folder(self.path)
         for old in replaced:
             file = old.predictions.get("file")

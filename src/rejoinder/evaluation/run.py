@@ -70,14 +70,9 @@ def iter_results(
 ) -> Iterator[Result | Missing]:
     """Yields the results of tasks one by one, and a `Missing` for each task without its data.
 
-    Args:
-        encoder: anything that encodes.
-        tasks: groups or ids of tasks.
-        context: the location of the data, and the settings. None means the defaults.
-        known: earlier results. Those of the same encoder, task, data and settings are yielded as
-            they are instead of being scored again.
-        progress: called before each task, and by long tasks in between.
-        cache: folder that keeps embeddings for later runs of the same encoder.
+    Results in `known` with the same encoder, task, data and settings are yielded as they are
+    instead of being scored again. `progress` is called before each task, and by long tasks in
+    between. The folder `cache` keeps embeddings for later runs of the same encoder.
 
     Raises:
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.

@@ -77,15 +77,9 @@ def paired_bootstrap(
     """Tests the difference of any two scores by resampling items (Efron and Tibshirani 1993).
 
     Returns the test, whose statistic is the difference, and the 95 % interval of the difference.
-    The test keeps its level from 200 items on.
-
-    Args:
-        difference: takes (B, N) draws of items and returns (B,) differences of the two scores.
-        n: number of items.
-        seed: seeds the draws.
-        strata: indices of the items of each subset, within which they are resampled. None means a
-            single subset of all items.
-        resamples: number of draws.
+    The test keeps its level from 200 items on. `difference` takes (B, N) draws of the `n` items and
+    returns (B,) differences of the two scores. `strata` are the indices of the items of each
+    subset, within which they are resampled; None means a single subset of all items.
     """
     generator = np.random.default_rng(seed)
     strata = strata or [np.arange(n)]

@@ -70,7 +70,7 @@ class FastLearner:
         if not self._settings.by_decay:
             return 1.0 / strength
         # PyTorch's decay is relative to the mean loss. Its two weight vectors of two classes are
-        # each half of our single one, so half the decay has the same effect.
+        # each half of our single vector, so half the decay has the same effect.
         return strength * rows * (0.5 if self._solver.classes == 2 else 1.0)
 
     def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:

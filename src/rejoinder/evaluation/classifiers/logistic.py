@@ -37,9 +37,6 @@ class Problems:
     penalty: Float32s
     """(P,) the factor of half the squared weights; the inverse of scikit-learn's C."""
 
-    def __len__(self) -> int:
-        return len(self.fold)
-
 
 class LogisticGrid:
     """Fits all problems on one array of features.
@@ -71,8 +68,8 @@ class LogisticGrid:
         return np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
 
     def fit(self, problems: Problems) -> Float32s:
-        """Returns (D + 1, P, K) weights of the problems in the rotated basis; K as in `LogisticGrid`."""
-        count, size = len(problems), self.rows.shape[1]
+        """Returns (D + 1, P, K) weights in the rotated basis; K is 1 if there are two classes."""
+        count, size = len(problems.fold), self.rows.shape[1]
         done = np.zeros((size, count, self._outputs), np.float32)
         active = np.arange(count)
         weights, before = done.copy(), done.copy()

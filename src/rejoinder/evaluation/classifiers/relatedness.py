@@ -48,10 +48,7 @@ class Related:
 
 
 class EarlyStopping:
-    """Keeps the best model, and stops training after some evaluations without gain.
-
-    As in the original, these are counted in total, not in a row.
-    """
+    """Keeps the best model, and stops after evaluations without gain: in total, as in SentEval."""
 
     def __init__(self, model: Any, patience: int) -> None:
         """Starts with an untrained PyTorch module, whose score counts as -1."""

@@ -28,7 +28,7 @@ _MARGIN = 0.2
 _CONTRASTS = 30
 _BATCH = 128
 _EPOCHS = 21
-"""The original has 20 epochs, but compares their number by <=, and so trains one more."""
+"""The original has 20 epochs, but compares their number by <=, and so trains another."""
 _PATIENCE = 3
 FOLD = 1_000
 """Number of images that are ranked together."""
@@ -40,7 +40,7 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Side:
-    """(M, F) features of images, and (5 M, D) embeddings of captions, those of an image together."""
+    """(M, F) features of images, and (5 M, D) embeddings of their captions, image after image."""
 
     images: Features
     captions: Features

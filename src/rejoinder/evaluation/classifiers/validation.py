@@ -15,12 +15,12 @@ from rejoinder.measures.correlation import ScoringError
 
 @dataclass(frozen=True)
 class Outcome:
-    """Accuracies and predictions of a classifier."""
+    """Accuracies in percent, and predictions, of a classifier."""
 
     dev_accuracy: float
-    """In percent, on the rows that the penalty was chosen on."""
+    """On the rows that the penalty was chosen on."""
     test_accuracy: float
-    """In percent; for `nested` the mean over folds."""
+    """For `nested` the mean over folds."""
     predictions: Labels
     """(N,) predicted classes of the test rows; for `nested`, those of each row from the fold that
     held it out."""

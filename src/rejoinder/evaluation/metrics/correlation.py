@@ -68,8 +68,7 @@ def _by_subset(items: Items) -> dict[str, dict[str, float]]:
 def _recompute_subsets(items: Items) -> dict[str, float]:
     """Returns three scores over subsets: mean, weighted mean, and all items as a single set."""
     parts = _by_subset(items)
-    counts = {name: len(rows) for name, rows in subsets_of(items.ids).items()}
-    sizes = [counts[name] for name in parts]
+    sizes = [len(rows) for _, rows in sorted(subsets_of(items.ids).items())]
     scores = {}
     for kind, score in correlations(items.predictions, items.gold).items():
         values = [part[kind] for part in parts.values()]

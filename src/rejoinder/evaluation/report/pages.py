@@ -11,8 +11,7 @@ def render_page(
 ) -> str:
     """Returns a page that needs no other file, from a template such as `results.html.j2`.
 
-    The figures are SVG documents, which are put into the page as they are. `values` are what else
-    the template shows; their text is escaped.
+    The figures are SVG documents, which are not escaped. `values` are what else the template shows.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.

@@ -24,14 +24,12 @@ _SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class _Data:
-    """Graded pairs of train, dev and test."""
+    """Graded pairs of train, dev and test, the ids of test, and the lowest and highest grade."""
 
     texts: Sequence[tuple[list[str], list[str]]]
     gold: Sequence[Floats]
     ids: Sequence[str]
-    """Of the test split."""
     grades: tuple[int, int]
-    """The lowest and the highest."""
     facts: Mapping[str, str]
     notes: tuple[str, ...]
 

@@ -18,7 +18,7 @@ _SPLITS = ("train", "valid", "test")
 
 
 def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    parts = _read(context, ids)
+    parts, sha256 = _read(context, ids)
     embedder.prepare(_NAME, [text for part in parts for text in part.captions])
     # torch is imported after the data was read: if both are missing, the data is reported
     from rejoinder.evaluation.classifiers.retrieval import (
@@ -55,7 +55,7 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
             intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
             groups={},
             seed=context.classifiers.seed,
-            data={"name": _NAME, "sha256": _sha256(parts), "dev_n": len(dev)},
+            data={"name": _NAME, "sha256": sha256, "dev_n": len(dev)},
             notes=(
                 *row_notes("coco", dict(zip(_SPLITS, map(len, parts), strict=True))),
                 "classifier pytorch",
@@ -73,16 +73,13 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
 
 
 def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
-    return {(ids[0], "test"): _sha256(_read(context, ids))}
+    return {(ids[0], "test"): _read(context, ids)[1]}
 
 
-def _read(context: Context, ids: Sequence[str]) -> list[Captioned]:
-    return [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
-
-
-def _sha256(parts: Sequence[Captioned]) -> str:
-    # the maps are fitted on two splits and scored on the third
-    return sha256_of("".join(part.sha256 for part in parts).encode())
+def _read(context: Context, ids: Sequence[str]) -> tuple[list[Captioned], str]:
+    """Returns the splits, of which two are fitted and the third is scored, and their hash."""
+    parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
+    return parts, sha256_of("".join(part.sha256 for part in parts).encode())
 
 
 FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _run, _hashes, protocol="retrieval"),)
