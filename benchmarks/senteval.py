@@ -12,7 +12,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -78,17 +78,12 @@ def synthetic(name: str, settings: ClassifierSettings) -> tuple[float, float]:
     """Seconds and accuracy on planted data of the published shape."""
     protocol, sizes, classes, width = SHAPES[name]
     parts = [planted(size, classes, width, seed) for seed, size in enumerate(sizes, 1)]
-    runs: dict[str, Callable[[], validation.Outcome]] = {
-        "nested": lambda: validation.nested(*parts[0], settings),
-        "kfold": lambda: validation.kfold(*parts[0], *parts[1], settings),
-        "split": lambda: validation.split(
-            (parts[0][0], parts[1][0], parts[2][0]),
-            (parts[0][1], parts[1][1], parts[2][1]),
-            settings,
-        ),
-    }
     begun = time.perf_counter()
-    outcome = runs[protocol]()
+    if protocol == "nested":
+        outcome = validation.nested(*parts[0], settings)
+    else:
+        features, labels = zip(*parts, strict=True)
+        outcome = validation.split(features, labels, settings)
     return time.perf_counter() - begun, outcome.test_accuracy
 
 

@@ -72,7 +72,7 @@ def test_folded_accuracy_is_that_of_the_protocol(shared_data):
     x, y = encoder.encode(train.sentences[:500]), train.labels[:500]
     xt, yt = encoder.encode(test.sentences), test.labels
     expected = reference.kfold_accuracy(x, y, xt, yt, 3)
-    outcome = validation.kfold(x, y, xt, yt, ClassifierSettings(kfold=3))
+    outcome = validation.split((x, xt), (y, yt), ClassifierSettings(kfold=3))
     assert outcome.test_accuracy == pytest.approx(expected, abs=0.5)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rejoinder.evaluation.leak_notes import leak_note
+from rejoinder.evaluation.notes import leak_note
 from rejoinder.evaluation.results import Result, stamp
 
 TRAINING = {"leaks_dropped": 1_570, "leak_sets": ["stsb-dev", "stsb-test", "sts2017", "sts12"]}

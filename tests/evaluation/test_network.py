@@ -100,7 +100,8 @@ def test_accuracy_is_that_of_the_protocol_seed_by_seed():
     scores = []
     for seed in range(2):
         expected, dev = reference.network_kfold_accuracy(*parts, 2, seed, 0.01)
-        found = validation.kfold(*parts, ClassifierSettings(seed=seed, **settings))
+        chosen = ClassifierSettings(seed=seed, **settings)
+        found = validation.split(parts[::2], parts[1::2], chosen)
         # sums in another order: one row of 500, and three of 1,000
         assert found.dev_accuracy == pytest.approx(dev, abs=0.21)
         assert found.test_accuracy == pytest.approx(expected, abs=0.31)
@@ -113,7 +114,7 @@ def test_dropout_draws_from_its_own_generator():
     settings = ClassifierSettings(
         mode="compat", usepytorch=True, nhid=8, dropout=0.5, kfold=3, max_epoch=8
     )
-    parts = (x[:200], y[:200], x[200:], y[200:])
-    first = validation.kfold(*parts, settings)
+    parts = ((x[:200], x[200:]), (y[:200], y[200:]))
+    first = validation.split(*parts, settings)
     torch.rand(3)
-    assert np.array_equal(first.predictions, validation.kfold(*parts, settings).predictions)
+    assert np.array_equal(first.predictions, validation.split(*parts, settings).predictions)

@@ -71,9 +71,8 @@ def open_function(reference: str) -> Encodes:
         sys.path.pop(0)
     if isinstance(target, type):
         target = call(target, who=f"py:{reference}: the class {name}")
-    if hasattr(target, "encode"):
-        encoder: Encodes = target
-        return encoder
+    if isinstance(target, Encodes):
+        return target
     if not callable(target):
         raise InputError(
             f"py:{reference} is an object of type {type(target).__name__}; a function, or an "

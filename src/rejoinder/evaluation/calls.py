@@ -3,6 +3,7 @@
 import json
 import os
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,7 @@ _LONGEST = 300
 def call(method: Callable[..., Any], *arguments: Any, who: str) -> Any:
     """Returns `method(*arguments)`. An exception is reported with the line that raised it.
 
-    Args:
-        method: a function of other people.
-        arguments: what it is called with.
-        who: how the message begins: with the task, the encoder and the method.
+    The message begins with `who`: the task, the encoder and the method.
 
     Raises:
         InputError: the method raised an exception. Errors of rejoinder are raised unchanged, and so
@@ -82,10 +80,7 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
 def numbers_of(value: Any, who: str, needed: str) -> NDArray[Any]:
     """Returns what a function returned as an array of real numbers.
 
-    Args:
-        value: what the function returned.
-        who: how the message begins.
-        needed: what is needed, with its verb, for the message.
+    The message begins with `who`, and names what is `needed`, with its verb.
 
     Raises:
         InputError: it is no array of real numbers but ragged rows, strings, complex numbers, None.
@@ -151,7 +146,7 @@ def identity(encoder: object) -> dict[str, Any]:
     for key, value in whole.items():
         _check_json(key, value, who)
     if not isinstance(whole["name"], str):
-        raise InputError(f"{who}: 'name' is {_short(whole['name'])}; a string is needed.")
+        raise InputError(f"{who}: 'name' is {short(whole['name'])}; a string is needed.")
     plain: dict[str, Any] = json.loads(json.dumps(whole))
     return plain
 
@@ -160,18 +155,19 @@ def _check_json(key: object, value: object, who: str) -> None:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        reason = f"{key!r} is {_short(value)} ({type(value).__name__})"
+        reason = f"{key!r} is {short(value)} ({type(value).__name__})"
     else:
         if isinstance(key, str):
             return
-        reason = f"the key {_short(key)} is no string"
+        reason = f"the key {short(key)} is no string"
     raise InputError(
         f"{who}: {reason}, which JSON can't hold; strings, finite numbers, true, false, None, "
         "lists and dictionaries of these are needed."
     )
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Returns a value as messages show it, with at most 60 characters."""
     try:
         text = repr(value)
     except Exception:
@@ -180,17 +176,12 @@ def _short(value: object) -> str:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Returns the first name that occurs a second time, or None.
+    """Returns the first name that occurs more than once, or None.
 
     >>> first_repeated(["a", "b", "a"])
     'a'
     """
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def quoted(texts: Sequence[str], row: int) -> str:

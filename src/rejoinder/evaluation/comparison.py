@@ -44,8 +44,7 @@ class Comparison:
     """p after Holm's correction for all comparisons of the two sets of results."""
     note: str = ""
     settings: str = ""
-    """What distinguishes it from other results of the task in the first set. Empty if there are
-    none."""
+    """What distinguishes it from other results of the task in the first set, if there are any."""
 
     @property
     def difference(self) -> float:
@@ -67,9 +66,8 @@ class Comparison:
         """`first` or `second` if one is separably better, else None."""
         if not self.separable:
             return None
-        higher = "first" if self.difference > 0 else "second"
-        lower = "second" if self.difference > 0 else "first"
-        return higher if metric_of(self.score).higher_is_better else lower
+        first_is_higher = self.difference > 0
+        return "first" if first_is_higher == metric_of(self.score).higher_is_better else "second"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Calls an encoder that may be anybody's: encodes each text once, and checks what comes back."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +24,7 @@ def encode_checked(
 ) -> tuple[Embeddings, str]:
     """Returns (N, D) float32 embeddings of `sentences`, and the dtype that the encoder returned.
 
-    Args:
-        encode: a method of an encoder.
-        sentences: N texts.
-        who: how error messages begin.
+    `encode` is a method of an encoder. Error messages begin with `who`.
 
     Raises:
         InputError: the encoder raises, returns another shape or type, or a value that is not
@@ -74,10 +71,10 @@ class Embedder:
                 metadata = file.metadata() or {}
                 texts, dtype = json.loads(metadata["texts"]), metadata["dtype"]
                 embeddings = file.get_tensor("embeddings")
+            if len(texts) != len(embeddings):
+                raise ValueError(f"{len(texts)} texts")
         except (OSError, KeyError, ValueError, SafetensorError) as error:
             raise InputError(f"{path} is damaged: {error}; remove it.") from None
-        if len(texts) != len(embeddings):
-            raise InputError(f"{path} is damaged: {len(texts)} texts; remove it.")
         self._keep(texts, embeddings)
         self.dtype = dtype
 
@@ -105,56 +102,46 @@ class Embedder:
         Raises:
             InputError: see `encode_checked`; or D differs from that of earlier sentences.
         """
-        new = [text for text in dict.fromkeys(sentences) if text not in self._index]
-        if not new:
-            return self._rows(sentences)
-        embeddings = self._encode(new, task)
-        if not self._has_room(embeddings):
-            return self._joined(sentences, new, embeddings)
-        self._keep(new, embeddings)
-        return self._rows(sentences)
+        vectors, rows = self._distinct(sentences, task, keep=True)
+        return vectors[rows]
 
     def embed_distinct(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
         """Returns embeddings of distinct texts, and (N,) the row of each of the `sentences`.
 
-        This holds every vector once, where `embed` copies one for each sentence.
+        Every vector is held once, where `embed` has a copy for each sentence.
 
         Raises:
             InputError: see `embed`.
         """
-        if isinstance(self.encoder, Prepares) and not self._index:
-            # the next task prepares the encoder again: nothing is worth keeping
-            return self._distinct(lambda texts: self._encode(texts, task), sentences)
-        new = [text for text in dict.fromkeys(sentences) if text not in self._index]
-        if new:
-            embeddings = self._encode(new, task)
-            if not self._has_room(embeddings):
-                return self._distinct(lambda texts: self._joined(texts, new, embeddings), sentences)
-            self._keep(new, embeddings)
-        rows = np.array([self._index[text] for text in sentences], np.int64)
-        return self._kept(), rows
+        # before the next task the encoder is prepared again: nothing is worth keeping
+        return self._distinct(sentences, task, keep=not isinstance(self.encoder, Prepares))
 
     def embed_responses(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
-        """Returns the same as `embed_distinct`, by `encode_response` if the encoder has it.
-
-        Raises:
-            InputError: see `encode_checked`.
-        """
+        """Returns and raises the same as `embed_distinct`, by `encode_response` if there is one."""
         encoder = self.encoder
         if not isinstance(encoder, EncodesResponses):
             return self.embed_distinct(sentences, task)
         who = self.who(task, "encode_response")
-        return self._distinct(
-            lambda texts: encode_checked(encoder.encode_response, texts, who)[0], sentences
-        )
+        distinct = list(dict.fromkeys(sentences))
+        embeddings, _ = encode_checked(encoder.encode_response, distinct, who)
+        return embeddings, _rows_of(sentences, _numbered(distinct))
 
-    @staticmethod
     def _distinct(
-        encode: Callable[[Sequence[str]], Embeddings], sentences: Sequence[str]
+        self, sentences: Sequence[str], task: str, *, keep: bool
     ) -> tuple[Embeddings, Indices]:
-        index: dict[str, int] = {}
-        rows = [index.setdefault(sentence, len(index)) for sentence in sentences]
-        return encode(list(index)), np.array(rows, np.int64)
+        distinct = list(dict.fromkeys(sentences))
+        new = [text for text in distinct if text not in self._index]
+        if not new:
+            return self._kept(), _rows_of(sentences, self._index)
+        embeddings = self._encode(new, task)
+        if keep and (self._used + len(new)) * embeddings.shape[1] <= _CACHED_VALUES:
+            self._keep(new, embeddings)
+            return self._kept(), _rows_of(sentences, self._index)
+        old = [text for text in distinct if text in self._index]
+        if old:
+            kept = self._kept()[_rows_of(old, self._index)]
+            embeddings = np.concatenate([embeddings, kept])
+        return embeddings, _rows_of(sentences, _numbered([*new, *old]))
 
     def _encode(self, sentences: Sequence[str], task: str) -> Embeddings:
         who = self.who(task, "encode")
@@ -166,23 +153,6 @@ class Embedder:
             )
         return embeddings
 
-    def _joined(
-        self, sentences: Sequence[str], new: Sequence[str], embeddings: Embeddings
-    ) -> Embeddings:
-        """Returns kept rows and those of `new` texts, which there is no room to keep."""
-        fresh = dict(zip(new, range(len(new)), strict=True))
-        joined = np.empty((len(sentences), embeddings.shape[1]), np.float32)
-        for row, text in enumerate(sentences):
-            index = fresh.get(text)
-            if index is not None:
-                joined[row] = embeddings[index]
-            elif self._embeddings is not None:
-                joined[row] = self._embeddings[self._index[text]]
-        return joined
-
-    def _has_room(self, embeddings: Embeddings) -> bool:
-        return bool((self._used + len(embeddings)) * embeddings.shape[1] <= _CACHED_VALUES)
-
     def _keep(self, texts: Sequence[str], embeddings: Embeddings) -> None:
         needed = self._used + len(texts)
         if self._embeddings is None or needed > len(self._embeddings):
@@ -193,9 +163,6 @@ class Embedder:
         self._embeddings[self._used : needed] = embeddings
         self._index.update(zip(texts, range(self._used, needed), strict=True))
         self._used = needed
-
-    def _rows(self, sentences: Sequence[str]) -> Embeddings:
-        return self._kept()[[self._index[text] for text in sentences]]
 
     def _kept(self) -> Embeddings:
         if self._embeddings is None:
@@ -232,3 +199,11 @@ class Embedder:
         cosine, zeros = cosines(both[: len(first)], both[len(first) :])
         notes = [f"{zeros} pairs hold a zero vector; their cosine is 0"] if zeros else []
         return cosine, notes
+
+
+def _numbered(texts: Sequence[str]) -> dict[str, int]:
+    return {text: row for row, text in enumerate(texts)}
+
+
+def _rows_of(texts: Sequence[str], index: Mapping[str, int]) -> Indices:
+    return np.array([index[text] for text in texts], np.int64)

@@ -16,21 +16,21 @@ Interval = tuple[float, float]
 """Lower and upper end."""
 
 
-def mean_interval(values: Floats, seed: int) -> Interval:
-    """Returns the interval of the mean of (N,) values that are 0 or 1.
+def mean_interval(values: Floats, seed: int, unit: float = 1.0) -> Interval:
+    """Returns the interval of the mean of (N,) values that are 0 or 1, times `unit`.
 
     Resampling such values is a binomial draw.
     """
     generator = np.random.default_rng(seed)
     means = generator.binomial(len(values), values.mean(), RESAMPLES) / len(values)
-    return _percentiles(means)
+    return _percentiles(means, unit)
 
 
-def resampled_interval(values: Floats, seed: int) -> Interval:
-    """Returns the interval of the mean of (N,) values of any size."""
+def resampled_interval(values: Floats, seed: int, unit: float = 1.0) -> Interval:
+    """Returns the interval of the mean of (N,) values of any size, times `unit`."""
     generator = np.random.default_rng(seed)
     draws = generator.integers(0, len(values), (RESAMPLES, len(values)))
-    return _percentiles(values[draws].mean(axis=1))
+    return _percentiles(values[draws].mean(axis=1), unit)
 
 
 def grouped_correlation_interval(
@@ -38,13 +38,8 @@ def grouped_correlation_interval(
 ) -> Interval:
     """Returns the interval of the mean of Pearson's r over groups, weighted by their sizes.
 
-    A draw of equal values, which happens with few items, counts as 0.
-
-    Args:
-        x: (N,) values.
-        y: (N,) values.
-        groups: indices of the values of each group. Values are resampled within their group.
-        seed: seeds the draws.
+    The (N,) values are resampled within their group, whose indices `groups` holds. A draw of equal
+    values, which happens with few items, counts as 0.
     """
     generator = np.random.default_rng(seed)
     total = np.zeros(RESAMPLES)
@@ -72,6 +67,6 @@ def correlation_interval(x: Floats, y: Floats, seed: int, *, ranks: bool = False
     return _percentiles(np.concatenate(values))
 
 
-def _percentiles(values: Floats) -> Interval:
+def _percentiles(values: Floats, unit: float = 1.0) -> Interval:
     low, high = np.quantile(values, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    return float(low), float(high)
+    return unit * float(low), unit * float(high)

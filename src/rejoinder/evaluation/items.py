@@ -36,6 +36,11 @@ class Items:
         )
 
 
+def joined(*columns: Sequence[str]) -> list[str]:
+    """Returns what a person reads of each row of columns of texts, such as `a cat | a dog`."""
+    return [" | ".join(row) for row in zip(*columns, strict=True)]
+
+
 def subsets_of(ids: Sequence[str]) -> dict[str, Indices]:
     """Returns the indices of the items of each subset: the part of an id before the last colon.
 

@@ -15,9 +15,9 @@ import numpy as np
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.leak_notes import leak_note
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.base import Metric
+from rejoinder.evaluation.notes import leak_note
 from rejoinder.version import VERSION
 
 Key = tuple[str, str, str, str]
@@ -106,14 +106,7 @@ def settings_key(settings: Mapping[str, Any]) -> str:
 def stamp(
     result: Result, encoder: Mapping[str, Any], settings: Mapping[str, Any], seconds: float
 ) -> Result:
-    """Returns the result with its encoder, settings, date, versions, machine, and a note on leaks.
-
-    Args:
-        result: what a task returned.
-        encoder: how the encoder describes itself.
-        settings: the settings that act on the task.
-        seconds: how long the task took.
-    """
+    """Returns the result with its encoder, settings, date, versions, machine and note on leaks."""
     note = leak_note(result.task, result.split, encoder)
     return replace(
         result,
@@ -125,8 +118,7 @@ def stamp(
         versions={
             "rejoinder": VERSION,
             "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "scipy": version("scipy"),
+            **{name: version(name) for name in ("numpy", "scipy")},
         },
         machine={
             "platform": platform.platform(),

@@ -4,7 +4,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,15 @@ _HASH_DIGITS = 12
 """Digits of the SHA-256 in a file name: files of other predictions have other names."""
 
 
+@dataclass
 class ResultsFile:
     """A results file that this process has claimed. Results that are added are written at once."""
 
-    def __init__(self, path: Path, results: Sequence[Result]) -> None:
-        self.path = path
-        self.results = list(results)
+    path: Path
+    results: list[Result]
 
     def keep(self, encoder: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Keeps the results of one encoder only.
-
-        Args:
-            encoder: how the encoder describes itself.
-            overwrite: drop results of other encoders instead of raising an error.
+        """Keeps the results of an encoder only, which describes itself as `encoder`.
 
         Raises:
             InputError: the file holds results of another encoder, and `overwrite` is False.
@@ -54,15 +50,14 @@ class ResultsFile:
         self.results = [result for result in self.results if dict(result.encoder) == dict(encoder)]
 
     def add(self, result: Result) -> Result:
-        """Adds a result, or replaces the one with the same key, and writes the file.
+        """Adds a result, or replaces that with the same key, and writes the file.
 
-        Returns:
-            The result with the name of its predictions file.
+        Returns the result with the name of its predictions file.
         """
         replaced = [old for old in self.results if old.key == result.key]
         kept = [old for old in self.results if old.key != result.key]
         self.results = write_results(self.path, [*kept, result])
-        named = {kept.predictions.get("file") for kept in self.results}
+        named = {each.predictions.get("file") for each in self.results}
         folder = _items_folder(self.path)
         for old in replaced:
             file = old.predictions.get("file")
@@ -76,9 +71,7 @@ class ResultsFile:
 def open_results(path: Path, *, overwrite: bool = False) -> Iterator[ResultsFile]:
     """Claims a results file, from reading it to writing the last result.
 
-    Args:
-        path: the file. It need not exist.
-        overwrite: treat a file that can't be read as an empty one.
+    The file need not exist. `overwrite` treats a file that can't be read as an empty one.
 
     Raises:
         InputError: it is no file; or it is no results file, and `overwrite` is False.
@@ -88,31 +81,20 @@ def open_results(path: Path, *, overwrite: bool = False) -> Iterator[ResultsFile
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no plain file; results are written to one. Name another.")
     with claim(path), claim(_items_folder(path) / "items"):
-        yield ResultsFile(path, _read_or_none(path, overwrite=overwrite))
-
-
-def _read_or_none(path: Path, *, overwrite: bool) -> list[Result]:
-    if not path.exists():
-        return []
-    try:
-        return read_results(path)
-    except InputError as error:
-        if overwrite:
-            return []
-        raise InputError(f"{error} Or replace it with --overwrite.") from None
+        results = []
+        try:
+            results = read_results(path) if path.exists() else []
+        except InputError as error:
+            if not overwrite:
+                raise InputError(f"{error} Or replace it with --overwrite.") from None
+        yield ResultsFile(path, results)
 
 
 def write_results(path: Path, results: Sequence[Result]) -> list[Result]:
     """Writes a results file, and a Parquet file of predictions for each result with items.
 
-    The predictions go to `<name>.predictions/` beside the file. They are written first.
-
-    Args:
-        path: the results file.
-        results: results of one encoder.
-
-    Returns:
-        The results as written, with the names of their predictions files.
+    The predictions go to `<name>.predictions/` beside the file. They are written first. Returns the
+    results of the encoder as written, with the names of their predictions files.
     """
     written = [_write_items(path, result) for result in results]
     rows = [sealed(as_tree(result)) for result in written]
@@ -163,11 +145,7 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
 
 
 def read_items(path: Path, result: Result) -> pl.DataFrame:
-    """Reads the items of a result: columns id, prediction, gold, and perhaps fold.
-
-    Args:
-        path: the results file that the result was read from.
-        result: one of its results.
+    """Reads the items of a result of the file `path`: id, prediction, gold, and perhaps fold.
 
     Raises:
         InputError: the result has no predictions file, or the file is missing, changed or damaged.

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from rejoinder.errors import InputError
+from rejoinder.evaluation.calls import short
 from rejoinder.evaluation.metrics import find_metric
 from rejoinder.evaluation.results import Group, Result
 
@@ -21,11 +22,7 @@ def as_tree(result: Result) -> dict[str, Any]:
 
 
 def results_of(tree: object, path: str) -> list[Any]:
-    """Returns the list of results of a file.
-
-    Args:
-        tree: the content of the file.
-        path: the path, for messages.
+    """Returns the list of results in the content of the file `path`.
 
     Raises:
         InputError: it is no results file, or has another format version.
@@ -35,7 +32,7 @@ def results_of(tree: object, path: str) -> list[Any]:
     version = tree["format_version"]
     if version != FORMAT:
         raise InputError(
-            f"{path} is a results file of format version {_short(version)}; this version of "
+            f"{path} is a results file of format version {short(version)}; this version of "
             f"rejoinder reads {FORMAT}, in which every result carries its settings. Evaluate "
             "again."
         )
@@ -44,11 +41,9 @@ def results_of(tree: object, path: str) -> list[Any]:
 
 
 def result_of(tree: object, where: str) -> Result:
-    """Returns a result read from JSON.
+    """Returns the result of what `as_tree` returned, with or without its seal.
 
-    Args:
-        tree: what `as_tree` returned, with or without its seal.
-        where: the file and the key, for messages.
+    Messages begin with `where`: the file and the key.
 
     Raises:
         InputError: a key is missing or unknown, or its value has the wrong type.
@@ -69,18 +64,24 @@ def result_of(tree: object, where: str) -> Result:
 
 
 def _wrong(value: object, where: str, needed: str) -> InputError:
-    return InputError(f"{where} is {_short(value)}; {needed} is needed. Evaluate again.")
+    what = "missing" if value is None else short(value)
+    return InputError(f"{where} is {what}; {needed} is needed. Evaluate again.")
 
 
-def _short(value: object) -> str:
-    text = "missing" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _typed(type_: type, needed: str) -> Callable[[object, str], Any]:
+    """Returns a check of a value's type."""
+
+    def checked(value: object, where: str) -> Any:
+        if not isinstance(value, type_):
+            raise _wrong(value, where, needed)
+        return value
+
+    return checked
 
 
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise _wrong(value, where, "a string")
-    return value
+_text = _typed(str, "a string")
+_list = _typed(list, "a list")
+_mapping = _typed(Mapping, "an object")
 
 
 def _number(value: object, where: str) -> float:
@@ -95,21 +96,9 @@ def _count(value: object, where: str) -> int:
     return value
 
 
-def _list(value: object, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _wrong(value, where, "a list")
-    return value
-
-
-def _mapping(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _wrong(value, where, "an object")
-    return value
-
-
 def _plain(value: object, where: str) -> Mapping[str, Any]:
     """Returns an object that can be written as JSON again: Python also reads NaN and Infinity."""
-    plain = _mapping(value, where)
+    plain: Mapping[str, Any] = _mapping(value, where)
     try:
         json.dumps(plain, allow_nan=False)
     except ValueError:
@@ -117,32 +106,27 @@ def _plain(value: object, where: str) -> Mapping[str, Any]:
     return plain
 
 
-def _scores(value: object, where: str) -> dict[str, float]:
-    return {
-        name: _number(score, f"{where}.{name}") for name, score in _mapping(value, where).items()
-    }
+def _each(check: Callable[[object, str], Any]) -> Callable[[object, str], dict[str, Any]]:
+    """Returns a check of an object with values that `check` accepts."""
+
+    def checked(value: object, where: str) -> dict[str, Any]:
+        values = _mapping(value, where).items()
+        return {name: check(entry, f"{where}.{name}") for name, entry in values}
+
+    return checked
 
 
-def _intervals(value: object, where: str) -> dict[str, tuple[float, float]]:
-    intervals = {}
-    for name, pair in _mapping(value, where).items():
-        ends = _list(pair, f"{where}.{name}")
-        if len(ends) != 2:
-            raise _wrong(pair, f"{where}.{name}", "a pair of numbers")
-        low, high = (_number(end, f"{where}.{name}") for end in ends)
-        intervals[name] = (low, high)
-    return intervals
+def _interval(value: object, where: str) -> tuple[float, ...]:
+    ends = _list(value, where)
+    if len(ends) != 2:
+        raise _wrong(value, where, "a pair of numbers")
+    return tuple(_number(end, where) for end in ends)
 
 
-def _groups(value: object, where: str) -> dict[str, Group]:
-    groups = {}
-    for name, entry in _mapping(value, where).items():
-        group = _mapping(entry, f"{where}.{name}")
-        groups[name] = Group(
-            _count(group.get("n"), f"{where}.{name}.n"),
-            _scores(group.get("scores"), f"{where}.{name}.scores"),
-        )
-    return groups
+def _group(value: object, where: str) -> Group:
+    group = _mapping(value, where)
+    scores = _each(_number)(group.get("scores"), f"{where}.scores")
+    return Group(_count(group.get("n"), f"{where}.n"), scores)
 
 
 def _notes(value: object, where: str) -> tuple[str, ...]:
@@ -150,19 +134,11 @@ def _notes(value: object, where: str) -> tuple[str, ...]:
     return tuple(_text(note, f"{where}[{row}]") for row, note in enumerate(rows))
 
 
-def _texts(value: object, where: str) -> dict[str, str]:
-    return {name: _text(text, f"{where}.{name}") for name, text in _mapping(value, where).items()}
-
-
 def _predictions(value: object, where: str) -> dict[str, str]:
-    texts = _texts(value, where)
+    texts = _each(_text)(value, where)
     if texts and set(texts) != {"file", "sha256"}:
         raise _wrong(value, where, "an object of file and sha256")
     return texts
-
-
-def _dtype(value: object, where: str) -> str | None:
-    return None if value is None else _text(value, where)
 
 
 def _encoder(value: object, where: str) -> Mapping[str, Any]:
@@ -177,17 +153,17 @@ _CHECKS: Mapping[str, Callable[[object, str], Any]] = {
     "split": _text,
     "n": _count,
     "main": _text,
-    "scores": _scores,
-    "intervals": _intervals,
-    "groups": _groups,
+    "scores": _each(_number),
+    "intervals": _each(_interval),
+    "groups": _each(_group),
     "seed": _count,
     "data": _plain,
     "notes": _notes,
     "seconds": _number,
     "encoder": _encoder,
-    "dtype": _dtype,
+    "dtype": lambda value, where: None if value is None else _text(value, where),
     "date": _text,
-    "versions": _texts,
+    "versions": _each(_text),
     "machine": _plain,
     "predictions": _predictions,
     "settings": _plain,

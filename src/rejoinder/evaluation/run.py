@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -69,14 +70,9 @@ def iter_results(
 ) -> Iterator[Result | Missing]:
     """Yields the results of tasks one by one, and a `Missing` for each task without its data.
 
-    Args:
-        encoder: anything that encodes.
-        tasks: groups or ids of tasks.
-        context: the location of the data, and the settings. None means the defaults.
-        known: earlier results. A result of the same encoder, task, data and settings is yielded
-            as it is instead of being scored again.
-        progress: called before each task, and by long tasks in between.
-        cache: folder that keeps embeddings for later runs of the same encoder.
+    Results in `known` with the same encoder, task, data and settings are yielded as they are
+    instead of being scored again. `progress` is called before each task, and by long tasks in
+    between. The folder `cache` keeps embeddings for later runs of the same encoder.
 
     Raises:
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
@@ -93,17 +89,14 @@ def iter_results(
             reused = _reused(family, context, ids, by_key)
             yield from (result for results in reused.values() for result in results)
             left = [task for task in ids if task not in reused]
-            tell = _telling(progress, done, len(wanted), ids[0])
+            tell = partial(_tell, progress, done, len(wanted), ids[0])
             yield from _scored(family, embedder, replace(context, tell=tell), left, about)
             done += len(ids)
         progress(done, len(wanted), "")
 
 
-def _telling(
-    progress: EvaluationProgress, done: int, total: int, task: str
-) -> Callable[[str], None]:
-    """Returns a function that reports what a task is doing."""
-    return lambda doing: progress(done, total, f"{task}: {doing}")
+def _tell(progress: EvaluationProgress, done: int, total: int, task: str, doing: str) -> None:
+    progress(done, total, f"{task}: {doing}")
 
 
 @contextmanager
@@ -160,12 +153,7 @@ def _scored(
 
 
 def _cache_name(about: Mapping[str, object]) -> str:
-    """Returns a name for an encoder that is the same for the same weights only.
-
-    Raises:
-        InputError: the encoder tells no hash of itself, so another version of it would look the
-            same.
-    """
+    """Returns a name for an encoder that is the same for the same weights only."""
     if "sha256" not in about:
         raise InputError(
             f"{about.get('name')} can't be cached: its describe() tells no sha256, by which "
@@ -180,15 +168,10 @@ def collect(
     *,
     skip_missing: bool = False,
 ) -> Results:
-    """Returns what `iter_results` yields as one sequence.
-
-    Args:
-        outcomes: what `iter_results` yields.
-        known: the earlier results that it was given.
-        skip_missing: list tasks without their data instead of raising an error at the first.
+    """Returns what `iter_results` yields, given the earlier results `known`, as one sequence.
 
     Raises:
-        DataMissingError: the data of a task is missing.
+        DataMissingError: the data of a task is missing, and `skip_missing` is False.
     """
     results: list[Result] = []
     missing: list[Missing] = []

@@ -28,13 +28,7 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
     """Tests two correlations with the same gold x, of a and of b, that depend on each other.
 
     This is Williams' test (1959) as in Steiger 1980, eq. (7): t with n - 3 degrees of freedom. Cer
-    et al. 2017 use it.
-
-    Args:
-        r_ax: correlation of the first encoder with gold.
-        r_bx: correlation of the second encoder with gold.
-        r_ab: correlation of the two encoders.
-        n: number of items.
+    et al. 2017 use it. `n` is the number of items.
 
     Raises:
         InputError: there are fewer than four items, or a value is not within [-1, 1].
@@ -82,16 +76,10 @@ def paired_bootstrap(
 ) -> tuple[Test, tuple[float, float]]:
     """Tests the difference of any two scores by resampling items (Efron and Tibshirani 1993).
 
-    Args:
-        difference: takes (B, N) draws of items and returns (B,) differences of the two scores.
-        n: number of items. The test keeps its level from 200 items on.
-        seed: seeds the draws.
-        strata: indices of the items of each subset; items are resampled within their subset. None
-            means one subset of all items.
-        resamples: number of draws.
-
-    Returns:
-        The test, whose statistic is the difference, and the 95 % interval of the difference.
+    Returns the test, whose statistic is the difference, and the 95 % interval of the difference.
+    The test keeps its level from 200 items on. `difference` takes (B, N) draws of the `n` items and
+    returns (B,) differences of the two scores. `strata` are the indices of the items of each
+    subset, within which they are resampled; None means a single subset of all items.
     """
     generator = np.random.default_rng(seed)
     strata = strata or [np.arange(n)]

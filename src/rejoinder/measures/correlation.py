@@ -24,13 +24,9 @@ def pearson_correlation(x: Floats, y: Floats) -> float:
 
 
 def row_correlations(x: Floats, y: Floats, *, constant: float | None = None) -> Floats:
-    """Returns (B,) float64: Pearson's r of each row of two (B, N) arrays.
+    """Returns (B,) float64: Pearson's r of each row of two (B, N) arrays of finite values.
 
-    Args:
-        x: (B, N) finite values.
-        y: (B, N) finite values.
-        constant: the result for rows of which one side is constant; r is not defined there. None
-            means that such rows are an error.
+    Where one side is constant, r is not defined, and `constant` is returned.
 
     Raises:
         ScoringError: a row is constant, and `constant` is None.

@@ -10,9 +10,7 @@ from rejoinder.measures.correlation import checked, pearson_correlation
 def ranks(values: Floats, *, axis: int | None = None) -> Floats:
     """Returns the ranks of `values`, from 1 for the smallest; ties get their mean rank.
 
-    Args:
-        values: an array of any shape.
-        axis: the axis along which values are ranked. None ranks all values together, as one row.
+    Values are ranked along `axis`. None ranks all of them together, as one row.
 
     >>> ranks(np.array([10.0, 30.0, 10.0])).tolist()
     [1.5, 3.0, 1.5]

@@ -9,16 +9,9 @@ from rejoinder.measures.arrays import Floats
 
 
 def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[Floats, int]:
-    """Returns the cosine of each row of `first` with the same row of `second`.
+    """Returns (N,) float64 cosines of rows of two (N, D) arrays, within [-1, 1].
 
-    The cosine with a zero vector is 0.
-
-    Args:
-        first: (N, D) vectors.
-        second: (N, D) vectors.
-
-    Returns:
-        (N,) float64 cosines within [-1, 1], and the number of pairs that hold a zero vector.
+    The cosine with a zero vector is 0. The second value is the number of pairs with such a vector.
     """
     left, right = first.astype(np.float64), second.astype(np.float64)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)

@@ -14,12 +14,10 @@ from rejoinder.protocols import Encodes
 
 
 class Baseline(NamedTuple):
-    """Where a baseline is implemented. The module is imported when the baseline is used."""
+    """A module of this package, imported when the baseline is used, and the name of its class."""
 
     module: str
-    """Name of a module of this package."""
     encoder: str
-    """Name of its class."""
     reads_file: bool = False
 
 
@@ -35,10 +33,7 @@ BASELINES: Mapping[str, Baseline] = {
 
 
 def open_baseline(name: str) -> Encodes:
-    """Returns the baseline that `name` means.
-
-    Args:
-        name: a key of `BASELINES`, with `:FILE` behind it if the baseline reads a file.
+    """Returns the baseline `name`: a key of `BASELINES`, followed by `:FILE` if it reads a file.
 
     Raises:
         InputError: the baseline is unknown, or its file is missing or damaged.

@@ -20,10 +20,18 @@ from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
 """Number of epochs of the inference of a sentence."""
-_NEGATIVE = 5
 _SAMPLE = 1e-5
 """Frequency of a word, as a share of all words, above which training skips some occurrences."""
-_WINDOW = 10
+_OPTIONS = {
+    "dm": 0,
+    "dbow_words": 1,
+    "window": 10,
+    "negative": 5,
+    "hs": 0,
+    "min_count": 2,
+    "seed": 1,
+}
+"""PV-DBOW that also trains the word vectors."""
 
 
 class ParagraphVectors:
@@ -53,21 +61,17 @@ class ParagraphVectors:
     def train(
         cls, texts: Iterable[str], *, dim: int = 300, epochs: int = 10, workers: int = 1
     ) -> "ParagraphVectors":
-        """Trains a model.
+        """Trains a model of `dim` dimensions.
 
         With one worker, and PYTHONHASHSEED set, the same texts give the same model.
-
-        Args:
-            texts: the texts to train on.
-            dim: dimension of the vectors.
-            epochs: number of passes over the texts.
-            workers: number of threads.
 
         Raises:
             MissingExtraError: gensim is not installed.
         """
-        doc2vec = _gensim()
-        documents = [doc2vec.TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
+        require("eval", "gensim")
+        from gensim.models.doc2vec import TaggedDocument
+
+        documents = [TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
         model = _empty(dim, epochs, workers, _SAMPLE)
         model.build_vocab(documents)
         model.train(documents, total_examples=len(documents), epochs=epochs)
@@ -111,30 +115,8 @@ class ParagraphVectors:
         return cls(model, path.name)
 
 
-def _gensim() -> Any:
-    """Returns gensim's module of doc2vec.
-
-    Raises:
-        MissingExtraError: gensim is not installed.
-    """
-    require("eval", "gensim")
-    from gensim.models import doc2vec
-
-    return doc2vec
-
-
 def _empty(dim: int, epochs: int, workers: int, sample: float) -> Any:
     """Returns an untrained model."""
-    return _gensim().Doc2Vec(
-        dm=0,
-        dbow_words=1,
-        window=_WINDOW,
-        vector_size=dim,
-        negative=_NEGATIVE,
-        hs=0,
-        min_count=2,
-        sample=sample,
-        epochs=epochs,
-        workers=workers,
-        seed=1,
-    )
+    from gensim.models.doc2vec import Doc2Vec
+
+    return Doc2Vec(vector_size=dim, epochs=epochs, workers=workers, sample=sample, **_OPTIONS)

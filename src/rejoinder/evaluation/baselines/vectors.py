@@ -22,10 +22,9 @@ _POWER = 2
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors."""
+    """The words and vectors of the file `name`."""
 
     name: str
-    """Name of the file."""
     ids: dict[str, int]
     """The row of each word."""
     vectors: NDArray[np.float32]
@@ -89,12 +88,7 @@ class Averaged:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Returns the baseline on the word vectors of a file.
-
-        Raises:
-            InputError: the file can't be read.
-            MissingExtraError: gensim is not installed.
-        """
+        """Returns the baseline on the word vectors of a file. Raises what `read_vectors` raises."""
         return cls(read_vectors(path))
 
     def describe(self) -> dict[str, object]:
@@ -110,12 +104,7 @@ class Averaged:
     def _means(
         self, sentences: Sequence[str], weights: NDArray[np.float32] | None = None
     ) -> Embeddings:
-        """Returns (N, D) means of the vectors of known words.
-
-        Args:
-            sentences: N sentences.
-            weights: (V,) factors of the word vectors. None means that all are 1.
-        """
+        """Returns (N, D) means of the vectors of known words, times their (V,) weights."""
         out = np.zeros((len(sentences), self.vectors.vectors.shape[1]), np.float32)
         for row, text in enumerate(sentences):
             words = self.vectors.known(text)

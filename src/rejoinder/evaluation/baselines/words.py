@@ -120,10 +120,7 @@ class TfIdf:
 
 
 class RandomVectors:
-    """A normally distributed vector per sentence, seeded by the SHA-256 of the text.
-
-    Scores are those of chance, and the same in every run.
-    """
+    """A normal random vector per sentence, seeded by its SHA-256: the scores of chance."""
 
     def describe(self) -> dict[str, object]:
         """Returns the identity of the baseline."""

@@ -29,36 +29,19 @@ class Learner(Protocol):
     """Fits classifiers on rows of the features that it was opened with."""
 
     def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
-        """Returns the accuracy of each penalty on the test rows of each fold.
+        """Returns (F, G) accuracies from 0 to 1 of G penalties on the test rows of F folds.
 
         Learners that stop early stop by the test rows.
-
-        Args:
-            folds: F folds.
-            grid: G penalties.
-
-        Returns:
-            (F, G) float64, 0 to 1.
         """
         ...
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
-        """Returns the predicted classes of the test rows of each fold.
-
-        Args:
-            folds: F folds.
-            penalties: the penalty of each fold.
-        """
+        """Returns the predicted classes of the test rows of each fold, each with its penalty."""
         ...
 
 
 def open_learner(settings: ClassifierSettings, features: Features, labels: Labels) -> Learner:
-    """Returns the learner that the settings ask for.
-
-    Args:
-        settings: how classifiers are trained.
-        features: (N, D) float32.
-        labels: (N,) int64.
+    """Returns the learner that the settings ask for, of (N, D) features and (N,) labels.
 
     Raises:
         MissingExtraError: a library that it needs is not installed.
@@ -87,7 +70,7 @@ class FastLearner:
         if not self._settings.by_decay:
             return 1.0 / strength
         # PyTorch's decay is relative to the mean loss. Its two weight vectors of two classes are
-        # each half of our single one, so half the decay has the same effect.
+        # each half of our single vector, so half the decay has the same effect.
         return strength * rows * (0.5 if self._solver.classes == 2 else 1.0)
 
     def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:

@@ -38,14 +38,11 @@ class LibraryLearner:
 
     def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
         """See `Learner`."""
-        accuracies = [
-            self._fitted(fold.train, strength).score(
-                self._features[fold.test], self._labels[fold.test]
-            )
-            for fold in folds
-            for strength in grid
-        ]
-        return np.array(accuracies).reshape(len(folds), len(grid))
+        accuracies = np.empty((len(folds), len(grid)))
+        for row, fold in enumerate(folds):
+            features, labels = self._features[fold.test], self._labels[fold.test]
+            accuracies[row] = [self._fitted(fold.train, c).score(features, labels) for c in grid]
+        return accuracies
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
         """See `Learner`."""

@@ -37,26 +37,22 @@ class Problems:
     penalty: Float32s
     """(P,) the factor of half the squared weights; the inverse of scikit-learn's C."""
 
-    def __len__(self) -> int:
-        return len(self.fold)
-
 
 class LogisticGrid:
     """Fits all problems on one array of features.
 
-    Two classes have one vector of weights. K > 2 classes have K vectors, all of them penalised, as
+    Two classes have a single vector of weights. More classes have K vectors, all penalised, as
     in scikit-learn. Intercepts are not penalised.
     """
 
     def __init__(self, features: NDArray[np.floating], labels: NDArray[np.int64]) -> None:
-        """Rotates the features so that their Gram matrix is diagonal.
+        """Rotates (N, D) finite features so that their Gram matrix is diagonal.
 
-        Args:
-            features: (N, D) finite values.
-            labels: (N,) int64 classes, 0 to K - 1.
+        `labels` are (N,) classes, 0 to K - 1.
         """
         self.labels = labels
         self.classes = int(labels.max()) + 1
+        self._outputs = 1 if self.classes == 2 else self.classes
         self._center = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         centered = features.astype(np.float32) - self._center
         gram = (centered.T @ centered).astype(np.float64)
@@ -71,19 +67,10 @@ class LogisticGrid:
         rotated = (features.astype(np.float32) - self._center) @ self._basis
         return np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
 
-    @property
-    def outputs(self) -> int:
-        """Number of scores per row and problem: 1 for two classes, else the number of classes."""
-        return 1 if self.classes == 2 else self.classes
-
     def fit(self, problems: Problems) -> Float32s:
-        """Solves the problems.
-
-        Returns:
-            (D + 1, P, K) float32 weights in the rotated basis; K is `outputs`.
-        """
-        count, size = len(problems), self.rows.shape[1]
-        done = np.zeros((size, count, self.outputs), np.float32)
+        """Returns (D + 1, P, K) weights in the rotated basis; K is 1 if there are two classes."""
+        count, size = len(problems.fold), self.rows.shape[1]
+        done = np.zeros((size, count, self._outputs), np.float32)
         active = np.arange(count)
         weights, before = done.copy(), done.copy()
         momentum = np.ones(count, np.float32)
@@ -137,12 +124,7 @@ class LogisticGrid:
         return right
 
     def predict(self, features: NDArray[np.floating], weights: Float32s) -> NDArray[np.int64]:
-        """Returns (N, P) predicted classes of other rows, by the weights of each problem.
-
-        Args:
-            features: (N, D) features, not rotated.
-            weights: (D + 1, P, K) weights from `fit`.
-        """
+        """Returns (N, P) predicted classes of (N, D) features, not rotated, by `fit`'s weights."""
         return self._best(self._rotated(features), weights)
 
     @staticmethod

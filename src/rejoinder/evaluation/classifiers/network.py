@@ -54,18 +54,15 @@ class NetworkLearner:
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
         """See `Learner`."""
-        train, stop, generators = [], [], []
-        for fold in folds:
-            generator = np.random.RandomState(self._settings.seed)
-            if fold.stop is None:
-                order = fold.train[generator.permutation(len(fold.train))]
-                cut = max(1, int(_STOP_SHARE * len(order)))
-                train.append(order[cut:])
-                stop.append(order[:cut])
-            else:
-                train.append(fold.train)
-                stop.append(fold.stop)
-            generators.append(generator)
+        generators = [np.random.RandomState(self._settings.seed) for _ in folds]
+        train, stop = [], []
+        for fold, generator in zip(folds, generators, strict=True):
+            rows, stop_rows = fold.train, fold.stop
+            if stop_rows is None:
+                order = rows[generator.permutation(len(rows))]
+                stop_rows, rows = np.split(order, [max(1, int(_STOP_SHARE * len(order)))])
+            train.append(rows)
+            stop.append(stop_rows)
         predictions: list[Labels] = [np.empty(0, np.int64)] * len(folds)
         for group in self._together([len(rows) for rows in train], 1):
             networks = self._networks([[penalties[index]] for index in group])
@@ -82,18 +79,14 @@ class NetworkLearner:
     def _networks(self, decays: Sequence[Sequence[float]]) -> "Networks":
         return Networks(self._settings, self._features, self._labels, self._classes, decays)
 
-    def _together(self, sizes: Sequence[int], penalties: int) -> Iterator[list[int]]:
-        """Yields groups of folds that are trained at once: all have as many steps per epoch.
-
-        Args:
-            sizes: number of training rows of each fold.
-            penalties: number of networks per fold.
-        """
+    def _together(self, train_sizes: Sequence[int], networks_per_fold: int) -> Iterator[list[int]]:
+        """Yields groups of folds that are trained at once: all have as many steps per epoch."""
         batch, width = self._settings.batch_size, self._features.shape[1]
-        numbers = width * max(penalties * (self._settings.nhid or self._classes), batch)
+        outputs = networks_per_fold * (self._settings.nhid or self._classes)
+        numbers = width * max(outputs, batch)
         most = max(1, _NUMBERS_AT_ONCE // numbers)
         by_steps: dict[int, list[int]] = {}
-        for index, size in enumerate(sizes):
+        for index, size in enumerate(train_sizes):
             by_steps.setdefault(-(-size // batch), []).append(index)
         for indices in by_steps.values():
             for start in range(0, len(indices), most):
@@ -111,14 +104,9 @@ class Networks:
         classes: int,
         decays: Sequence[Sequence[float]],
     ) -> None:
-        """Initialises the networks.
+        """Initialises networks of C classes on (N, D) float32 features and (N,) int64 labels.
 
-        Args:
-            settings: how they are trained.
-            features: (N, D) float32 tensor of all rows.
-            labels: (N,) int64 tensor of all rows.
-            classes: C, the number of classes.
-            decays: F rows of G weight decays.
+        `decays` are F rows of G weight decays.
         """
         self._settings, self._features, self._labels = settings, features, labels
         self._shape = len(decays), len(decays[0])
@@ -150,9 +138,7 @@ class Networks:
     def _by_network(self, values: Any, axis: int) -> Any:
         """Returns (F, G) values in a shape that broadcasts with a parameter."""
         folds, group = self._shape
-        return (
-            values.reshape(folds, group, 1, 1) if axis == 1 else values.reshape(folds, 1, group, 1)
-        )
+        return values.reshape((folds, group, 1, 1) if axis == 1 else (folds, 1, group, 1))
 
     def fit(
         self,
@@ -162,14 +148,8 @@ class Networks:
     ) -> Floats:
         """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
 
-        Args:
-            train: training rows of each of the F folds, all with the same number of batches.
-            stop: rows of each of the F folds that say when to stop.
-            generators: F generators for the order of rows. None means that each starts at the
-                seed.
-
-        Returns:
-            (F, G) float64 best accuracies on the stop rows, 0 to 1.
+        The train rows of all F folds have the same number of batches. `generators` draw their
+        order; None means that each starts at the seed. Returns the (F, G) best accuracies, 0 to 1.
         """
         if generators is None:
             generators = [np.random.RandomState(self._settings.seed) for _ in train]
@@ -209,14 +189,10 @@ class Networks:
             self._step(torch.from_numpy(rows[:, part]), torch.from_numpy(shares[:, part]))
 
     def _step(self, rows: Any, shares: Any) -> None:
-        """Takes a step of all networks.
-
-        Args:
-            rows: (F, B) rows of the batch.
-            shares: (F, B) weight of each row in the loss; 0 for padding.
-        """
+        """Takes a step of all networks on (F, B) rows with weights in the loss, 0 for padding."""
         group = self._shape[1]
-        scores = self._scores(self._features[rows])
+        dropout = self._settings.dropout
+        scores = _scores(self.parameters, self._features[rows], dropout, self._generator)
         targets = self._labels[rows][:, None].expand(-1, group, -1)
         losses = torch.nn.functional.cross_entropy(
             scores.flatten(0, 2), targets.flatten(), reduction="none"
@@ -228,9 +204,6 @@ class Networks:
             for parameter, decay in zip(self.parameters, self._decays, strict=True):
                 parameter.grad.addcmul_(parameter, decay)
         self._optimizer.step()
-
-    def _scores(self, inputs: Any) -> Any:
-        return _scores(self.parameters, inputs, self._settings.dropout, self._generator)
 
     def predict(self, rows: Sequence[Indices]) -> list[Any]:
         """Returns the (G, N) int64 tensor of predicted classes of the rows of each fold."""
@@ -271,11 +244,7 @@ def _scores(
 
 
 def optimizer_of(text: str, parameters: Any) -> Any:
-    """Returns the optimiser that a setting names, such as `adam` or `rmsprop,lr=0.01`.
-
-    Args:
-        text: name and parameters, as SentEval writes them.
-        parameters: the tensors to optimise.
+    """Returns the optimiser that a setting of SentEval names: `adam`, `rmsprop,lr=0.01`.
 
     Raises:
         InputError: the optimiser is unknown, or does not have such a parameter.

@@ -4,6 +4,7 @@ A softmax over the grades is trained on the squared error, and the prediction is
 (Tai et al. 2015, §4.2).
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from scipy.special import softmax
 from rejoinder.errors import require
 from rejoinder.evaluation.classifiers.learners import Features
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.classifiers.stopping import EarlyStopping
 from rejoinder.measures.arrays import Floats
 from rejoinder.measures.correlation import pearson_correlation
 from rejoinder.measures.ranks import spearman_correlation
@@ -33,12 +33,10 @@ _BATCH = 64
 
 @dataclass(frozen=True)
 class Graded:
-    """The pairs of one split."""
+    """(N, F) features of the pairs of a split, and their (N,) gold scores."""
 
     features: Features
-    """(N, F) float32 features of pairs."""
     gold: Floats
-    """(N,) float64 gold scores."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,29 @@ class Related:
     test: Floats
 
 
+class EarlyStopping:
+    """Keeps the best model, and stops after evaluations without gain: in total, as in SentEval."""
+
+    def __init__(self, model: Any, patience: int) -> None:
+        """Starts with an untrained PyTorch module, whose score counts as -1."""
+        self.best = copy.deepcopy(model)
+        self.score = -1.0
+        self._left = patience
+
+    def stops(self, score: float, model: Any) -> bool:
+        """Records an evaluation; returns whether training should stop."""
+        if score > self.score:
+            self.score, self.best = score, copy.deepcopy(model)
+            return False
+        self._left -= 1
+        return self._left < 0
+
+
 def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
-    """Returns distributions over grades whose means are the scores.
+    """Returns (N, high - low + 1) distributions over grades whose means are the (N,) scores.
 
     The two grades next to a score share the weight of 1. SentEval has grades 1 to 5 only, so that
     its distributions are wrong for scores of the STS Benchmark below 1; here they are right.
-
-    Args:
-        scores: (N,) scores from `low` to `high`.
-        low: the lowest grade.
-        high: the highest grade.
-
-    Returns:
-        (N, high - low + 1) float64; each row sums to 1.
 
     >>> grade_distribution(np.array([0.25, 5.0]), 0, 5).tolist()
     [[0.75, 0.25, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]
@@ -74,15 +82,10 @@ def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
 def fit_relatedness(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
 ) -> Related:
-    """Fits a model on train and predicts dev and test.
+    """Fits a model of the lowest to the highest grade on train, and predicts dev and test.
 
-    Args:
-        train: the pairs that the model is fitted on. In `compat`, their order affects the batches.
-        dev: chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r
-            (`compat`, as in SentEval).
-        test: the pairs to predict.
-        grades: lowest and highest grade.
-        settings: the mode, and the seed of `compat`.
+    Dev chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r (`compat`, as
+    in SentEval). In `compat`, the order of train affects the batches.
 
     Raises:
         MissingExtraError: `compat` needs PyTorch, which is not installed.
@@ -94,7 +97,10 @@ def fit_relatedness(
     center = train.features.mean(axis=0, dtype=np.float64).astype(np.float32)
     # one penalty for all features is right only if they have the same scale
     scale = 1 / np.maximum(train.features.std(axis=0), np.float32(1e-12))
-    rows = [_with_intercept((part.features - center) * scale) for part in (train, dev, test)]
+    rows = [
+        np.hstack([(part.features - center) * scale, np.ones((len(part.gold), 1), np.float32)])
+        for part in (train, dev, test)
+    ]
     weights = np.zeros((rows[0].shape[1], len(values)))
     best, related = -2.0, Related(np.zeros(len(dev.gold)), np.zeros(len(test.gold)))
     for penalty in _PENALTIES:
@@ -107,20 +113,13 @@ def fit_relatedness(
     return related
 
 
-def _with_intercept(rows: Features) -> Features:
-    return np.hstack([rows, np.ones((len(rows), 1), np.float32)])
-
-
 def _mean_grade(rows: Features, weights: Floats, values: NDArray[np.int64]) -> Floats:
     grades: Floats = softmax((rows @ weights.astype(np.float32)).astype(np.float64), axis=1)
     return grades @ values
 
 
 def _minimum(rows: Features, target: Floats, penalty: float, start: Floats) -> Floats:
-    """Returns (D + 1, K) weights that minimise the penalised squared error.
-
-    The intercept, which is the last row, is not penalised.
-    """
+    """Returns (D + 1, K) weights of the least squared error. The intercept has no penalty."""
     size = target.size
 
     def objective(flat: Floats) -> tuple[float, Floats]:
@@ -143,16 +142,11 @@ def _minimum(rows: Features, target: Floats, penalty: float, start: Floats) -> F
 def _original(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
 ) -> Related:
-    """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs.
-
-    The random draws are SentEval's: PyTorch draws the weights after the seed, NumPy the batches.
-
-    Raises:
-        MissingExtraError: PyTorch is not installed.
-    """
+    """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs."""
     require("train", "torch")
     import torch
 
+    # as in SentEval, PyTorch draws the weights, and NumPy the batches
     generator = np.random.RandomState(settings.seed)
     values = np.arange(grades[0], grades[1] + 1)
     inputs = torch.from_numpy(np.ascontiguousarray(train.features))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features
+from rejoinder.evaluation.classifiers.relatedness import EarlyStopping
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.classifiers.stopping import EarlyStopping
 from rejoinder.measures.arrays import Indices
 
 try:
@@ -28,7 +28,7 @@ _MARGIN = 0.2
 _CONTRASTS = 30
 _BATCH = 128
 _EPOCHS = 21
-"""The original has 20 epochs, but compares their number by <=, and so trains one more."""
+"""The original has 20 epochs, but compares their number by <=, and so trains another."""
 _PATIENCE = 3
 FOLD = 1_000
 """Number of images that are ranked together."""
@@ -40,12 +40,10 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Side:
-    """The images and captions of one split."""
+    """(M, F) features of images, and (5 M, D) embeddings of their captions, image after image."""
 
     images: Features
-    """(M, F) float32 features of images."""
     captions: Features
-    """(5 M, D) float32 embeddings of their captions, those of an image next to each other."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,8 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
     generator = np.random.RandomState(settings.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
-        model: Any = torch.nn.ModuleList(
-            [
-                torch.nn.Linear(train.images.shape[1], _DIM),
-                torch.nn.Linear(train.captions.shape[1], _DIM),
-            ]
-        )
+        widths = train.images.shape[1], train.captions.shape[1]
+        model: Any = torch.nn.ModuleList([torch.nn.Linear(width, _DIM) for width in widths])
     optimizer = torch.optim.Adam(model.parameters())
     images, captions = torch.from_numpy(train.images), torch.from_numpy(train.captions)
     stopping = EarlyStopping(model, _PATIENCE)
@@ -81,8 +75,8 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
             outside = np.concatenate([order[:start], order[start + _BATCH :]])
             if not len(outside):
                 outside = order
-            count = _CONTRASTS * len(rows)
-            contrasts = [generator.choice(outside, count).reshape(len(rows), -1) for _ in range(2)]
+            shape = len(rows), _CONTRASTS
+            contrasts = [generator.choice(outside, shape) for _ in range(2)]
             loss = _loss(model, images, captions, rows, contrasts)
             optimizer.zero_grad()
             loss.backward()
@@ -96,15 +90,7 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
 def _loss(
     model: Any, images: Any, captions: Any, rows: Indices, contrasts: Sequence[Indices]
 ) -> Any:
-    """Returns the loss of a batch.
-
-    Args:
-        model: the projections of images and captions.
-        images: (M, F) features of all images.
-        captions: (5 M, D) embeddings of all captions.
-        rows: (B,) the captions of the batch.
-        contrasts: (B, 30) captions that stand for their images, and (B, 30) captions.
-    """
+    """Returns the loss of (B,) captions with (B, 30) wrong images, as captions, and captions."""
     to_images, to_captions = model
     image = functional.normalize(to_images(images[rows // PER_IMAGE]), dim=1)
     caption = functional.normalize(to_captions(captions[rows]), dim=1)
@@ -121,10 +107,7 @@ def _loss(
 
 
 def _ranks(model: Any, side: Side) -> tuple[Ranks, Ranks]:
-    """Returns the ranks of the best caption of each image, and of each caption's image.
-
-    Ranks begin at 0. Ties count against the model.
-    """
+    """Returns the ranks, from 0, of the best caption of each image and of each caption's image."""
     to_images, to_captions = model
     with torch.no_grad():
         images = functional.normalize(to_images(torch.from_numpy(side.images)), dim=1).numpy()
@@ -135,12 +118,10 @@ def _ranks(model: Any, side: Side) -> tuple[Ranks, Ranks]:
         rows = captions[PER_IMAGE * start : PER_IMAGE * (start + len(part))]
         scores = part @ rows.T
         own = np.arange(len(rows)).reshape(len(part), PER_IMAGE)
-        right = np.take_along_axis(scores, own, axis=1)
+        right = np.take_along_axis(scores, own, axis=1)  # ties count against the model
         above = (scores[:, None, :] >= right[:, :, None]).sum(axis=2) - 1
         of_images.append(above.min(axis=1))
-        columns = np.arange(len(rows))
-        of_image = scores[columns // PER_IMAGE, columns]
-        of_captions.append((scores >= of_image[None, :]).sum(axis=0) - 1)
+        of_captions.append((scores >= right.ravel()).sum(axis=0) - 1)
     return np.concatenate(of_images), np.concatenate(of_captions)
 
 

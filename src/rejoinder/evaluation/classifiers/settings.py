@@ -67,9 +67,6 @@ class ClassifierSettings:
 
         As in SentEval's validation.py, C is 2^-2 to 2^3 for `nested` and `split`, and 2^-1 to 2^5
         for `kfold`. Weight decay is 10^-5 to 10^-2 for all three.
-
-        Args:
-            protocol: `nested`, `kfold` or `split`.
         """
         if self.by_decay:
             return (1e-9,) if self.noreg else (1e-5, 1e-4, 1e-3, 1e-2)
@@ -79,13 +76,10 @@ class ClassifierSettings:
         return tuple(2.0**power for power in range(low, high + 1))
 
     def fold_seed(self, protocol: str) -> int:
-        """Returns the seed of the folds of a protocol.
+        """Returns the seed of the folds of `nested` or `kfold`.
 
-        In SentEval's validation.py, the folds of `nested` are the same for every seed. `compat`
-        does the same.
-
-        Args:
-            protocol: `nested` or `kfold`.
+        In SentEval's validation.py, and so in `compat`, the folds of `nested` are the same for
+        every seed.
         """
         return PUBLISHED_FOLDS if protocol == "nested" and self.mode == "compat" else self.seed
 
@@ -102,10 +96,7 @@ class ClassifierSettings:
         return "pytorch" if self.mode == "compat" else "fast"
 
     def describe(self, protocol: str) -> dict[str, Any]:
-        """Returns the settings that affect a protocol, as plain values for a result.
-
-        Args:
-            protocol: `nested`, `kfold` or `split` (classification), `regression` or `retrieval`.
+        """Returns the settings that affect a protocol of `Family`, as plain values for a result.
 
         >>> ClassifierSettings(mode="compat").describe("split")["classifier"]
         'scikit-learn'

@@ -1,5 +1,6 @@
 """SentEval's three ways of choosing a penalty and scoring a classifier (its validation.py)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,12 @@ from rejoinder.measures.correlation import ScoringError
 
 @dataclass(frozen=True)
 class Outcome:
-    """Accuracies and predictions of a classifier."""
+    """Accuracies in percent, and predictions, of a classifier."""
 
     dev_accuracy: float
-    """In percent, on the rows that the penalty was chosen on."""
+    """On the rows that the penalty was chosen on."""
     test_accuracy: float
-    """In percent; for `nested` the mean over folds."""
+    """For `nested` the mean over folds."""
     predictions: Labels
     """(N,) predicted classes of the test rows; for `nested`, those of each row from the fold that
     held it out."""
@@ -28,12 +29,7 @@ class Outcome:
 
 
 def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[Fold]:
-    """Returns stratified folds of all rows.
-
-    Raises:
-        ScoringError: a class has fewer rows than there are folds.
-        MissingExtraError: scikit-learn is not installed.
-    """
+    """Returns stratified folds of all rows."""
     try:
         from sklearn.model_selection import StratifiedKFold
     except ImportError:
@@ -52,29 +48,16 @@ def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[
 
 
 def _best(accuracy: Floats) -> tuple[Any, Any]:
-    """Returns the index of the best of the last axis, and its value in percent.
-
-    Accuracies are compared after rounding to two digits, as in the original.
-
-    Args:
-        accuracy: (…, G) mean accuracies of G penalties, 0 to 1.
-
-    Returns:
-        Two arrays of shape (…).
-    """
+    """Returns the index and the accuracy, in percent, of the best penalty of the last axis."""
+    # as in the original, accuracies are rounded before they are compared
     rounded = np.round(100 * accuracy, 2)
     return rounded.argmax(axis=-1), rounded.max(axis=-1)
 
 
 def nested(features: Features, labels: Labels, settings: ClassifierSettings) -> Outcome:
-    """Cross-validates, with the penalty of each fold chosen on folds of its training rows.
+    """Cross-validates (N, D) features, with the penalty of each fold chosen within its train rows.
 
     For data without published splits: MR, CR, SUBJ, MPQA.
-
-    Args:
-        features: (N, D) float32.
-        labels: (N,) int64.
-        settings: how classifiers are trained.
 
     Raises:
         ScoringError: a class has fewer rows than there are folds.
@@ -100,63 +83,27 @@ def nested(features: Features, labels: Labels, settings: ClassifierSettings) -> 
     return Outcome(round(float(dev.mean()), 2), accuracy_of_folds, predictions, folds)
 
 
-def kfold(
-    train: Features,
-    train_labels: Labels,
-    test: Features,
-    test_labels: Labels,
-    settings: ClassifierSettings,
-) -> Outcome:
-    """Chooses the penalty on folds of the train split, and predicts the test split.
-
-    For data without a dev split: TREC, MRPC.
-
-    Args:
-        train: (N, D) float32.
-        train_labels: (N,) int64.
-        test: (M, D) float32.
-        test_labels: (M,) int64.
-        settings: how classifiers are trained.
-
-    Raises:
-        ScoringError: a class has fewer rows than there are folds.
-        MissingExtraError: a library that is needed is not installed.
-    """
-    features = np.concatenate([train, test])
-    labels = np.concatenate([train_labels, test_labels])
-    inner = _folds(train_labels, settings, "kfold")
-    learner, grid = open_learner(settings, features, labels), settings.grid("kfold")
-    index, dev = _best(learner.held_out(inner, grid).mean(axis=0))
-    rows = np.arange(len(labels))
-    whole = Fold(rows[: len(train)], rows[len(train) :])
-    [predictions] = learner.predict([whole], [grid[index]])
-    return Outcome(float(dev), _percent(predictions, test_labels), predictions)
-
-
 def split(
-    features: tuple[Features, Features, Features],
-    labels: tuple[Labels, Labels, Labels],
-    settings: ClassifierSettings,
+    features: Sequence[Features], labels: Sequence[Labels], settings: ClassifierSettings
 ) -> Outcome:
-    """Chooses the penalty on the dev split, and predicts the test split.
+    """Chooses the penalty on the dev split, or without one on folds of train, and predicts test.
 
-    For data with published splits: SST, SICK-E, SNLI, probing.
-
-    Args:
-        features: (N, D) float32 of train, dev and test.
-        labels: (N,) int64 of train, dev and test.
-        settings: how classifiers are trained.
+    `features`, (N, D) each, and `labels` are of train, dev and test (SST, SICK-E, SNLI, probing),
+    or of train and test (TREC, MRPC).
 
     Raises:
+        ScoringError: without dev, a class has fewer train rows than there are folds.
         MissingExtraError: a library that is needed is not installed.
     """
-    sizes = np.cumsum([len(part) for part in features])
-    train, dev, test = np.split(np.arange(sizes[-1]), sizes[:-1])
+    ends = np.cumsum([len(part) for part in features])
+    train, *dev, test = np.split(np.arange(ends[-1]), ends[:-1])
+    protocol = "split" if dev else "kfold"
+    folds = [Fold(train, *dev)] if dev else _folds(labels[0], settings, protocol)
     learner = open_learner(settings, np.concatenate(features), np.concatenate(labels))
-    grid = settings.grid("split")
-    index, best = _best(learner.held_out([Fold(train, dev)], grid)[0])
-    [predictions] = learner.predict([Fold(train, test, stop=dev)], [grid[index]])
-    return Outcome(float(best), _percent(predictions, labels[2]), predictions)
+    grid = settings.grid(protocol)
+    index, best = _best(learner.held_out(folds, grid).mean(axis=0))
+    [predictions] = learner.predict([Fold(train, test, *dev)], [grid[index]])
+    return Outcome(float(best), _percent(predictions, labels[-1]), predictions)
 
 
 def _percent(predictions: Labels, labels: Labels) -> float:

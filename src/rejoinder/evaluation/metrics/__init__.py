@@ -6,13 +6,7 @@ from importlib import import_module
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.metrics.base import Metric, MetricPattern
 
-_MODULES = (
-    "accuracy",
-    "average_precision",
-    "correlation",
-    "precision",
-    "recall",
-)
+_MODULES = ("accuracy", "average_precision", "correlation", "precision", "recall")
 """Modules of this package; a new metric needs a line here, or a call of `register_metric`."""
 
 _registered: dict[str, Metric | MetricPattern] = {}

@@ -61,21 +61,12 @@ class MetricPattern:
 
 
 def compare_means(
-    first: Floats,
-    second: Floats,
-    seed: int,
-    *,
-    unit: float = 1.0,
-    resamples: int = RESAMPLES,
+    first: Floats, second: Floats, seed: int, *, unit: float = 1.0, resamples: int = RESAMPLES
 ) -> tuple[Test, Interval]:
     """Tests the difference of two scores that are means over items, by a paired bootstrap.
 
-    Args:
-        first: (N,) values of the first encoder.
-        second: (N,) values of the second, for the same items.
-        seed: seeds the draws.
-        unit: what the mean is multiplied by to give the score.
-        resamples: number of draws.
+    `first` and `second` are (N,) values of two encoders for the same items, whose mean times `unit`
+    is the score.
     """
     change = first - second
 
@@ -90,11 +81,8 @@ def compare_correct(
 ) -> tuple[Test, Interval]:
     """Tests the difference of two shares of right items, by McNemar's test.
 
-    Args:
-        first: (N,) whether the first encoder is right.
-        second: (N,) whether the second is.
-        seed: seeds the draws of the interval.
-        percent: whether the score goes from 0 to 100.
+    `first` and `second` are (N,) whether each encoder is right. With `percent`, the score goes from
+    0 to 100. `seed` seeds the draws of the interval.
     """
     unit = 100.0 if percent else 1.0
     left, right = unit * first.astype(np.float64), unit * second.astype(np.float64)

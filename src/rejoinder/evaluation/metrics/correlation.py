@@ -1,7 +1,8 @@
 """Correlations of predictions with gold: over all items, over subsets, of a regression."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -60,19 +61,20 @@ def _recompute_trained(items: Items) -> dict[str, float]:
 def _by_subset(items: Items) -> dict[str, dict[str, float]]:
     return {
         name: correlations(items.predictions[rows], items.gold[rows])
-        for name, rows in subsets_of(items.ids).items()
+        for name, rows in sorted(subsets_of(items.ids).items())
     }
 
 
 def _recompute_subsets(items: Items) -> dict[str, float]:
+    """Returns three scores over subsets: mean, weighted mean, and all items as a single set."""
     parts = _by_subset(items)
-    sizes = [len(rows) for rows in _subsets(items)]
-    whole = correlations(items.predictions, items.gold)
-    scores = {f"{kind}_all": value for kind, value in whole.items()}
-    for kind in whole:
+    sizes = [len(rows) for _, rows in sorted(subsets_of(items.ids).items())]
+    scores = {}
+    for kind, score in correlations(items.predictions, items.gold).items():
         values = [part[kind] for part in parts.values()]
         scores[f"{kind}_mean"] = float(np.mean(values))
         scores[f"{kind}_weighted_mean"] = float(np.average(values, weights=sizes))
+        scores[f"{kind}_all"] = score
     return scores
 
 
@@ -91,26 +93,23 @@ def _correlation(
     groups: Callable[[Items], list[Indices]],
 ) -> Metric:
     """Returns the metric of a mean of Pearson's r over groups of items, weighted by their sizes."""
-
-    def test(first: Items, second: Items, seed: int) -> tuple[Test, Interval]:
-        return _test(first, second, groups(first), seed)
-
-    return Metric(name, recompute, _rank_errors, test)
+    return Metric(name, recompute, _rank_errors, partial(_test, groups))
 
 
 def _test(
-    first: Items, second: Items, groups: Sequence[Indices], seed: int
+    groups_of: Callable[[Items], list[Indices]], first: Items, second: Items, seed: int
 ) -> tuple[Test, Interval]:
     """Tests one correlation by Williams' test, a mean of several by a paired bootstrap."""
     a, b, gold = first.predictions, second.predictions, first.gold
-    count = sum(len(rows) for rows in groups)
-    weights = np.array([len(rows) for rows in groups]) / count
-    ends = np.cumsum([len(rows) for rows in groups])[:-1]
+    groups = groups_of(first)
+    sizes = np.array([len(rows) for rows in groups])
+    count = int(sizes.sum())
 
     def difference(draws: Indices) -> Floats:
         """Returns (B,) differences of (B, N) draws of items, group after group."""
         total = np.zeros(len(draws))
-        for part, weight in zip(np.split(draws, ends, axis=1), weights, strict=True):
+        parts = np.split(draws, np.cumsum(sizes)[:-1], axis=1)
+        for part, weight in zip(parts, sizes / count, strict=True):
             left = row_correlations(a[part], gold[part], constant=0.0)
             right = row_correlations(b[part], gold[part], constant=0.0)
             total += weight * (left - right)
@@ -120,17 +119,17 @@ def _test(
     if len(groups) == 1:
         rows = groups[0]
         test = williams(
-            _within_one(pearson_correlation(a[rows], gold[rows])),
-            _within_one(pearson_correlation(b[rows], gold[rows])),
-            _within_one(pearson_correlation(a[rows], b[rows])),
+            _bounded_correlation(a[rows], gold[rows]),
+            _bounded_correlation(b[rows], gold[rows]),
+            _bounded_correlation(a[rows], b[rows]),
             len(rows),
         )
     return test, interval
 
 
-def _within_one(correlation: float) -> float:
-    """Returns a correlation within [-1, 1]; rounding makes that of equal arrays a little more."""
-    return min(1.0, max(-1.0, correlation))
+def _bounded_correlation(x: Floats, y: Floats) -> float:
+    """Returns Pearson's r within [-1, 1]; rounding makes that of equal arrays a little more."""
+    return min(1.0, max(-1.0, pearson_correlation(x, y)))
 
 
 def _track(match: re.Match[str]) -> Metric:

@@ -26,7 +26,7 @@ def precision_name(n: int, candidates: int) -> str:
 
 
 def precision_at(ranks: Indices | Floats, n: int) -> float:
-    """Returns P@N with one right answer per item: the share of (N,) ranks that are at most `n`."""
+    """Returns P@N with a right answer per item: the share of (N,) ranks that are at most `n`."""
     return float((ranks <= n).mean())
 
 

@@ -9,13 +9,9 @@ from rejoinder.evaluation.report.tables import Table
 def render_page(
     template: str, tables: Sequence[Table], figures: Sequence[str], **values: object
 ) -> str:
-    """Returns a page that needs no other file.
+    """Returns a page that needs no other file, from a template such as `results.html.j2`.
 
-    Args:
-        template: name of a template, such as `results.html.j2`. All pages share its layout.
-        tables: the tables, in the order of the page.
-        figures: SVG documents, which are put into the page as they are.
-        values: what else the template shows. Text is escaped.
+    The figures are SVG documents, which are not escaped. `values` are what else the template shows.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.

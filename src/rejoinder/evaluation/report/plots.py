@@ -17,11 +17,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 
 def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """Returns a matplotlib figure and its axes.
-
-    Args:
-        width: in inches.
-        height: in inches.
+    """Returns a matplotlib figure, whose size is in inches, and its axes.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -45,10 +41,7 @@ def svg_of(figure: Any) -> str:
 def bars(runs: Sequence[Sequence[Result]]) -> str:
     """Plots the main score of every task: a bar per encoder, with its 95 % interval.
 
-    All scores are scaled to 0 to 1.
-
-    Args:
-        runs: the results of each encoder.
+    All scores are scaled to 0 to 1. `runs` are the results of each encoder.
     """
     labels = variants(result for run in runs for result in run)
     keys = list(labels)
@@ -77,13 +70,7 @@ def bars(runs: Sequence[Sequence[Result]]) -> str:
 
 
 def predicted_against_gold(title: str, predictions: Floats, gold: Floats) -> str:
-    """Plots a point per item, and the line of least squares.
-
-    Args:
-        title: title of the plot.
-        predictions: (N,) predicted similarities.
-        gold: (N,) gold scores, 0 to 5.
-    """
+    """Plots (N,) predicted similarities against gold, 0 to 5, and the line of least squares."""
     figure, axes = new_figure(4.5, 4)
     axes.scatter(gold, predictions, s=6, alpha=0.35, color=COLOURS[0], linewidths=0)
     slope, intercept = np.polyfit(gold, predictions, 1)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from rejoinder.evaluation.printing import score_text
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.variants import variants, with_label
 
@@ -21,7 +22,6 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    """Column names."""
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     """A sentence below the table."""
@@ -52,11 +52,7 @@ class Table:
 
 
 def overview(runs: Sequence[Sequence[Result]]) -> Table:
-    """Returns a table of the main scores: a row per task and split, a column per encoder.
-
-    Args:
-        runs: the results of each encoder.
-    """
+    """Returns a table of the main scores: a row per task and split, a column per encoder."""
     results = [result for run in runs for result in run]
     labels = variants(results)
     rows = []
@@ -70,11 +66,7 @@ def overview(runs: Sequence[Sequence[Result]]) -> Table:
 
 
 def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
-    """Returns the published tables that share a task with `runs`, with our rows at the end.
-
-    Args:
-        runs: the results of each encoder.
-    """
+    """Returns the published tables that share a task with `runs`, with our rows at the end."""
     source = files("rejoinder").joinpath("data/published.toml").read_text("utf-8")
     tables = []
     for published in tomllib.loads(source)["table"]:
@@ -97,12 +89,10 @@ def beside_published(runs: Sequence[Sequence[Result]]) -> list[Table]:
 
 
 def _by_label(run: Sequence[Result], tasks: Sequence[str]) -> dict[str, list[Result]]:
-    """Returns the results of `tasks`, without dev splits, by the label of their settings.
-
-    A result that exists under one setting only belongs to every label.
-    """
+    """Returns the results of `tasks`, without dev splits, by the label of their settings."""
     chosen = [result for result in run if result.split != "dev" and result.task in tasks]
     labels = variants(chosen)
+    # a result that exists under a single setting belongs to every label
     return {
         label: [result for result in chosen if labels[result.key] in (label, "")]
         for label in dict.fromkeys(labels.values())
@@ -120,12 +110,9 @@ def names(runs: Sequence[Sequence[Result]]) -> tuple[str, ...]:
 
 
 def _with_interval(result: Result) -> str:
-    digits = 2 if result.in_percent else 4
-    text = f"{result.scores[result.main]:.{digits}f}"
-    if result.main in result.intervals:
-        low, high = result.intervals[result.main]
-        text += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return text
+    values = (result.scores[result.main], *result.intervals.get(result.main, ()))
+    score, *ends = (score_text(value, percent=result.in_percent) for value in values)
+    return f"{score} ({' to '.join(ends)})" if ends else score
 
 
 def _cell(value: float | None, digits: int) -> str:

@@ -17,13 +17,8 @@ from rejoinder.files.claims import claim_output
 def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -> list[Path]:
     """Writes `index.html`, `tables.md`, `tables.tex`, `tables.csv` and the plots as SVG.
 
-    Args:
-        paths: results files, one per encoder.
-        out: the folder to write.
-        overwrite: whether a folder that is not empty is replaced.
-
-    Returns:
-        The files written, sorted by name.
+    `paths` are results files, one per encoder. `overwrite` replaces a folder that is not empty.
+    Returns the files written, sorted by name.
 
     Raises:
         InputError: a file is not a results file, none has results, or `out` is occupied.

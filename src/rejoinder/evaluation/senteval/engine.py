@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rejoinder.errors import InputError, nearest
+from rejoinder.evaluation.calls import first_not_finite, matrix_of, quoted
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.items import subsets_of
 from rejoinder.evaluation.results import Result
@@ -42,18 +43,15 @@ class SE:
     """
 
     def __init__(
-        self,
-        params: Mapping[str, Any],
-        batcher: Batcher,
-        prepare: Prepare | None = None,
+        self, params: Mapping[str, Any], batcher: Batcher, prepare: Prepare | None = None
     ) -> None:
         """Checks the parameters, before anything runs.
 
         Args:
             params: SentEval's parameters; `task_path`, the folder of the data, is required.
             batcher: takes the parameters and a batch of n token lists, returns (n, D) embeddings.
-            prepare: takes the parameters and all token lists of a task. Called before the first
-                batch of the task.
+            prepare: called with the parameters and all token lists of a task, before its first
+                batch.
 
         Raises:
             InputError: a parameter is wrong.
@@ -64,13 +62,9 @@ class SE:
         self.list_tasks = list(TASKS)
 
     def eval(self, name: str | Sequence[str]) -> dict[str, Any]:
-        """Evaluates a task or several tasks.
+        """Evaluates a task, named as in SentEval, such as `MR`, or several tasks.
 
-        Args:
-            name: a name of SentEval, such as `MR`, or several.
-
-        Returns:
-            The results of a task with the keys of the original; of several tasks, by name.
+        Returns the results of a task with the keys of the original; of several tasks, by name.
 
         Raises:
             InputError: a task is unknown, its data is missing, or the batcher returns something
@@ -115,13 +109,7 @@ class _BatchEncoder:
         parts = []
         for start in range(0, len(order), size):
             batch = [sentences[row].split() for row in order[start : start + size]]
-            vectors = np.asarray(self._batcher(self._params, batch))
-            if vectors.ndim != 2 or len(vectors) != len(batch):
-                raise InputError(
-                    f"the batcher returned an array of shape {vectors.shape} for {len(batch)} "
-                    f"sentences; it has to return ({len(batch)}, D)."
-                )
-            parts.append(vectors)
+            parts.append(matrix_of(self._batcher(self._params, batch), len(batch), "the batcher"))
         embeddings = np.concatenate(parts)
         out = np.empty_like(embeddings)
         out[order] = embeddings
@@ -135,10 +123,9 @@ class _ScoringEncoder(_BatchEncoder):
         """Returns (N,) float64: the user's `similarity` of the (D,) vectors of each pair."""
         texts = list(dict.fromkeys([*first, *second]))
         embeddings = self._encoded(texts)
-        finite = np.isfinite(embeddings).all(axis=1)
-        if not finite.all():
-            wrong = texts[int(np.argmin(finite))]
-            raise InputError(f"the embedding of {wrong[:60]!r} is not finite.")
+        wrong = first_not_finite(embeddings)
+        if wrong is not None:
+            raise InputError(f"the embedding of {quoted(texts, wrong)} is not finite.")
         vectors = dict(zip(texts, embeddings, strict=True))
         return np.array([self._score(a, b, vectors) for a, b in zip(first, second, strict=True)])
 
@@ -180,11 +167,7 @@ def _as_original(result: Result) -> dict[str, Any]:
 
 
 def _subsets(result: Result) -> dict[str, Any]:
-    """Returns a result of STS 2012 to 2016 under the keys of the original.
-
-    Raises:
-        InputError: the result has no items.
-    """
+    """Returns a result of STS 2012 to 2016 under the keys of the original."""
     items = result.items
     if items is None:
         raise InputError(f"{result.task} has no items.")

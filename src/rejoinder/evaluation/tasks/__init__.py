@@ -31,17 +31,11 @@ def register_family(family: Family) -> None:
     """
     groups = task_groups()
     for task, own in family.tasks.items():
-        taken = [name for name in own if name in _families]
-        if task in _families or task in groups:
-            taken.insert(0, task)
+        taken = [name for name in (task, *own) if name in _families]
+        taken += [task] if task in groups else []
         if taken:
             raise InputError(f"the name {taken[0]!r} of a task or group is registered already.")
     _families.update(dict.fromkeys(family.tasks, family))
-
-
-def task_ids() -> list[str]:
-    """Returns the ids of all tasks."""
-    return list(_families)
 
 
 def task_groups() -> Mapping[str, list[str]]:

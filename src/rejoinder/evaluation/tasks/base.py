@@ -19,7 +19,6 @@ class Context:
     """The location of the data, and the settings of a run."""
 
     data: Path | None = None
-    """Folder of data sets."""
     pairs: "Callable[[], ResponsePairs] | None" = None
     """Function that reads the pairs that `response` ranks."""
     form: str | None = None
@@ -39,7 +38,7 @@ class Context:
             raise InputError(f"form {self.form!r}: official or senteval.")
 
     def folder(self, task: str) -> Path:
-        """Returns the folder of data sets.
+        """Returns the folder of data sets, which `task` needs.
 
         Raises:
             DataMissingError: no folder was given.
@@ -68,11 +67,6 @@ class Family:
     means that no classifier is trained."""
     reads_text: bool = False
     """Whether the setting `text` acts on the tasks."""
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The ids of the tasks."""
-        return tuple(self.tasks)
 
     def settings(self, context: Context) -> dict[str, Any]:
         """Returns the settings that act on the results, as plain values."""

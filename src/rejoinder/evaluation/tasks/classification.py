@@ -1,56 +1,30 @@
 """SentEval's classification tasks: classifiers on frozen embeddings of sentences and pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rejoinder.datasets.labelled import (
-    PROBING,
-    LabelledSet,
-    read_binary,
-    read_probing,
-    read_sst,
-    read_trec,
-)
-from rejoinder.datasets.sentence_pairs import (
-    SentencePairs,
-    SentencePairSet,
-    read_mrpc,
-    read_sick,
-    read_snli,
-)
+from rejoinder.datasets import labelled, sentence_pairs
+from rejoinder.datasets.labelled import Labelled, LabelledSet
+from rejoinder.datasets.sentence_pairs import SentencePairs, SentencePairSet
 from rejoinder.evaluation.classifiers import validation
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.evaluation.classifiers.validation import Outcome
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.published_rows import row_notes
+from rejoinder.evaluation.items import Items, joined
+from rejoinder.evaluation.metrics.accuracy import f1_score
+from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.measures.arrays import Indices
 from rejoinder.protocols import Embeddings
 
-Labels = NDArray[np.int64]
-"""(N,) int64 classes."""
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """The data that a classifier was scored on."""
-
-    split: str
-    gold: Labels
-    ids: Sequence[str]
-    texts: Sequence[str]
-    dev_n: int
-    """Number of rows that the penalty was chosen on."""
-    sha256: str
-    notes: tuple[str, ...]
+Columns = tuple[list[str], ...]
+"""The sentences of a split, or the first and the second sentences of its pairs."""
 
 
 def pair_features(first: Embeddings, second: Embeddings) -> Embeddings:
@@ -63,23 +37,13 @@ def inference_features(first: Embeddings, second: Embeddings) -> Embeddings:
     return np.hstack([first, second, first * second, np.abs(first - second)])
 
 
-def f1_score(predictions: Labels, gold: Labels) -> float:
-    """Returns F1 of class 1 in percent; 0 if class 1 is neither gold nor predicted."""
-    both = int(((predictions == 1) & (gold == 1)).sum())
-    either = int((predictions == 1).sum() + (gold == 1).sum())
-    return 100 * 2 * both / either if either else 0.0
-
-
 def published_order(
     texts: Sequence[Sequence[str]], labels: Sequence[float] | Sequence[str]
 ) -> Indices:
     """Returns (N,) indices in the order of SentEval: by number of tokens, then by label.
 
-    SentEval makes folds and draws batches from rows in this order.
-
-    Args:
-        texts: columns of N sentences each. The first column decides first.
-        labels: N classes or grades.
+    SentEval makes folds and draws batches from rows in this order. `texts` are columns of N
+    sentences each, of which the first decides first; `labels` are N classes or grades.
     """
     keys = [
         (*(len(text.split()) for text in row), label)
@@ -88,185 +52,104 @@ def published_order(
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
-def _run_binary(
-    name: str, embedder: Embedder, context: Context, ids: Sequence[str]
-) -> list[Result]:
-    data = read_binary(context.folder(ids[0]), name)
-    whole = data.splits["all"]
-    embedder.prepare(name, whole.sentences)
-    order = published_order([whole.sentences], whole.labels.tolist())
-    texts = [whole.sentences[row] for row in order]
-    labels = whole.labels[order]
-    outcome = validation.nested(embedder.embed(texts, name), labels, context.classifiers)
-    items = [f"all:{row}" for row in order]
-    scored = _Scored("all", labels, items, texts, len(labels), data.sha256, _row_notes(data))
-    return [_result(ids[0], outcome, scored, context, "nested")]
+@dataclass(frozen=True)
+class _Task:
+    """A task of SentEval: its data, and the features of its classifiers."""
 
+    read: Callable[[Path], LabelledSet | SentencePairSet]
+    protocol: str
+    features: Callable[..., Embeddings] = lambda embeddings: embeddings
+    """Takes the embeddings of each column."""
 
-def _run_trec(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    data = read_trec(context.folder(ids[0]))
-    train, test = data.splits["train"], data.splits["test"]
-    embedder.prepare("TREC", [*train.sentences, *test.sentences])
-    order = published_order([train.sentences], train.labels.tolist())
-    outcome = validation.kfold(
-        embedder.embed([train.sentences[row] for row in order], "TREC"),
-        train.labels[order],
-        embedder.embed(test.sentences, "TREC"),
-        test.labels,
-        context.classifiers,
-    )
-    items = [f"test:{row}" for row in range(len(test))]
-    notes = _row_notes(data)
-    scored = _Scored("test", test.labels, items, test.sentences, len(train), data.sha256, notes)
-    return [_result(ids[0], outcome, scored, context, "kfold")]
-
-
-def _run_split(
-    read: Callable[..., LabelledSet], embedder: Embedder, context: Context, ids: Sequence[str]
-) -> list[Result]:
-    data = read(context.folder(ids[0]))
-    parts = [data.splits[split] for split in ("train", "dev", "test")]
-    embedder.prepare(data.name, [text for part in parts for text in part.sentences])
-    train, dev, test = (embedder.embed(part.sentences, data.name) for part in parts)
-    labels = (parts[0].labels, parts[1].labels, parts[2].labels)
-    settings = context.classifiers
-    if data.name == "WordContent":
-        # there are a thousand classes of words, and the original uses no hidden units
-        settings = replace(settings, nhid=0)
-    if settings.classifier == "pytorch":
-        order = published_order([parts[0].sentences], labels[0].tolist())
-        train, labels = train[order], (labels[0][order], *labels[1:])
-    outcome = validation.split((train, dev, test), labels, settings)
-    items = [f"test:{row}" for row in range(len(parts[2]))]
-    texts = parts[2].sentences
-    notes = _row_notes(data)
-    scored = _Scored("test", labels[2], items, texts, len(dev), data.sha256, notes)
-    return [_result(ids[0], outcome, scored, replace(context, classifiers=settings), "split")]
-
-
-def _run_mrpc(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    data = read_mrpc(context.folder(ids[0]))
-    train, test = data.splits["train"], data.splits["test"]
-    _prepare_pairs(embedder, data)
-    order = published_order([train.first, train.second], train.labels.tolist())
-    outcome = validation.kfold(
-        _pairs(embedder, train, pair_features, "MRPC")[order],
-        train.labels[order],
-        _pairs(embedder, test, pair_features, "MRPC"),
-        test.labels,
-        context.classifiers,
-    )
-    f1 = round(f1_score(outcome.predictions, test.labels), 2)
-    texts, notes = _texts(test), _row_notes(data)
-    scored = _Scored("test", test.labels, test.ids, texts, len(train), data.sha256, notes)
-    return [_result(ids[0], outcome, scored, context, "kfold", f1=f1)]
-
-
-def _run_sick(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    data = read_sick(context.folder(ids[0]))
-    train = data.splits["train"]
-    order = published_order([train.first, train.second], train.labels.tolist())
-    return _run_inference(data, order, pair_features, embedder, context, ids)
-
-
-def _run_snli(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    data = read_snli(context.folder(ids[0]))
-    train = data.splits["train"]
-    names = [data.classes[label] for label in train.labels]
-    order = published_order([train.second, train.first], names)
-    if context.classifiers.mode == "compat":
-        # there are half a million pairs, and the original tries a single, tiny penalty
-        context = replace(context, classifiers=replace(context.classifiers, noreg=True))
-    return _run_inference(data, order, inference_features, embedder, context, ids)
-
-
-def _run_inference(
-    data: SentencePairSet,
-    order: Indices,
-    features: Callable[[Embeddings, Embeddings], Embeddings],
-    embedder: Embedder,
-    context: Context,
-    ids: Sequence[str],
-) -> list[Result]:
-    """Scores published splits of pairs. The network draws rows of train in the given `order`."""
-    _prepare_pairs(embedder, data)
-    parts = [data.splits[split] for split in ("train", "dev", "test")]
-    train, dev, test = (_pairs(embedder, part, features, data.name) for part in parts)
-    labels = (parts[0].labels, parts[1].labels, parts[2].labels)
-    if context.classifiers.classifier == "pytorch":
-        train, labels = train[order], (labels[0][order], *labels[1:])
-    outcome = validation.split((train, dev, test), labels, context.classifiers)
-    ids_, texts, notes = parts[2].ids, _texts(parts[2]), _row_notes(data)
-    scored = _Scored("test", labels[2], ids_, texts, len(dev), data.sha256, notes)
-    return [_result(ids[0], outcome, scored, context, "split")]
-
-
-def _prepare_pairs(embedder: Embedder, data: SentencePairSet) -> None:
-    parts = data.splits.values()
-    embedder.prepare(data.name, [text for part in parts for text in (*part.first, *part.second)])
-
-
-def _pairs(
-    embedder: Embedder,
-    pairs: SentencePairs,
-    features: Callable[[Embeddings, Embeddings], Embeddings],
-    name: str,
-) -> Embeddings:
-    both = embedder.embed([*pairs.first, *pairs.second], name)
-    return features(both[: len(pairs)], both[len(pairs) :])
-
-
-def _row_notes(data: LabelledSet | SentencePairSet) -> tuple[str, ...]:
-    counts = {split: len(part) for split, part in data.splits.items()}
-    return row_notes(data.name.lower(), counts)
-
-
-def _hashes(
-    read: Callable[[Path], LabelledSet | SentencePairSet],
-    split: str,
-    context: Context,
-    ids: Sequence[str],
-) -> Hashes:
-    return {(ids[0], split): read(context.folder(ids[0])).sha256}
-
-
-def _texts(pairs: SentencePairs) -> list[str]:
-    return [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
-
-
-def _result(
-    task: str,
-    outcome: Outcome,
-    scored: _Scored,
-    context: Context,
-    protocol: str,
-    f1: float | None = None,
-) -> Result:
-    right = (outcome.predictions == scored.gold).astype(np.float64)
-    low, high = mean_interval(right, context.seed)
-    scores = {"accuracy": outcome.test_accuracy, "dev_accuracy": outcome.dev_accuracy}
-    if f1 is not None:
-        scores["f1"] = f1
-    settings = context.classifiers
-    return Result(
-        task=task,
-        split=scored.split,
-        n=len(scored.gold),
-        main="accuracy",
-        scores=scores,
-        intervals={"accuracy": (100 * low, 100 * high)},
-        groups={},
-        seed=settings.seed,
-        data={"name": task.split("/")[0], "sha256": scored.sha256, "dev_n": scored.dev_n},
-        notes=(*scored.notes, _note(settings, protocol)),
-        items=Items(
-            scored.ids,
+    def run(self, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+        """See `Family`."""
+        data = self.read(context.folder(ids[0]))
+        settings = _adjusted(context.classifiers, data.name)
+        texts = [_columns(part) for part in data.splits.values()]
+        labels = [part.labels for part in data.splits.values()]
+        embedder.prepare(data.name, [text for columns in texts for text in chain(*columns)])
+        ordered = self.protocol != "split" or settings.classifier == "pytorch"
+        order = _order(data) if ordered else np.arange(len(labels[0]))
+        labels[0] = labels[0][order]
+        # the original embeds in its order too, and embeddings can depend on their batch
+        early = self.protocol != "split" and len(texts[0]) == 1
+        if early:
+            texts[0] = ([texts[0][0][row] for row in order],)
+        features = [
+            self.features(*np.split(embedder.embed(list(chain(*columns)), data.name), len(columns)))
+            for columns in texts
+        ]
+        if ordered and not early:
+            features[0] = features[0][order]
+        if self.protocol == "nested":
+            outcome = validation.nested(features[0], labels[0], settings)
+        else:
+            outcome = validation.split(features, labels, settings)
+        *_, (split, last) = data.splits.items()
+        names = order if self.protocol == "nested" else range(len(last))
+        gold = labels[-1].astype(np.float64)
+        items = Items(
+            last.ids if isinstance(last, SentencePairs) else [f"{split}:{row}" for row in names],
             outcome.predictions.astype(np.float64),
-            scored.gold.astype(np.float64),
-            scored.texts,
+            gold,
+            joined(*texts[-1]),
             outcome.folds,
-        ),
-    )
+        )
+        scores = {"accuracy": outcome.test_accuracy, "dev_accuracy": outcome.dev_accuracy}
+        if data.name == "MRPC":
+            scores["f1"] = round(f1_score(items.predictions, gold), 2)
+        right = (items.predictions == gold).astype(np.float64)
+        counts = {name: len(part) for name, part in data.splits.items()}
+        dev_n = len(labels[-2:][0])  # the split before test: dev, or else train
+        return [
+            Result(
+                task=ids[0],
+                split=split,
+                n=len(gold),
+                main="accuracy",
+                scores=scores,
+                intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
+                groups={},
+                seed=settings.seed,
+                data={"name": ids[0].split("/")[0], "sha256": data.sha256, "dev_n": dev_n},
+                notes=(*row_notes(data.name.lower(), counts), _note(settings, self.protocol)),
+                items=items,
+            )
+        ]
+
+    def hashes(self, context: Context, ids: Sequence[str]) -> Hashes:
+        """See `Family`."""
+        split = "all" if self.protocol == "nested" else "test"
+        return {(ids[0], split): self.read(context.folder(ids[0])).sha256}
+
+    def family(self, name: str, group: str = "senteval") -> Family:
+        """Returns the family of the task alone."""
+        tasks = {f"{name}/senteval": (name, group)}
+        return Family(tasks, self.run, self.hashes, protocol=self.protocol)
+
+
+def _adjusted(settings: ClassifierSettings, name: str) -> ClassifierSettings:
+    """Returns the settings that SentEval has for a data set."""
+    if name == "WordContent":
+        # there are a thousand classes of words, and the original uses no hidden units
+        return replace(settings, nhid=0)
+    if name == "SNLI" and settings.mode == "compat":
+        # there are half a million pairs, and the original tries a single, tiny penalty
+        return replace(settings, noreg=True)
+    return settings
+
+
+def _columns(part: Labelled | SentencePairs) -> Columns:
+    return (part.first, part.second) if isinstance(part, SentencePairs) else (part.sentences,)
+
+
+def _order(data: LabelledSet | SentencePairSet) -> Indices:
+    """Returns the published order of the first split."""
+    splits: Mapping[str, Labelled | SentencePairs] = data.splits
+    first = next(iter(splits.values()))
+    if isinstance(data, SentencePairSet) and data.name == "SNLI":
+        return published_order(_columns(first)[::-1], [data.classes[row] for row in first.labels])
+    return published_order(_columns(first), first.labels.tolist())
 
 
 def _note(settings: ClassifierSettings, protocol: str) -> str:
@@ -278,34 +161,18 @@ def _note(settings: ClassifierSettings, protocol: str) -> str:
     return f"{note}, kfold {settings.kfold}, folds drawn with seed {seed}{fixed}"
 
 
-def _family(
-    name: str,
-    run: Callable[[Embedder, Context, Sequence[str]], list[Result]],
-    read: Callable[[Path], LabelledSet | SentencePairSet],
-    protocol: str,
-    group: str = "senteval",
-) -> Family:
-    split = "all" if protocol == "nested" else "test"
-    hashes = partial(_hashes, read, split)
-    return Family({f"{name}/senteval": (name, group)}, run, hashes, protocol=protocol)
-
-
-def _split_family(
-    name: str, read: Callable[[Path], LabelledSet], group: str = "senteval"
-) -> Family:
-    return _family(name, partial(_run_split, read), read, "split", group)
-
-
 FAMILIES = (
     *(
-        _family(name.lower(), partial(_run_binary, name), partial(read_binary, name=name), "nested")
+        _Task(partial(labelled.read_binary, name=name), "nested").family(name.lower())
         for name in ("MR", "CR", "SUBJ", "MPQA")
     ),
-    _split_family("sst2", partial(read_sst, classes=2)),
-    _split_family("sst5", partial(read_sst, classes=5)),
-    _family("trec", _run_trec, read_trec, "kfold"),
-    _family("mrpc", _run_mrpc, read_mrpc, "kfold"),
-    _family("sick-e", _run_sick, read_sick, "split"),
-    _family("snli", _run_snli, read_snli, "split"),
-    *(_split_family(name.lower(), partial(read_probing, name=name), "probing") for name in PROBING),
+    *(_Task(partial(labelled.read_sst, classes=n), "split").family(f"sst{n}") for n in (2, 5)),
+    _Task(labelled.read_trec, "kfold").family("trec"),
+    _Task(sentence_pairs.read_mrpc, "kfold", pair_features).family("mrpc"),
+    _Task(sentence_pairs.read_sick, "split", pair_features).family("sick-e"),
+    _Task(sentence_pairs.read_snli, "split", inference_features).family("snli"),
+    *(
+        _Task(partial(labelled.read_probing, name=name), "split").family(name.lower(), "probing")
+        for name in labelled.PROBING
+    ),
 )

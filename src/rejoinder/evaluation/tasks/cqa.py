@@ -1,6 +1,6 @@
 """`cqa-b/2016`, `cqa-b/2017`: ranking of related questions (SemEval task 3, subtask B)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -10,11 +10,10 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.published_rows import row_notes
-from rejoinder.evaluation.ranking import Flags, average_precision, official_scores, ranked
+from rejoinder.evaluation.notes import row_notes
+from rejoinder.evaluation.ranking import average_precision, official_scores, ranked
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.measures.arrays import Floats
 
 TEXTS = ("both", "subject", "body")
 _SPLITS = {"2016": ("dev", "test"), "2017": ("test",)}
@@ -32,12 +31,7 @@ def score_questions(
 ) -> Result:
     """Returns MAP, AvgRec and MRR of questions ranked by their similarity to the original question.
 
-    Args:
-        embedder: the encoder.
-        questions: the questions of a split.
-        task: id of the task.
-        text: subject, body, or both with a space between.
-        seed: seeds the interval, which is over queries.
+    `text` is subject, body, or both with a space between. The interval is over queries.
 
     Raises:
         InputError: `text` has another value, or a similarity is not usable.
@@ -48,16 +42,19 @@ def score_questions(
     second = [related.text(text) for query in questions.queries for related in query.related]
     embedder.prepare(task, list(dict.fromkeys([*first, *second])))
     scores, notes = embedder.similarity(first, second, task)
-    lists = _lists(questions, scores)
+    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
+    lists = [
+        ranked(part, query.relevant)
+        for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
+    ]
     precisions = np.array([average_precision(flags) for flags in lists])
-    low, high = resampled_interval(precisions, seed)
     return Result(
         task=task,
         split=questions.split,
         n=len(questions),
         main="map",
         scores=official_scores(lists),
-        intervals={"map": (100 * low, 100 * high)},
+        intervals={"map": resampled_interval(precisions, seed, unit=100)},
         groups={"search engine's order": Group(len(questions), engine_order(questions))},
         seed=seed,
         data={"name": f"CQA {questions.year} subtask B", "sha256": questions.sha256},
@@ -66,44 +63,29 @@ def score_questions(
             f"text of questions: {text}",
             *notes,
         ),
-        items=_items(questions, precisions),
+        items=Items(
+            [query.original.id for query in questions.queries],
+            precisions,
+            np.ones(len(precisions)),
+            [query.original.text() for query in questions.queries],
+        ),
     )
 
 
-def _lists(questions: QuestionSet, scores: Floats) -> list[Flags]:
-    ends = np.cumsum([len(query.related) for query in questions.queries])[:-1]
-    return [
-        ranked(part, query.relevant)
-        for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
-    ]
-
-
-def _items(questions: QuestionSet, precisions: Floats) -> Items:
-    """Returns an item for each query. Its prediction is the average precision of its list."""
-    return Items(
-        [query.original.id for query in questions.queries],
-        precisions,
-        np.ones(len(precisions)),
-        [query.original.text() for query in questions.queries],
-    )
+def _read(year: str, context: Context, ids: Sequence[str]) -> Iterator[QuestionSet]:
+    splits = [split for split in _SPLITS[year] if split in context.splits]
+    return (read_cqa(context.folder(ids[0]), year, split) for split in splits)
 
 
 def _run(year: str, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    folder = context.folder(ids[0])
-    splits = [split for split in _SPLITS[year] if split in context.splits]
     return [
-        score_questions(embedder, read_cqa(folder, year, split), ids[0], context.text, context.seed)
-        for split in splits
+        score_questions(embedder, questions, ids[0], context.text, context.seed)
+        for questions in _read(year, context, ids)
     ]
 
 
 def _hashes(year: str, context: Context, ids: Sequence[str]) -> Hashes:
-    folder = context.folder(ids[0])
-    return {
-        (ids[0], split): read_cqa(folder, year, split).sha256
-        for split in _SPLITS[year]
-        if split in context.splits
-    }
+    return {(ids[0], part.split): part.sha256 for part in _read(year, context, ids)}
 
 
 FAMILIES = tuple(

@@ -1,6 +1,6 @@
 """Natural language inference by the encoder's own classifier, on SNLI's official dev and test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.published_rows import row_notes
+from rejoinder.evaluation.items import Items, joined
+from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.measures.arrays import Indices
@@ -22,10 +22,9 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     encoder, task = embedder.encoder, ids[0]
     if not isinstance(encoder, Entails) or not encoder.entails:
         raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
-    folder = context.folder(task)
     results = []
     for split in context.splits:
-        pairs = read_snli_split(folder, split)
+        pairs = read_snli_split(context.folder(task), split)
         predicted = _predicted(encoder, pairs, embedder.who(task, "entail"))
         results.append(_result(task, split, pairs, predicted, context.seed))
     return results
@@ -44,32 +43,28 @@ def _predicted(encoder: Entails, pairs: InferencePairs, who: str) -> Indices:
     return classes
 
 
-def _confusions(gold: Indices, predicted: Indices) -> Iterator[tuple[int, int, int, float]]:
-    """Yields gold class, predicted class, count, and the share of the gold class from 0 to 1."""
-    for label in range(len(NLI_CLASSES)):
+def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
+    """Returns the cells of the confusion matrix: counts, and shares of the gold class, 0 to 1."""
+    cells = {}
+    for label, name in enumerate(NLI_CLASSES):
         answers = predicted[gold == label]
-        counts = np.bincount(answers, minlength=len(NLI_CLASSES)).tolist()
-        for answer, count in enumerate(counts):
-            yield label, answer, count, count / max(len(answers), 1)
+        for answer, other in enumerate(NLI_CLASSES):
+            count = int((answers == answer).sum())
+            share = count / max(len(answers), 1)
+            cells[f"is {name}, said {other}"] = Group(count, {"share": share})
+    return cells
 
 
 def _result(task: str, split: str, pairs: InferencePairs, predicted: Indices, seed: int) -> Result:
-    """Returns the accuracy, and the cells of the confusion matrix as groups."""
     right = (predicted == pairs.labels).astype(np.float64)
-    low, high = mean_interval(right, seed)
-    groups = {
-        f"is {NLI_CLASSES[gold]}, said {NLI_CLASSES[answer]}": Group(count, {"share": share})
-        for gold, answer, count, share in _confusions(pairs.labels, predicted)
-    }
-    texts = [f"{a} | {b}" for a, b in zip(pairs.premises, pairs.hypotheses, strict=True)]
     return Result(
         task=task,
         split=split,
         n=len(pairs.labels),
         main="accuracy",
         scores={"accuracy": 100 * float(right.mean())},
-        intervals={"accuracy": (100 * low, 100 * high)},
-        groups=groups,
+        intervals={"accuracy": mean_interval(right, seed, unit=100)},
+        groups=_confusions(pairs.labels, predicted),
         seed=seed,
         notes=row_notes("snli", {split: len(pairs.labels)}),
         data={"name": "snli", "sha256": pairs.sha256, "unlabelled": pairs.dropped},
@@ -77,7 +72,7 @@ def _result(task: str, split: str, pairs: InferencePairs, predicted: Indices, se
             [f"{split}:{row}" for row in range(len(right))],
             predicted.astype(np.float64),
             pairs.labels.astype(np.float64),
-            texts,
+            joined(pairs.premises, pairs.hypotheses),
         ),
     )
 

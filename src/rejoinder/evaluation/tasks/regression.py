@@ -1,120 +1,112 @@
 """SentEval's trained regressions: `sick-r/senteval-regression`, `stsb/senteval-regression`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-
-from rejoinder.datasets.sentence_pairs import SentencePairSet, read_sick
-from rejoinder.datasets.sts import GradedPairs, read_stsb
+from rejoinder.datasets.sentence_pairs import read_sick
+from rejoinder.datasets.sts import read_stsb
 from rejoinder.evaluation.classifiers.relatedness import Graded, fit_relatedness
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval
-from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.published_rows import row_notes
+from rejoinder.evaluation.items import Items, joined
+from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.metrics.correlation import correlations
+from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.tasks.base import Context, Family
+from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
 from rejoinder.files.hashed import sha256_of
 from rejoinder.measures.arrays import Floats
-from rejoinder.measures.correlation import pearson_correlation
-from rejoinder.measures.ranks import spearman_correlation
 
 _SPLITS = ("train", "dev", "test")
-Texts = tuple[Sequence[str], Sequence[str]]
 
 
-def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    parts = _stsb(context)
-    texts: list[Texts] = [(part.first, part.second) for part in parts]
-    gold = [part.gold for part in parts]
-    data = {"name": "stsb", "form": parts[0].form, "sha256": _sha256(parts)}
-    notes = (f"the {parts[0].form} form of the data", "grades 0 to 5; the original has 1 to 5")
-    return [_result(ids[0], embedder, texts, gold, (0, 5), parts[2].ids, data, notes, context)]
+@dataclass(frozen=True)
+class _Data:
+    """Graded pairs of train, dev and test, the ids of test, and the lowest and highest grade."""
+
+    texts: Sequence[tuple[list[str], list[str]]]
+    gold: Sequence[Floats]
+    ids: Sequence[str]
+    grades: tuple[int, int]
+    facts: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
-def _run_sick(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    whole = _sick(context)
-    parts = [whole.splits[split] for split in _SPLITS]
-    texts: list[Texts] = [(part.first, part.second) for part in parts]
-    gold = [part.scores for part in parts]
-    data = {"name": "SICK", "sha256": whole.sha256}
-    notes = row_notes("sick", {split: len(whole.splits[split]) for split in _SPLITS})
-    return [_result(ids[0], embedder, texts, gold, (1, 5), parts[2].ids, data, notes, context)]
+def _read_stsb(context: Context) -> _Data:
+    parts = [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
+    form = parts[0].form
+    # the model is fitted on two of the splits and scored on one
+    sha256 = sha256_of("".join(part.sha256 for part in parts).encode())
+    return _Data(
+        [(part.first, part.second) for part in parts],
+        [part.gold for part in parts],
+        parts[2].ids,
+        (0, 5),
+        {"name": "stsb", "form": form, "sha256": sha256},
+        (f"the {form} form of the data", "grades 0 to 5; the original has 1 to 5"),
+    )
 
 
-def _result(
-    task: str,
-    embedder: Embedder,
-    texts: Sequence[Texts],
-    gold: Sequence[Floats],
-    grades: tuple[int, int],
-    ids: Sequence[str],
-    data: dict[str, str],
-    notes: tuple[str, ...],
-    context: Context,
-) -> Result:
-    embedder.prepare(task, [text for first, second in texts for text in (*first, *second)])
+def _read_sick(context: Context) -> _Data:
+    data = read_sick(context.folder("sick"))
+    parts = [data.splits[split] for split in _SPLITS]
+    return _Data(
+        [(part.first, part.second) for part in parts],
+        [part.scores for part in parts],
+        parts[2].ids,
+        (1, 5),
+        {"name": "SICK", "sha256": data.sha256},
+        row_notes("sick", {split: len(data.splits[split]) for split in _SPLITS}),
+    )
+
+
+def _run(
+    read: Callable[[Context], _Data], embedder: Embedder, context: Context, ids: Sequence[str]
+) -> list[Result]:
+    data, task, settings = read(context), ids[0], context.classifiers
+    embedder.prepare(task, [text for first, second in data.texts for text in (*first, *second)])
     train, dev, test = (
-        Graded(pair_features(embedder.embed(first, task), embedder.embed(second, task)), scores)
-        for (first, second), scores in zip(texts, gold, strict=True)
+        Graded(pair_features(embedder.embed(first, task), embedder.embed(second, task)), gold)
+        for (first, second), gold in zip(data.texts, data.gold, strict=True)
     )
-    settings = context.classifiers
     if settings.regressor == "pytorch":
-        order = published_order(texts[0], gold[0].tolist())
+        order = published_order(data.texts[0], train.gold.tolist())
         train = Graded(train.features[order], train.gold[order])
-    fitted = fit_relatedness(train, dev, test, grades, settings)
-    predictions = fitted.test
-    first, second = texts[2]
-    return Result(
-        task=task,
-        split="test",
-        n=len(ids),
-        main="pearson_trained",
-        scores={
-            "pearson_trained": pearson_correlation(predictions, test.gold),
-            "spearman_trained": spearman_correlation(predictions, test.gold),
-            "mse": float(np.mean((predictions - test.gold) ** 2)),
-            "dev_pearson_trained": pearson_correlation(fitted.dev, dev.gold),
-            "dev_spearman_trained": spearman_correlation(fitted.dev, dev.gold),
-        },
-        intervals={"pearson_trained": correlation_interval(predictions, test.gold, context.seed)},
-        groups={},
-        seed=settings.seed,
-        data={**data, "dev_n": len(dev.gold)},
-        notes=(f"regression {settings.regressor}, mode {settings.mode}", *notes),
-        items=Items(
-            ids,
-            predictions,
-            test.gold,
-            [f"{a} | {b}" for a, b in zip(first, second, strict=True)],
-        ),
+    fitted = fit_relatedness(train, dev, test, data.grades, settings)
+    items = Items(data.ids, fitted.test, test.gold, joined(*data.texts[2]))
+    on_dev = correlations(fitted.dev, dev.gold)
+    return [
+        Result(
+            task=task,
+            split="test",
+            n=len(data.ids),
+            main="pearson_trained",
+            scores={
+                **metric_of("pearson_trained").recompute(items),
+                **{f"dev_{name}_trained": score for name, score in on_dev.items()},
+            },
+            intervals={
+                "pearson_trained": correlation_interval(fitted.test, test.gold, context.seed)
+            },
+            groups={},
+            seed=settings.seed,
+            data={**data.facts, "dev_n": len(dev.gold)},
+            notes=(f"regression {settings.regressor}, mode {settings.mode}", *data.notes),
+            items=items,
+        )
+    ]
+
+
+def _hashes(read: Callable[[Context], _Data], context: Context, ids: Sequence[str]) -> Hashes:
+    return {(ids[0], "test"): read(context).facts["sha256"]}
+
+
+FAMILIES = tuple(
+    Family({task: groups}, partial(_run, read), partial(_hashes, read), protocol="regression")
+    for task, groups, read in (
+        ("sick-r/senteval-regression", ("sick-r", "senteval"), _read_sick),
+        ("stsb/senteval-regression", ("senteval",), _read_stsb),
     )
-
-
-def _sick(context: Context) -> SentencePairSet:
-    return read_sick(context.folder("sick"))
-
-
-def _stsb(context: Context) -> list[GradedPairs]:
-    return [read_stsb(context.folder("stsb"), split, context.form) for split in _SPLITS]
-
-
-def _sha256(parts: Sequence[GradedPairs]) -> str:
-    """Returns the hash of all splits: the model is fitted on two of them and scored on one."""
-    return sha256_of("".join(part.sha256 for part in parts).encode())
-
-
-FAMILIES = (
-    Family(
-        {"sick-r/senteval-regression": ("sick-r", "senteval")},
-        _run_sick,
-        lambda context, ids: {(ids[0], "test"): _sick(context).sha256},
-        protocol="regression",
-    ),
-    Family(
-        {"stsb/senteval-regression": ("senteval",)},
-        _run_stsb,
-        lambda context, ids: {(ids[0], "test"): _sha256(_stsb(context))},
-        protocol="regression",
-    ),
 )

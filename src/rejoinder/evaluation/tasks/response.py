@@ -57,24 +57,15 @@ def rank_responses(
     """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
 
     Candidates are ranked by the dot product. Responses are encoded with `encode_response` if the
-    encoder has it, else with `encode`. Ties count against the encoder.
-
-    Args:
-        embedder: the encoder.
-        pairs: a split. All of its responses are candidates.
-        seed: seeds the draw of negatives, the sample of inputs, and the interval.
-        max_inputs: largest number of inputs that are ranked; more inputs are sampled.
-        tell: called with what is being done.
+    encoder has it, else with `encode`. Ties count against the encoder. If there are more than
+    `max_inputs`, inputs are sampled. `seed` seeds the sample, the negatives and the interval.
 
     Raises:
         InputError: fewer than two pairs, or an embedding is not usable.
     """
-    count = len(pairs)
+    count, task = len(pairs), f"response on {pairs.split}"
     if count < 2:
-        raise InputError(
-            f"response on {pairs.split}: {count} pairs; at least two are needed to choose from."
-        )
-    task = f"response on {pairs.split}"
+        raise InputError(f"{task}: {count} pairs; at least two are needed to choose from.")
     generator = np.random.default_rng(seed)
     chosen = np.arange(count)
     if max_inputs is not None and max_inputs < count:
@@ -100,13 +91,10 @@ def rank_responses(
 
 
 def draw_negatives(rows: Indices, count: int, size: int, generator: np.random.Generator) -> Indices:
-    """Draws `size` different others of `count` rows for each of `rows`, uniformly.
+    """Returns (N, size) indices: different others of `count` rows for each of N rows, uniformly.
 
     If repeats are rare, rows are drawn with replacement and drawn again if they repeat one. This
     has the same distribution as drawing without replacement, at a hundredth of the cost.
-
-    Returns:
-        (len(rows), size) int64 indices.
     """
     if size == count - 1:
         others = np.arange(1, count)
@@ -129,19 +117,16 @@ def true_ranks(
 ) -> Indices:
     """Returns (N,) int64 ranks, from 1, of the first candidate of each input among its candidates.
 
-    Args:
-        inputs: (M, D) float32 embeddings.
-        input_rows: (N,) row of each input in `inputs`.
-        responses: (L, D) float32 embeddings.
-        candidates: (N, K) rows of `responses`, the true one first.
-        tell: called with what is being done.
+    `input_rows` are (N,) rows of the (M, D) `inputs`, and `candidates` are (N, K) rows of the
+    (L, D) `responses`, the true one first.
     """
     ranks = np.empty(len(input_rows), np.int64)
     # vectors of bags of words are nearly all zeros: only the columns of the input's words are read
     sparse = np.count_nonzero(inputs[:_SAMPLED]) < _SPARSE * inputs[:_SAMPLED].size
-    size = 1 if sparse else _GATHERED_VALUES // (candidates.shape[1] * responses.shape[1])
-    for start in range(0, len(ranks), max(1, size)):
-        part = slice(start, start + max(1, size))
+    values = candidates.shape[1] * responses.shape[1]
+    size = 1 if sparse else max(1, _GATHERED_VALUES // values)
+    for start in range(0, len(ranks), size):
+        part = slice(start, start + size)
         vectors = inputs[input_rows[part]]  # (n, D)
         rows = candidates[part]
         # the true response is scored with the others: equal texts must get equal scores, to the bit
@@ -153,7 +138,7 @@ def true_ranks(
             gathered = responses[rows]  # (n, K, D)
         scores = np.einsum("nkd,nd->nk", gathered, vectors)  # (n, K)
         ranks[part] = 1 + (scores[:, 1:] >= scores[:, :1]).sum(axis=1)
-        if start % _TELL_EVERY < max(1, size):
+        if start % _TELL_EVERY < size:
             tell(f"ranked {start:,} of {len(ranks):,}")
     return ranks
 
@@ -171,12 +156,7 @@ def _result(
     texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
     same = int((texts[negatives] == texts[rows][:, None]).sum())
     sources = np.array(pairs.sources, dtype=object)[rows]
-    groups = {
-        str(source): Group(
-            int((sources == source).sum()), _precisions(ranks[sources == source], names)
-        )
-        for source in sorted(set(sources))
-    }
+    by_source = {source: ranks[sources == source] for source in sorted(set(sources))}
     notes = [f"{same} of {negatives.size} negatives repeat the right response's text"]
     if not has_head:
         notes.append("the encoder has no encode_response; encode was used for both sides")
@@ -190,7 +170,10 @@ def _result(
             name: mean_interval((ranks <= n).astype(np.float64), seed)
             for n, name in zip(CUTOFFS, names, strict=True)
         },
-        groups=groups,
+        groups={
+            str(source): Group(len(part), _precisions(part, names))
+            for source, part in by_source.items()
+        },
         seed=seed,
         data={"name": "pairs", "sha256": pairs.sha256, "candidates": candidates},
         notes=tuple(notes),

@@ -8,7 +8,7 @@ from rejoinder.datasets.coco import Captioned, read_coco
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.published_rows import row_notes
+from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
@@ -18,7 +18,7 @@ _SPLITS = ("train", "valid", "test")
 
 
 def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
+    parts, sha256 = _read(context, ids)
     embedder.prepare(_NAME, [text for part in parts for text in part.captions])
     # torch is imported after the data was read: if both are missing, the data is reported
     from rejoinder.evaluation.classifiers.retrieval import (
@@ -44,7 +44,7 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
         for cutoff, recall in zip((1, 5, 10), recalls(ranks), strict=True):
             scores[f"recall_{cutoff}_{direction}"] = recall
         scores[f"median_rank_{direction}"] = median_rank(ranks, fold)
-    low, high = mean_interval((fitted.image_ranks < 1).astype(np.float64), context.seed)
+    first = (fitted.image_ranks < 1).astype(np.float64)
     return [
         Result(
             task=ids[0],
@@ -52,10 +52,10 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
             n=len(test),
             main="recall_1_t2i",
             scores={**scores, "dev_mean_recall": fitted.dev_score},
-            intervals={"recall_1_t2i": (100 * low, 100 * high)},
+            intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
             groups={},
             seed=context.classifiers.seed,
-            data={"name": _NAME, "sha256": _sha256(parts), "dev_n": len(dev)},
+            data={"name": _NAME, "sha256": sha256, "dev_n": len(dev)},
             notes=(
                 *row_notes("coco", dict(zip(_SPLITS, map(len, parts), strict=True))),
                 "classifier pytorch",
@@ -73,13 +73,13 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
 
 
 def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
+    return {(ids[0], "test"): _read(context, ids)[1]}
+
+
+def _read(context: Context, ids: Sequence[str]) -> tuple[list[Captioned], str]:
+    """Returns the splits, of which two are fitted and the third is scored, and their hash."""
     parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
-    return {(ids[0], "test"): _sha256(parts)}
-
-
-def _sha256(parts: Sequence[Captioned]) -> str:
-    """Returns the hash of all splits: the maps are fitted on two of them and scored on one."""
-    return sha256_of("".join(part.sha256 for part in parts).encode())
+    return parts, sha256_of("".join(part.sha256 for part in parts).encode())
 
 
 FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _run, _hashes, protocol="retrieval"),)

@@ -12,9 +12,10 @@ from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
-from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.items import Items, joined
+from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations, rescaled, share_within_one
-from rejoinder.evaluation.published_rows import row_notes
+from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.files.hashed import sha256_of
@@ -36,26 +37,19 @@ def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[R
     """Returns a result for each measure: its correlations with gold, in all and by genre.
 
     Both measures give the same order: their Spearman correlations differ only in ties that rounding
-    breaks.
-
-    Args:
-        encoder: anything that encodes.
-        pairs: a split of the STS Benchmark.
-        seed: seeds the intervals.
+    breaks. `seed` seeds the intervals.
 
     Raises:
         InputError: an embedding is not usable, or a correlation is not defined.
     """
-    embedder = Embedder(encoder)
-    return _graded(embedder, pairs, [f"stsb/{name}" for name in MEASURES], seed)
+    return _graded(Embedder(encoder), pairs, [f"stsb/{name}" for name in MEASURES], seed)
 
 
 def _graded(
     embedder: Embedder, pairs: GradedPairs, tasks: Sequence[str], seed: int
 ) -> list[Result]:
     """Returns a result for each task, `NAME/MEASURE`. The measures share their embeddings."""
-    where = f"{tasks[0]} on {pairs.split}"
-    similarity, notes = _similarity(embedder, pairs, where)
+    similarity, notes = _similarity(embedder, pairs, f"{tasks[0]} on {pairs.split}")
     return [_measured(similarity, notes, pairs, task, seed) for task in tasks]
 
 
@@ -84,8 +78,7 @@ def _measured(
     similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
 ) -> Result:
     """Returns the correlations over all pairs and by genre. The main score is `pearson`."""
-    name, measure = task.split("/")
-    values = MEASURES[measure](np.clip(similarity, -1, 1))
+    values = MEASURES[task.split("/")[1]](np.clip(similarity, -1, 1))
     return Result(
         task=task,
         split=pairs.split,
@@ -101,7 +94,7 @@ def _measured(
         },
         groups=_groups(values, pairs),
         seed=seed,
-        data={"name": name, "form": pairs.form, "sha256": pairs.sha256},
+        data=_facts(task, pairs),
         notes=(f"the {pairs.form} form of the data", *notes),
         items=_items(values, pairs),
     )
@@ -110,36 +103,33 @@ def _measured(
 def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Result:
     """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
     similarity, notes = _similarity(embedder, pairs, task)
-    groups = _groups(similarity, pairs)
-    sizes = np.array([group.n for group in groups.values()], np.float64)
-    scores = {}
-    for name, score in correlations(similarity, pairs.gold).items():
-        values = np.array([group.scores[name] for group in groups.values()])
-        scores[f"{name}_mean"] = float(values.mean())
-        scores[f"{name}_weighted_mean"] = float(np.average(values, weights=sizes))
-        scores[f"{name}_all"] = score
+    items = _items(similarity, pairs)
     return Result(
         task=task,
         split=pairs.split,
         n=len(pairs),
         main="pearson_weighted_mean",
-        scores=scores,
+        scores=metric_of("pearson_weighted_mean").recompute(items),
         intervals={
             "pearson_weighted_mean": grouped_correlation_interval(
                 similarity, pairs.gold, list(_rows_of(pairs).values()), seed
             ),
             "pearson_all": correlation_interval(similarity, pairs.gold, seed),
         },
-        groups=groups,
+        groups=_groups(similarity, pairs),
         seed=seed,
-        data={"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256},
+        data=_facts(task, pairs),
         notes=(
             *row_notes(task.split("/")[0], {pairs.split: len(pairs)}),
             f"the {pairs.form} form of the data",
             *notes,
         ),
-        items=_items(similarity, pairs),
+        items=items,
     )
+
+
+def _facts(task: str, pairs: GradedPairs) -> dict[str, str]:
+    return {"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256}
 
 
 def _groups(values: Floats, pairs: GradedPairs) -> dict[str, Group]:
@@ -156,32 +146,34 @@ def _rows_of(pairs: GradedPairs) -> dict[str, Indices]:
 
 
 def _items(values: Floats, pairs: GradedPairs) -> Items:
-    texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
-    return Items(pairs.ids, values, pairs.gold, texts)
+    return Items(pairs.ids, values, pairs.gold, joined(pairs.first, pairs.second))
+
+
+def _read_stsb(context: Context, ids: Sequence[str]) -> dict[tuple[str, str], GradedPairs]:
+    """Returns the pairs by the name of a data set and split."""
+    folder = context.folder("stsb")
+    read = {("stsb", split): read_stsb(folder, split, context.form) for split in context.splits}
+    if any(task.startswith("stsb-unrepeated/") for task in ids):
+        unrepeated = _unrepeated(folder, context.form)
+        read |= {("stsb-unrepeated", split): unrepeated[split] for split in context.splits}
+    return read
 
 
 def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    folder = context.folder("stsb")
-    whole = {split: read_stsb(folder, split, context.form) for split in context.splits}
-    every = [text for pairs in whole.values() for text in (*pairs.first, *pairs.second)]
-    embedder.prepare("stsb", every)
-    plain = [task for task in ids if task.startswith("stsb/")]
-    other = [task for task in ids if task not in plain]
-    unrepeated = _unrepeated(folder, context.form) if other else {}
+    read = _read_stsb(context, ids)
+    whole = [pairs for (name, _), pairs in read.items() if name == "stsb"]
+    embedder.prepare("stsb", [text for pairs in whole for text in (*pairs.first, *pairs.second)])
     results = []
-    for split, pairs in whole.items():
-        if plain:
-            results += _graded(embedder, pairs, plain, context.seed)
-        if other:
-            results += _graded(embedder, unrepeated[split], other, context.seed)
+    for split in context.splits:
+        for name in ("stsb", "stsb-unrepeated"):
+            tasks = [task for task in ids if task.startswith(f"{name}/")]
+            if tasks:
+                results += _graded(embedder, read[name, split], tasks, context.seed)
     return results
 
 
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
-    """Returns the splits without pairs that repeat one of an earlier split or of their own.
-
-    The order of splits is train, dev, test.
-    """
+    """Returns train, dev and test without pairs that repeat an earlier pair of any split."""
     known: set[frozenset[str]] = set()
     splits, hashes = {}, ""
     for split in ("train", "dev", "test"):
@@ -193,16 +185,12 @@ def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
 
 
 def _stsb_hashes(context: Context, ids: Sequence[str]) -> Hashes:
-    folder = context.folder("stsb")
-    hashes = {}
-    unrepeated = any(not task.startswith("stsb/") for task in ids)
-    without = _unrepeated(folder, context.form) if unrepeated else {}
-    for split in context.splits:
-        plain = read_stsb(folder, split, context.form)
-        for task in ids:
-            pairs = plain if task.startswith("stsb/") else without[split]
-            hashes[task, split] = pairs.sha256
-    return hashes
+    read = _read_stsb(context, ids)
+    return {
+        (task, split): read[task.split("/")[0], split].sha256
+        for split in context.splits
+        for task in ids
+    }
 
 
 def _year_hashes(year: int, context: Context, ids: Sequence[str]) -> Hashes:
@@ -226,11 +214,11 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
     pairs = read_sts_2017(context.folder("sts17"))
     embedder.prepare("sts17", [*pairs.first, *pairs.second])
     similarity, notes = _similarity(embedder, pairs, "sts17")
-    groups = _groups(similarity, pairs)
-    pearson = {name: group.scores["pearson"] for name, group in groups.items()}
-    chosen = np.array(pairs.genres) == "track5"
-    english = similarity[chosen]
-    five = [pearson[f"track{track}"] for track in ("1", "2", "3", "4a", "5")]
+    items = _items(similarity, pairs)
+    pearson = metric_of("pearson_track5").recompute(items)
+    chosen = _rows_of(pairs)["track5"]
+    english, gold = similarity[chosen], pairs.gold[chosen]
+    five = [pearson[f"pearson_track{track}"] for track in ("1", "2", "3", "4a", "5")]
     return [
         Result(
             task=task,
@@ -238,24 +226,22 @@ def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[
             n=len(pairs),
             main="pearson_track5",
             scores={
-                **{f"pearson_{name}": value for name, value in pearson.items()},
+                **pearson,
                 "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
                 "pearson_mean_of_1_to_5": float(np.mean(five)),
-                "within_1_rescaled_track5": share_within_one(english, pairs.gold[chosen]),
+                "within_1_rescaled_track5": share_within_one(english, gold),
             },
-            intervals={
-                "pearson_track5": correlation_interval(english, pairs.gold[chosen], context.seed)
-            },
-            groups=groups,
+            intervals={"pearson_track5": correlation_interval(english, gold, context.seed)},
+            groups=_groups(similarity, pairs),
             seed=context.seed,
-            data={"name": "sts17", "form": pairs.form, "sha256": pairs.sha256},
+            data=_facts(task, pairs),
             notes=(
                 *row_notes("sts17", {"test": len(pairs)}),
                 "mean of tracks 1 to 5 with 4a, 4b left out",
-                _difficult(english, pairs.gold[chosen]),
+                _difficult(english, gold),
                 *notes,
             ),
-            items=_items(similarity, pairs),
+            items=items,
         )
         for task in ids
     ]

@@ -1,6 +1,8 @@
-"""Notes on whether a model's training data was checked for the sentences of an evaluation set."""
+"""Notes on results: leaks into the training data, and data that is not as published."""
 
 from collections.abc import Mapping
+
+from rejoinder.datasets.catalogue import official_rows
 
 _SET_NAMES = {"sts17": "sts2017"}
 """Tasks whose evaluation set has another name in the list of leak sets."""
@@ -11,16 +13,10 @@ _UNCHECKED = ("response",)
 
 
 def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | None:
-    """Returns a sentence on leaks from an evaluation set into the training data of an encoder.
+    """Returns a sentence on leaks from the evaluation set into the training data of an encoder.
 
-    Args:
-        task: id of the task.
-        split: the split that is scored.
-        encoder: what the encoder describes itself with.
-
-    Returns:
-        The sentence. None if the encoder's description does not name the `leak_sets` of its
-        training, as that of models of rejoinder does, or if the task needs no check.
+    Returns None if the encoder's description does not name the `leak_sets` of its training, as that
+    of models of rejoinder does, or if the task needs no check.
     """
     training = encoder.get("training")
     family = task.partition("/")[0].removesuffix("-unrepeated")
@@ -33,3 +29,20 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
     dropped = training.get("leaks_dropped")
     count = f"{dropped:,} pairs" if isinstance(dropped, int) else "all pairs"
     return f"training left out {count} with sentences of {', '.join(map(str, sets))}"
+
+
+def row_notes(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Returns a sentence for each split of a data set that does not have the published rows.
+
+    >>> row_notes("sick", {"train": 299, "test": 4927})
+    ('train of sick has 299 rows, and 4,500 were published: the scores are of another set',)
+    """
+    notes = []
+    for split, count in counts.items():
+        published = official_rows(name, split)
+        if published not in (None, count):
+            notes.append(
+                f"{split} of {name} has {count:,} rows, and {published:,} were published: the "
+                "scores are of another set"
+            )
+    return tuple(notes)
