@@ -64,9 +64,9 @@ class Entails(Protocol):
 
 @runtime_checkable
 class TellsFittedPairs(Protocol):
-    """An encoder that knows which graded pairs of sentences it was fitted on."""
+    """An encoder that knows which graded pairs of sentences it was fitted on; internal."""
 
-    def fitted_pairs(self) -> NDArray[np.uint64]:
+    def _fitted_pairs(self) -> NDArray[np.uint64]:
         """Returns (M,) uint64, the distinct `datasets.sts.pair_keys` of those pairs.
 
         The array is empty if the encoder was not fitted on pairs.

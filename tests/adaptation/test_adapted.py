@@ -113,8 +113,8 @@ def test_an_adapted_model_is_an_adapted_encoder(adaptation):
     np.testing.assert_allclose(ours.encode(TEXTS), wrapped.encode(TEXTS), atol=1e-6)
     assert np.abs(ours.encode(TEXTS) - SentenceEncoder(model).encode(TEXTS)).max() > 0.05
     np.testing.assert_array_equal(ours.encode_response(TEXTS), wrapped.encode_response(TEXTS))
-    np.testing.assert_array_equal(ours.fitted_pairs(), wrapped.fitted_pairs())
-    assert len(SentenceEncoder(model).fitted_pairs()) == 0
+    np.testing.assert_array_equal(ours._fitted_pairs(), wrapped._fitted_pairs())
+    assert len(SentenceEncoder(model)._fitted_pairs()) == 0
     assert ours.describe()["adaptation"] == wrapped.describe()["adaptation"]
     assert repr(ours) == "SentenceEncoder('tiny', dan, 5 dimensions, adapted on stsb train)"
     lengths = np.linalg.norm(ours.encode(TEXTS, normalize=False), axis=1)

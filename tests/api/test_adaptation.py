@@ -65,6 +65,6 @@ def test_any_encoder_is_adapted_in_memory(data, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
     adapted.adaptation.write(tmp_path / "a.safetensors")
     assert read_adaptation(tmp_path / "a.safetensors").sha256 == facts["sha256"]
-    assert len(adapted.fitted_pairs()) == len(adapted.adaptation.fitted_pairs) > 0
+    assert len(adapted._fitted_pairs()) == len(adapted.adaptation.fitted_pairs) > 0
     with pytest.raises(InputError, match="an encoder is needed"):
         adapt(7, data)

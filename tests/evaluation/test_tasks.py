@@ -170,7 +170,7 @@ class Fitted(Bag):
         super().__init__()
         self._keys = pair_keys(first, second)
 
-    def fitted_pairs(self):
+    def _fitted_pairs(self):
         return self._keys
 
 

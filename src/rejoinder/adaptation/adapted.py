@@ -61,7 +61,7 @@ class Adapted:
         """Returns the description of the wrapped encoder with the key `adaptation` added."""
         return {**described(self._encoder), "adaptation": self.adaptation.describe()}
 
-    def fitted_pairs(self) -> NDArray[np.uint64]:
+    def _fitted_pairs(self) -> NDArray[np.uint64]:
         """Returns (M,) uint64 keys of the pairs that the adaptation was fitted on."""
         return self.adaptation.fitted_pairs
 

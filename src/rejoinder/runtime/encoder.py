@@ -104,7 +104,7 @@ class SentenceEncoder:
         """Returns JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
         return self._model.describe()
 
-    def fitted_pairs(self) -> NDArray[np.uint64]:
+    def _fitted_pairs(self) -> NDArray[np.uint64]:
         """Returns (M,) uint64 keys of the graded pairs that the model was adapted on.
 
         Evaluation uses them to report test pairs that were fitted (`protocols.TellsFittedPairs`).

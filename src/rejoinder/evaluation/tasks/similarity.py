@@ -63,8 +63,8 @@ def _fitted_notes(embedder: Embedder, pairs: GradedPairs, where: str) -> list[st
     encoder = embedder.encoder
     if not isinstance(encoder, TellsFittedPairs):
         return []
-    who = embedder.who(where, "fitted_pairs")
-    fitted = numbers_of(call(encoder.fitted_pairs, who=who), who, "(M,) keys of pairs are")
+    who = embedder.who(where, "_fitted_pairs")
+    fitted = numbers_of(call(encoder._fitted_pairs, who=who), who, "(M,) keys of pairs are")
     if not len(fitted):
         return []
     shared = int(np.isin(pair_keys(pairs.first, pairs.second), fitted).sum())
