@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from rejoinder.training.prefetch import prefetched
+from rejoinder.training.prefetch import Prefetcher
 
 
 def counting(made, last=1_000, error=None):
@@ -20,14 +20,14 @@ def counting(made, last=1_000, error=None):
 
 
 def test_items_come_in_order_and_end():
-    with prefetched(counting([], 20), 3) as items:
+    with Prefetcher(counting([], 20), 3) as items:
         assert list(items) == list(range(20))
         assert next(items, None) is None
 
 
 def test_no_more_than_the_bound_is_made_ahead():
     made = []
-    with prefetched(counting(made), 3) as items:
+    with Prefetcher(counting(made), 3) as items:
         assert [next(items), next(items)] == [0, 1]
         time.sleep(0.1)
         # two used, and three ahead
@@ -36,7 +36,7 @@ def test_no_more_than_the_bound_is_made_ahead():
 
 def test_an_error_is_raised_where_items_are_used_after_those_before_it():
     error = ValueError("torn")
-    with prefetched(counting([], 2, error), 8) as items:
+    with Prefetcher(counting([], 2, error), 8) as items:
         assert [next(items), next(items)] == [0, 1]
         with pytest.raises(ValueError, match="torn") as caught:
             next(items)
@@ -46,7 +46,7 @@ def test_an_error_is_raised_where_items_are_used_after_those_before_it():
 def test_closing_early_ends_the_thread_and_closes_the_items():
     made, before = [], threading.active_count()
     begun = time.perf_counter()
-    with prefetched(counting(made), 2) as items:
+    with Prefetcher(counting(made), 2) as items:
         next(items)
     assert time.perf_counter() - begun < 1
     assert threading.active_count() == before
@@ -55,6 +55,6 @@ def test_closing_early_ends_the_thread_and_closes_the_items():
 
 def test_an_error_of_the_user_closes_too():
     before = threading.active_count()
-    with pytest.raises(KeyError), prefetched(counting([]), 2):
+    with pytest.raises(KeyError), Prefetcher(counting([]), 2):
         raise KeyError
     assert threading.active_count() == before

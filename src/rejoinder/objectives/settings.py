@@ -1,6 +1,5 @@
 """Config tables of objectives; importing this needs no torch."""
 
-
 from rejoinder.encoders.settings import Activation
 from rejoinder.schema.base import Settings, Units
 

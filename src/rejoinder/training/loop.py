@@ -18,7 +18,7 @@ from rejoinder.training.machine import collected_signals, seed_generators
 from rejoinder.training.mixture import MixedBatch, Mixture
 from rejoinder.training.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
-from rejoinder.training.prefetch import prefetched
+from rejoinder.training.prefetch import Prefetcher
 from rejoinder.training.reporting import Meter, Reporter
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.base import Task
@@ -97,7 +97,7 @@ class Trainer:
         last = min(self.config.steps, limits.stop_at or self.config.steps)
         meter = Meter(self.config.training.log_every)
         self.model.train()
-        with collected_signals() as signals, prefetched(self._batches(), _AHEAD) as batches:
+        with collected_signals() as signals, Prefetcher(self._batches(), _AHEAD) as batches:
             while self.state.step < last and not signals:
                 begun = time.perf_counter()
                 mixed, collated = next(batches)

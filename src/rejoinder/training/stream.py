@@ -17,7 +17,7 @@ from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
-from rejoinder.training.prefetch import prefetched
+from rejoinder.training.prefetch import Prefetcher
 
 Excluded = Mapping[int, NDArray[np.int64]]
 """Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
@@ -79,7 +79,7 @@ class PairStream:
                 f"{self.windows}; it was changed after it was written. Begin the run again."
             )
         without_batch = 0  # windows since the last batch
-        with prefetched(self._windows(start), ahead=1) as windows:
+        with Prefetcher(self._windows(start), ahead=1) as windows:
             for position, window in windows:
                 order = self._generator(position.epoch, position.window, 0).permutation(len(window))
                 without_batch += 1
