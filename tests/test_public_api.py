@@ -51,7 +51,9 @@ def test_public_methods_have_docstrings():
     for name, member in inspect.getmembers(rejoinder.SentenceEncoder):
         if not name.startswith("_"):
             assert inspect.getdoc(member), name
-    assert not [name for name in vars(rejoinder.SentenceEncoder) if name in ("model", "_encode")]
+    assert not [
+        name for name in vars(rejoinder.SentenceEncoder) if name in ("model", "fitted_pairs")
+    ]
 
 
 def test_importing_loads_nothing_but_the_package():
