@@ -1,3 +1,3 @@
-"""The version of the package: here, so that every room can name it without importing the others."""
+"""The version of the package, in a module that every other can import."""
 
 VERSION = "0.1.0"

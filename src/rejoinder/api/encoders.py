@@ -16,7 +16,7 @@ _PREFIXES: Mapping[str, Callable[[str], Encodes]] = {
     "st": SentenceTransformers,
     "vectors": StoredVectors,
 }
-"""What opens a name, by the prefix before its colon. A name without one is a model."""
+"""Functions that open an encoder, by the prefix of its name. A name without one is a model."""
 
 
 def load_encoder(name: str | Path, adaptation: str | Path | None = None) -> Encodes:

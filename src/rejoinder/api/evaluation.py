@@ -21,7 +21,7 @@ from rejoinder.evaluation.tasks.base import Context
 from rejoinder.protocols import Encodes
 
 Request = Mapping[str, Any]
-"""How results were asked for: the keys of `_REQUEST`, as plain values. Results files keep it."""
+"""The arguments of an evaluation as plain values, by the keys of `_REQUEST`."""
 _OPTIONAL = (str, type(None))
 _REQUEST: Mapping[str, Any] = {
     "encoder": str,

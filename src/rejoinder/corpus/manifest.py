@@ -38,7 +38,7 @@ class Malformed:
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of every line of the dumps."""
+    """Counts of the lines of the dumps, by what became of them."""
 
     lines: int
     """Number of lines or rows that are not blank, including malformed ones."""
@@ -77,7 +77,7 @@ class Manifest:
     options: Mapping[str, Any]
     """The options that decided the content: columns, filters, shares of splits, limits."""
     inputs: tuple[Mapping[str, Any], ...]
-    """For each input file `file` (its name), `bytes`, `comments` and `malformed`."""
+    """A mapping per input file: `file` (its name), `bytes`, `comments`, `malformed`."""
     counts: Counts
     splits: Mapping[str, int]
     """Number of pairs by split."""

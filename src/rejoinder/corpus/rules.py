@@ -24,7 +24,7 @@ class Rule:
     name: str
     """Its key in the counts of the manifest, such as `too_long`."""
     drops: str
-    """What it drops, for the printed table: `350 characters or more`."""
+    """Description for the printed table, such as `350 characters or more`."""
     broken_by: "Callable[[ir.Table], ir.BooleanValue]"
     """Takes the table of comments (columns as in `schema.COMMENTS`) and returns an expression that
     is true for the comments to drop."""

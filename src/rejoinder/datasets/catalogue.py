@@ -55,7 +55,7 @@ class DataSet:
     groups: tuple[str, ...]
     files: tuple[DataFile, ...]
     look_for: str
-    """What to look for if the addresses are dead."""
+    """Search terms for the case that the addresses are dead."""
     addresses: tuple[str, ...] = ()
     """Addresses of its files and archives. All of them are downloaded."""
     pages: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ _FILES = {
         "SemEval2017-Task3-CQA-QL-test.xml",
     ),
 }
-"""By year and split: the file of questions, and the stem of the gold `….subtaskB.relevancy`."""
+"""The file of questions and the stem of the gold `….subtaskB.relevancy`, by year and split."""
 _RANKS = range(1_000_000)
 _FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
 

@@ -12,7 +12,7 @@ from rejoinder.formats.bounded import OPENERS, read_packed
 T = TypeVar("T", bound=Sized)
 
 ROOTS = ("senteval", "data", "")
-"""Where SentEval's folders `downstream` and `probing` may be, below a folder of data sets."""
+"""Possible parents of SentEval's folders `downstream` and `probing` in a folder of data sets."""
 
 
 def senteval_folders(inner: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ TRACKS = {
     "6": "track6.tr-en",
 }
 _JUDGED_IN_PART = ("track6",)
-"""Of these only the first pairs have gold."""
+"""Files in which only the first pairs have gold."""
 _RAW = {12: "test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_evaluation_task2a",
         16: "sts2016-english-with-gs-v1.0"}  # fmt: skip
 

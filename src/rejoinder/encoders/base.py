@@ -1,4 +1,4 @@
-"""What training and the torch runtime ask of an encoder's module."""
+"""The interface of an encoder's module to training and the torch runtime."""
 
 from typing import Any, Protocol
 

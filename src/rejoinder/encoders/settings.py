@@ -33,7 +33,7 @@ class DanConfig(EncoderSettings):
     """Units of the dense layers; the last is the embedding. Empty: the pooled sum is the
     embedding."""
     activation: Activation = "tanh"
-    """Between layers; none after the last."""
+    """Activation between layers; there is none after the last."""
     residual: bool = False
     """Add the pooled sum to the output of the layers, through a linear map where the widths
     differ."""

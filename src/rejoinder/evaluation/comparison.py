@@ -44,7 +44,7 @@ class Comparison:
     """p after Holm's correction for all comparisons of the two sets of results."""
     note: str = ""
     settings: str = ""
-    """What distinguishes it from other results of the task in the first set, if there are any."""
+    """Settings that distinguish it from other results of the task in the first set, if any."""
 
     @property
     def difference(self) -> float:

@@ -20,7 +20,7 @@ class Items:
     gold: Floats
     """(N,) float64."""
     texts: Sequence[str] = ()
-    """What a person reads of each item. Not written to disk; empty for items that were read."""
+    """The text of each item, for people. Not written to disk; empty for items read from a file."""
     folds: Indices | None = None
     """(N,) the fold in which an item was held out, if the score is a mean over folds."""
 

@@ -52,7 +52,7 @@ class Result:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     encoder: Mapping[str, Any] = field(default_factory=dict)
-    """How the encoder describes itself, with its training data."""
+    """The encoder's description of itself, with its training data."""
     dtype: str | None = None
     """dtype of the embeddings that the encoder returned. None if it returned similarities."""
     date: str = ""
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def key(self) -> Key:
-        """What distinguishes it from other results of the same encoder."""
+        """Identifies the result among those of the same encoder."""
         return (self.task, self.split, str(self.data.get("sha256")), settings_key(self.settings))
 
     @property

@@ -123,7 +123,7 @@ OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
     ".xz": lambda file: cast("Reader", lzma.LZMAFile(file)),  # noqa: SIM115 -- its file is closed
     ".zst": _ZstdReader,
 }
-"""By suffix: opens a stream of the decompressed content. It never holds much of it in memory."""
+"""Functions that open a stream of the decompressed content, in bounded memory, by suffix."""
 
 
 @contextmanager

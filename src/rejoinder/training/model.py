@@ -32,7 +32,7 @@ class CollatedBatch:
 
     task: Task
     sentences: Any
-    """What `TrainableEncoder.collate` returned: left sides, right sides, further candidates."""
+    """Result of `TrainableEncoder.collate`: left sides, right sides, further candidates."""
     rows: int
     same: Tensor | None
     """(2, M) int64, see `objectives.in_batch.duplicates`."""

@@ -51,7 +51,7 @@ class RowOptimizer:
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
         self._squares: list[Tensor] = []
-        """For Adagrad: (U,) mean squares of the gradients, for each gather of this step."""
+        """(U,) mean squares of the gradients, for each gather of this step; Adagrad only."""
 
     @torch.no_grad()
     def gradient_sums(self) -> list[Tensor]:

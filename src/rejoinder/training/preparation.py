@@ -70,7 +70,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training needs to know about its text."""
+    """The result of preparation: the vocabulary, the leaks, facts about labelled files."""
 
     features: TextFeatures
     excluded: dict[int, NDArray[np.int64]]
@@ -80,7 +80,7 @@ class Prepared:
     leaks: int
     """Number of pairs left out."""
     labelled: dict[str, dict[str, Any]]
-    """What `labelled_facts` says about each labelled file, by path."""
+    """Result of `labelled_facts` for each labelled file, by path."""
 
 
 def _hashes(config: RunConfig) -> EvaluationHashes | None:

@@ -79,7 +79,7 @@ class HeadConfig(Settings):
     layers: Layers = (500, 500)
     """Units of its layers; the last equals the embedding dimension. Empty means no head."""
     activation: Activation = "tanh"
-    """Between layers; none after the last."""
+    """Activation between layers; there is none after the last."""
     residual: bool = False
     """Add the embedding to the output."""
 
@@ -96,7 +96,7 @@ class ObjectiveConfig(Settings):
     mask_duplicates: bool = False
     """Leave candidates out of the softmax that are known to fit the same input."""
     symmetric: bool = False
-    """For `responses`: also pick the right input for each response."""
+    """Also pick the right input for each response, in tasks of `responses`."""
     word_dropout: Probability = 0.0
     """Fraction of ids dropped from each sentence at random during training."""
 

@@ -19,7 +19,7 @@ _MINIMUM = {"kfold": 2, "seed": 0, "nhid": 0, "batch_size": 1, "tenacity": 0, "e
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """How the classifiers of an evaluation are trained.
+    """Settings of the classifiers that an evaluation trains.
 
     Raises:
         InputError: a value is out of its range.
@@ -85,14 +85,14 @@ class ClassifierSettings:
 
     @property
     def classifier(self) -> str:
-        """What fits the classifiers: `fast`, `scikit-learn` or `pytorch`."""
+        """The implementation of classifiers: `fast`, `scikit-learn` or `pytorch`."""
         if self.nhid > 0 or (self.mode == "compat" and self.usepytorch):
             return "pytorch"
         return "scikit-learn" if self.mode == "compat" else "fast"
 
     @property
     def regressor(self) -> str:
-        """What fits the regressions: `fast`, or `pytorch` in `compat`, as in SentEval."""
+        """The implementation of regressions: `fast`, or `pytorch` in `compat`, as in SentEval."""
         return "pytorch" if self.mode == "compat" else "fast"
 
     def describe(self, protocol: str) -> dict[str, Any]:

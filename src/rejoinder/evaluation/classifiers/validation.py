@@ -20,7 +20,7 @@ class Outcome:
     dev_accuracy: float
     """On the rows that the penalty was chosen on."""
     test_accuracy: float
-    """For `nested` the mean over folds."""
+    """The mean over folds if `nested`."""
     predictions: Labels
     """(N,) predicted classes of the test rows; for `nested`, those of each row from the fold that
     held it out."""

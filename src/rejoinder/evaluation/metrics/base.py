@@ -1,4 +1,4 @@
-"""What a metric is: a record of all that depends on which score is the main score of a task."""
+"""The record of a metric: everything that depends on a task's main score."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ class Metric:
     """Other scores of such a result that are no percents: names or patterns with `*`."""
     higher_is_better: bool = True
     rounding: Mapping[str, float] = field(default_factory=dict)
-    """By score, the largest error of a stored value that was rounded."""
+    """The largest rounding error of a stored value, by score."""
 
     def in_percent(self, score: str) -> bool:
         """Returns whether a score of a result with this main score is a percent."""
@@ -53,7 +53,7 @@ class MetricPattern:
     """Main scores whose names hold a number or another part, such as `P@N`."""
 
     name: str
-    """How messages show the names, such as `P@N`."""
+    """The name shown in messages, such as `P@N`."""
     pattern: str
     """A regular expression that matches all of a name."""
     build: Callable[[re.Match[str]], Metric]

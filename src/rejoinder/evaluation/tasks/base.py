@@ -57,7 +57,7 @@ class Family:
     """Tasks that share their data and their work. `register_family` makes them known."""
 
     tasks: Mapping[str, tuple[str, ...]]
-    """By the id of each task, the groups it belongs to. Ids and groups can be asked for."""
+    """The groups of each task, by its id. `--tasks` takes ids and groups."""
     run: Callable[[Embedder, Context, Sequence[str]], list[Result]]
     """Scores the tasks with the given ids, all of them of this family."""
     hashes: Callable[[Context, Sequence[str]], Hashes]

@@ -30,7 +30,7 @@ MEASURES: Mapping[str, Callable[[Floats], Floats]] = {
     "angular": angular_similarity,
     "cosine": lambda cosine: cosine,
 }
-"""What turns cosines into similarities, by name."""
+"""Functions of cosines that give similarities, by name."""
 
 
 def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[Result]:

@@ -156,7 +156,7 @@ class Head:
 
 @dataclass(frozen=True)
 class StepInputs:
-    """What the loss of a step on B rows is computed from."""
+    """Inputs of the loss of a step on B rows."""
 
     left: "Tensor"
     """(B, D) float32, unit rows: inputs, premises, or first sentences."""
