@@ -19,7 +19,7 @@ ENCODERS: Registry[EncoderKind] = Registry(
 
 
 def register_encoder(kind: EncoderKind) -> None:
-    """Add an encoder kind defined outside rejoinder.
+    """Adds an encoder kind defined outside rejoinder.
 
     Raises:
         InputError: another kind has that name.

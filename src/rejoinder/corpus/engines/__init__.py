@@ -1,10 +1,10 @@
 """Engines that compute the one query of extraction."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import InputError, MissingExtraError, nearest
+from rejoinder.kinds.registry import resolve
 
 if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener
@@ -33,9 +33,8 @@ def open_engine(name: str, memory: str, threads: int | None, spill: Path) -> "En
     """Opens an engine of `ENGINES`, with the same arguments as an `Opener`."""
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
-    module, _, attribute = ENGINES[name].partition(":")
     try:
-        opener: Opener = getattr(import_module(module), attribute)
+        opener: Opener = resolve(ENGINES[name])
     except ImportError as error:
         package = (error.name or name).partition(".")[0]
         raise MissingExtraError(package, "extract") from None
