@@ -103,8 +103,8 @@ def prepare(
     total = sum(block.rows for block in blocks)
     excluded: dict[int, NDArray[np.int64]] = {}
     tasks = data.labelled(config)
-    # the text of a file that two tasks read is counted once
-    labelled = {file.name: file for _, files in tasks for file in files}
+    # the text of a file that two tasks read in the same way is counted once
+    labelled = {id(file.content): file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
         for file in labelled.values():

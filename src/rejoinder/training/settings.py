@@ -143,8 +143,9 @@ class TrainingConfig(Settings):
 
     seed: int = Field(default=0, ge=0, le=4_294_967_295)
     """Seed of all random draws: weights, order, dropout."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32."""
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32.
+    `auto` is `bf16` on devices that have instructions for it, else `fp32`."""
     window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
     """Pairs shuffled at a time; bounds the memory used for data."""
     log_every: int = Field(default=100, ge=1, le=_Every)

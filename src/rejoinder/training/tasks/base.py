@@ -3,6 +3,7 @@
 Importing this needs no torch.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,16 +39,31 @@ def _task_name(value: str) -> str:
     return value
 
 
-class GroupFile(Settings):
-    """A file of groups of sentences with the same meaning."""
+def _json_text(value: Any) -> Any:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class DataFile(Settings):
+    """A file of a task."""
 
     path: FilledText
     """Path below the folder given by `--data`."""
     share: float = Field(default=1.0, gt=0, le=1)
     """Fraction of rows used, sampled at random (for ablations)."""
+    where: Mapping[_Label, Annotated[_Label, BeforeValidator(_json_text)]] = Field(
+        default_factory=dict
+    )
+    """Only rows whose fields have these values are used, such as `{split = "train"}`."""
 
 
-class InferenceFile(GroupFile):
+class GroupFile(DataFile):
+    """A file of groups of sentences with the same meaning."""
+
+    fields: Annotated[tuple[FilledText, ...], Field(max_length=100), AsTuple] = ()
+    """Fields whose texts are a group; by default `sentences`, or `sentence1` and `sentence2`."""
+
+
+class InferenceFile(DataFile):
     """A file of pairs of sentences with a label, as SNLI's."""
 
     premise: FilledText = "sentence1"
@@ -63,14 +79,13 @@ class InferenceFile(GroupFile):
     are skipped."""
 
 
-TaskData = GroupFile | InferenceFile
-_DATA = "Files to train on: a list of paths, or of tables with a path."
+_FILES = "Files to train on: a list of paths, or of tables with a path."
 
 
-_File = TypeVar("_File", bound=GroupFile)
+_File = TypeVar("_File", bound=DataFile)
 _Files = Annotated[
     tuple[Annotated[_File, BeforeValidator(_as_table)], ...],
-    Field(min_length=1, max_length=1_000, description=_DATA),
+    Field(min_length=1, max_length=1_000, description=_FILES),
     AsTuple,
 ]
 GroupFiles = _Files[GroupFile]
@@ -96,7 +111,7 @@ class Task(Settings):
     if TYPE_CHECKING:  # fields of labelled tasks, properties of those on pairs
 
         @property
-        def data(self) -> tuple[TaskData, ...]:
+        def data(self) -> tuple[DataFile, ...]:
             """Labelled files; empty for a task on pairs."""
 
         @property
@@ -108,7 +123,7 @@ class PairsTask(Task):
     """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
 
     @property
-    def data(self) -> tuple[TaskData, ...]:
+    def data(self) -> tuple[DataFile, ...]:
         """No labelled files."""
         return ()
 
