@@ -47,7 +47,8 @@ MULTITASK: dict[str, Any] = {
     "objective": {**DAN["objective"], "symmetric": True},
     "entailment": {"hidden": 10},
     "tasks": [
-        {"objective": "responses", "share": 0.3},
+        {"objective": "responses", "share": 0.2},
+        {"objective": "crops", "share": 0.1, "batch_size": 8, "min_words": 4},
         {
             "objective": "entailment",
             "share": 0.2,

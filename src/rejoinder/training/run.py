@@ -225,13 +225,15 @@ def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
             LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
             for file in files
         ]
-        if OBJECTIVES[task.objective].read is None:
+        kind = OBJECTIVES[task.objective]
+        if kind.read is None:
             streams = [
                 PairStream(
                     data.needed_pairs(),
                     prepared.features,
                     window_pairs=config.training.window_pairs,
                     seed=seed,
+                    rows=None if kind.rows is None else kind.rows(task),
                     excluded=prepared.excluded,
                     word_dropout=dropout,
                 )

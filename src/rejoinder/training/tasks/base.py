@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rejoinder.leaks import EvaluationHashes
     from rejoinder.objectives.in_batch import StepLoss
     from rejoinder.training.examples import Examples, LabelledText
+    from rejoinder.training.pair_rows import PairRows
     from rejoinder.training.settings import ObjectiveConfig, RunConfig
 
 _Label = Annotated[str, Field(max_length=200), Printable]
@@ -205,6 +206,8 @@ class ObjectiveKind:
     """Reads a labelled file without its leaks; None means that the objective reads pairs."""
     examples: "Callable[[Any, Any], Examples] | None" = None
     """Makes the examples of a task from what `read` returned."""
+    rows: "Callable[[Any], PairRows] | None" = None
+    """Makes the rows of a task from pairs; None means a message and its reply."""
     head: "Callable[[RunConfig], Head] | None" = None
     """The head that the objective trains; None means that it has none."""
     ranks: bool = True
