@@ -17,7 +17,10 @@ from rejoinder.training.tasks import OBJECTIVES
 from rejoinder.training.tasks.base import Head, Task
 from rejoinder.training.tasks.responses import ResponsesTask
 
-_LEAK_SETS = ("stsb-dev", "stsb-test")
+_LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
+              "snli-dev", "snli-test", "mrpc-test", "cqa2016-dev", "cqa2016-test", "mr", "cr",
+              "subj", "sst2-dev", "sst2-test", "trec-test")  # fmt: skip
+"""All shipped sets but STS-B train, which is there to learn from."""
 
 
 def _leak_set(name: str) -> str:
@@ -161,7 +164,8 @@ class TrainingConfig(Settings):
     exclude_leaks: bool = False
     """Drop pairs that contain a sentence of the evaluation sets in `leak_sets`."""
     leak_sets: _LeakSets = _LEAK_SETS
-    """Names of evaluation sets; hashes of their sentences come with the package."""
+    """Names of evaluation sets; hashes of their sentences come with the package. By default all
+    sets but `stsb-train`."""
     rank_init: float = Field(default=0.0, ge=0, le=1_000)
     """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
     with length 1."""
