@@ -70,8 +70,10 @@ MULTITASK: dict[str, Any] = {
             "data": ["groups.jsonl", "duplicates.jsonl"],
             "batch_size": 8,
             "power": 0.5,
+            "retrofit": True,
         },
     ],
+    "training": {**DAN["training"], "row_init": "cooccurrence"},
 }
 SMALL_ENCODERS: dict[str, dict[str, Any]] = {
     str(tree["encoder"]["kind"]): tree["encoder"] for tree in (DAN, TRANSFORMER, BILSTM)

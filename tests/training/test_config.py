@@ -352,8 +352,8 @@ CONTRADICTIONS = [
     ({"tasks": [{**NLI, "name": "responses", "share": 1.0}]},
      'tasks.0.name is "responses", which is the task of that objective; choose another name'),
     ({"tasks": [{"share": 1.0}]},
-     'tasks.0.objective is missing; allowed: "crops", "entailment", "entailment-ranking", "paraphrase" '
-     'or "responses"'),
+     'tasks.0.objective is missing; allowed: "crops", "entailment", "entailment-ranking", '
+     '"paraphrase" or "responses"'),
     ({"tasks": [{**NLI, "share": 1.0, "shares": 1.0}]},
      "unknown key 'tasks.0.shares', did you mean 'share'?"),
     ({"tasks": [{**NLI, "batch_size": 1, "share": 1.0}]},

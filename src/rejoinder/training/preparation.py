@@ -68,6 +68,10 @@ class Data:
         self._texts.clear()
 
 
+WordRows = NDArray[np.float16]
+"""(W, D) unit rows of the first W ids, zero where a word keeps its random row."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """The result of preparation: the vocabulary, the leaks, facts about labelled files."""
@@ -81,6 +85,8 @@ class Prepared:
     """Number of pairs left out."""
     labelled: dict[str, dict[str, Any]]
     """Result of `labelled_facts` for each labelled file, by path."""
+    rows: WordRows | None = None
+    """The rows that training starts from, None for random ones."""
 
 
 def _hashes(config: RunConfig) -> EvaluationHashes | None:

@@ -169,6 +169,9 @@ class TrainingConfig(Settings):
     rank_init: float = Field(default=0.0, ge=0, le=1_000)
     """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
     with length 1."""
+    row_init: Literal["random", "cooccurrence"] = "random"
+    """Initial directions of the rows of words: random, or word vectors that are learned from the
+    training text before the first step (the words that stand near each other, factorised)."""
     init_from: Text = ""
     """Model folder whose vocabulary, encoder and heads training starts from."""
 
