@@ -4,6 +4,8 @@ import hashlib
 import io
 import re
 import shutil
+import subprocess
+import sys
 import tarfile
 import threading
 from functools import partial
@@ -15,7 +17,6 @@ import zstandard
 
 from rejoinder.api.encoders import load_encoder
 from rejoinder.errors import BusyError, InputError, MissingExtraError, ModelError, StorageError
-from rejoinder.files.claims import claim
 from rejoinder.models.folder import write_model
 from rejoinder.models.remote import cache_folder, cached_model
 from rejoinder.runtime.encoder import SentenceEncoder
@@ -137,21 +138,28 @@ def test_what_is_no_safe_address_is_refused(address, sha256, said):
         SentenceEncoder.load(address, sha256=sha256)
 
 
-def test_another_process_is_waited_for(served, tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.models.remote._POLL", 0.01)
-    monkeypatch.setattr("rejoinder.models.remote._PATIENCE", 0.05)
+def test_another_process_is_waited_for_with_patience(served, tmp_path, monkeypatch):
     address, sha256 = served.add("model.zip", archive(tmp_path, "zip"))
-    calls = []
-
-    def busy(path):
-        calls.append(path)
-        if len(calls) < 3:
-            raise BusyError("another command")
-        return claim(path)
-
-    monkeypatch.setattr("rejoinder.models.remote.claim", busy)
-    assert SentenceEncoder.load(address, sha256=sha256).dim == 5
-    assert len(calls) == 3
+    script = (
+        "import sys; from pathlib import Path; from rejoinder.files.claims import claim\n"
+        "with claim(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, cache_folder() / "models" / sha256],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with holder:
+        assert holder.stdout.readline() == "held\n"
+        with monkeypatch.context() as patch:
+            patch.setattr("rejoinder.models.remote._PATIENCE", 0.0)
+            with pytest.raises(BusyError, match="is being written by another command"):
+                cached_model(address, sha256)
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(cached_model(address, sha256)))
+        waiting.start()
+        holder.stdin.close()
+        waiting.join()
+    assert found[0].name == "tiny"
 
 
 def test_threads_download_once(served, tmp_path):
@@ -176,7 +184,7 @@ def test_where_the_cache_is(tmp_path, monkeypatch):
     monkeypatch.setenv("REJOINDER_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert cache_folder().name == "rejoinder"
-    monkeypatch.setitem(__import__("sys").modules, "platformdirs", None)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
     with pytest.raises(MissingExtraError, match=r"rejoinder\[data\]"):
         cache_folder()
 
