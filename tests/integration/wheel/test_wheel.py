@@ -1,9 +1,9 @@
 """The wheel, installed without extras: what works, how fast it is, what the rest asks for."""
 
 import json
+import os
 import subprocess
 import sys
-import time
 import tomllib
 from importlib.metadata import metadata, version
 from importlib.resources import files
@@ -18,7 +18,8 @@ from rejoinder.models.folder import write_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
 
 ANSWER_BUDGET = 2.0
-"""Seconds from the start of a command to its answer, the fastest of five."""
+"""Seconds of the processor from the start of a command to its answer, the fewest of three. Other
+work on the machine adds nothing to them."""
 IMPORT_BUDGET = 0.25
 """Seconds that `import rejoinder` may take, the fastest of five."""
 DIMENSION = 5
@@ -124,15 +125,21 @@ def test_a_dan_encodes_on_the_command_line(model, tmp_path):
     assert json.loads(result.stdout)[0]["cosine"] == pytest.approx(1, abs=1e-6)
 
 
+def processor_seconds() -> float:
+    """Returns the seconds that the processor spent on commands that have ended."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
 def test_the_model_in_the_wheel_answers_at_once_from_any_folder(tmp_path):
     if DEFAULT not in shipped_models():
         pytest.skip("the wheel holds no model")
     questions = "How old are you?", "What is your age?", "Where do you live?"
     seconds = []
-    for _ in range(5):
-        begin = time.perf_counter()
+    for _ in range(3):
+        begin = processor_seconds()
         result = command("similarity", *questions[:2], "--json", folder=tmp_path)
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(processor_seconds() - begin)
         assert (result.returncode, result.stderr) == (0, "")
     assert min(seconds) < ANSWER_BUDGET
     other = command("similarity", questions[0], questions[2], "--json", folder=tmp_path)
