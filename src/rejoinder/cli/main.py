@@ -15,6 +15,7 @@ from rejoinder.cli import (
     evaluate,
     extract,
     leaks,
+    models,
     report,
     reproduce,
     train,
@@ -48,6 +49,7 @@ for _function, _examples, _class in (
     (use.search, use.SEARCH_EXAMPLES, ModelCommand),
     (use.rank, use.RANK_EXAMPLES, ModelCommand),
     (use.info, use.INFO_EXAMPLES, ModelCommand),
+    (models.models, models.EXAMPLES, None),
 ):
     app.command(epilog=_examples, cls=_class)(_function)  # named as its function
 app.add_typer(config.commands, name="config")
