@@ -73,7 +73,7 @@ MULTITASK: dict[str, Any] = {
             "retrofit": True,
         },
     ],
-    "training": {**DAN["training"], "row_init": "cooccurrence"},
+    "training": {**DAN["training"], "row_init": "cooccurrence", "nested_dims": [4]},
 }
 SMALL_ENCODERS: dict[str, dict[str, Any]] = {
     str(tree["encoder"]["kind"]): tree["encoder"] for tree in (DAN, TRANSFORMER, BILSTM)

@@ -46,6 +46,7 @@ class TrainingState:
 
 _ADDED: Mapping[str, Any] = {
     "fields": [],
+    "nested_dims": [],
     "retrofit": False,
     "row_init": "random",
     "where": {},

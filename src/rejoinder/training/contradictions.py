@@ -70,6 +70,13 @@ def _head(config: "RunConfig") -> Iterator[str]:
         yield f"head.layers ends in {layers[-1]}, the encoder in {dim}: u·v' needs equal dimensions"
 
 
+def _nested(config: "RunConfig") -> Iterator[str]:
+    dim = config.encoder.dim
+    for size in config.training.nested_dims:
+        if size >= dim:
+            yield f"training.nested_dims has {size}; allowed: below the embedding dimension, {dim}"
+
+
 def _text(config: "RunConfig") -> Iterator[str]:
     text, encoder = config.text, config.encoder
     kind = ENCODERS[encoder.kind]
@@ -129,6 +136,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["RunConfig"], Iterator[str]]], .
     (("phases", "encoder"), _rates),
     (("phases", "training", "tasks"), _windows),
     (("head", "encoder"), _head),
+    (("training", "encoder"), _nested),
     (("text", "encoder"), _text),
     (("export", "training"), _export),
     (("tasks",), _shares),

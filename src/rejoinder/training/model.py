@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.base import TrainableEncoder
@@ -56,6 +57,7 @@ class TrainableModel(nn.Module):
         super().__init__()
         self.settings = config.objective
         self.precision = config.training.precision
+        self.nested_dims = config.training.nested_dims
         module = ENCODERS[config.encoder.kind].module_class
         self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
         if config.training.rank_init:
@@ -115,7 +117,11 @@ class TrainableModel(nn.Module):
         return CollatedBatch(mixed.task, sentences, len(batch.left_keys), same, labels)
 
     def loss(self, batch: CollatedBatch) -> StepLoss:
-        """Returns the loss of a batch on the model's device."""
+        """Returns the loss of a batch on the model's device.
+
+        With `training.nested_dims`, that of an objective that ranks is the mean over the first N
+        entries of the embeddings, for each of these N, and all of them (Kusupati et al. 2022, §3).
+        """
         task, kind = batch.task, OBJECTIVES[batch.task.objective]
         with self.autocast():
             embeddings = self.encoder(batch.sentences)
@@ -129,11 +135,35 @@ class TrainableModel(nn.Module):
                 task=task,
                 settings=self.settings,
             )
-            return kind.loss(inputs)
+            whole = kind.loss(inputs)
+            if not (self.nested_dims and kind.ranks):
+                return whole
+            parts = [kind.loss(first_entries(inputs, dim)).loss for dim in self.nested_dims]
+            return StepLoss(torch.stack([whole.loss, *parts]).mean(), whole.correct)
 
     def respond(self, embeddings: Tensor) -> Tensor:
         """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
         return respond(self.heads[RESPONSES], embeddings)
+
+
+class _CutHead(nn.Module):
+    """A head that reads the first entries of embeddings, zeros behind them, and returns as many."""
+
+    def __init__(self, head: nn.Module, dim: int) -> None:
+        super().__init__()
+        self.head, self.dim = head, dim
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(N, d) to (N, d)."""
+        out: Tensor = self.head(F.pad(rows, (0, self.dim - rows.shape[1])))
+        return out[:, : rows.shape[1]]
+
+
+def first_entries(inputs: StepInputs, dim: int) -> StepInputs:
+    """Returns the inputs of a step with only the first `dim` entries of the rows, unit again."""
+    left, right = (F.normalize(rows[:, :dim], dim=1) for rows in (inputs.left, inputs.right))
+    head = None if inputs.head is None else _CutHead(inputs.head, inputs.left.shape[1])
+    return replace(inputs, left=left, right=right, head=head)
 
 
 def _scale_key(task: str) -> str:

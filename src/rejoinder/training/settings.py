@@ -9,7 +9,16 @@ from rejoinder.encoders.settings import Activation, DanConfig, EncoderSettings
 from rejoinder.errors import nearest
 from rejoinder.kinds import ENCODERS
 from rejoinder.objectives.settings import EntailmentConfig
-from rejoinder.schema.base import AsTuple, Layers, Printable, Probability, Settings, Text, tagged
+from rejoinder.schema.base import (
+    AsTuple,
+    Layers,
+    Printable,
+    Probability,
+    Settings,
+    Text,
+    Units,
+    tagged,
+)
 from rejoinder.schema.faults import several
 from rejoinder.schema.nodes import forget_schemas
 from rejoinder.training.contradictions import contradictions
@@ -172,6 +181,9 @@ class TrainingConfig(Settings):
     row_init: Literal["random", "cooccurrence"] = "random"
     """Initial directions of the rows of words: random, or word vectors that are learned from the
     training text before the first step (the words that stand near each other, factorised)."""
+    nested_dims: Annotated[tuple[Units, ...], Field(max_length=20), AsTuple] = ()
+    """Numbers of dimensions that embeddings can be cut to: ranking objectives also train their
+    first so many entries, so that `rejoinder export --dim` loses little."""
     init_from: Text = ""
     """Model folder whose vocabulary, encoder and heads training starts from."""
 

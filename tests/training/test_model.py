@@ -1,0 +1,43 @@
+"""The trained parameters in one module: losses of nested dimensions."""
+
+import numpy as np
+import torch
+
+from rejoinder.text.ragged import Ragged
+from rejoinder.training.batches import Batch, Position
+from rejoinder.training.config import load_config
+from rejoinder.training.mixture import MixedBatch
+from rejoinder.training.model import TrainableModel
+
+SIZES = ["encoder.width=8", "head.layers=[8]"]
+
+
+def loss_and_model(*settings):
+    """The loss of four pairs of random words, and the model."""
+    config = load_config("demo", [*SIZES, *settings])
+    generator = np.random.default_rng(0)
+    sentences = Ragged(generator.integers(0, 50, 32).astype(np.int32), np.arange(0, 33, 4))
+    batch = Batch(sentences, np.arange(4), np.arange(4, 8), Position())
+    model = TrainableModel(50, config, torch.Generator().manual_seed(0)).eval()
+    collated = model.collate(MixedBatch(config.mixture[0], "responses", batch))
+    return model.loss(collated).loss, model, collated
+
+
+def plain_loss(u, v, scale):
+    """Cross-entropy of the right reply among those of the batch, by plain operations."""
+    return torch.nn.functional.cross_entropy(scale * u @ v.T, torch.arange(len(u)))
+
+
+def test_nested_dimensions_train_the_first_entries_too():
+    plain, _, _ = loss_and_model()
+    nested, model, collated = loss_and_model("training.nested_dims=[2, 5]")
+    rows = model.encoder(collated.sentences)
+    losses = [plain]
+    for dim in (2, 5):
+        u, v = (torch.nn.functional.normalize(part[:, :dim]) for part in rows.split(4))
+        padded = torch.cat([v, torch.zeros(4, 8 - dim)], dim=1)
+        replies = torch.nn.functional.normalize(model.heads["responses"](padded)[:, :dim])
+        losses.append(plain_loss(u, replies, model.scale()))
+    torch.testing.assert_close(nested, torch.stack(losses).mean())
+    nested.backward()
+    assert all(p.grad.any() for p in model.heads["responses"].parameters())
