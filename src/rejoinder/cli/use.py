@@ -159,6 +159,7 @@ def info(
 ) -> None:
     """Show what a model is and what it was trained on."""
     from rejoinder.models.folder import read_model
+    from rejoinder.models.terms import terms_of, training_rows
     from rejoinder.runtime.inputs import find_model
 
     set_quiet(quiet)
@@ -173,6 +174,8 @@ def info(
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
         "bytes": sum(file.stat().st_size for file in folder.iterdir()),
     }
+    rows = training_rows(training, facts["adaptation"])
+    facts["terms"] = terms_of(rows).line
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     if form == "json":
         typer.echo(json.dumps({**facts, "training": training}, ensure_ascii=False))

@@ -62,6 +62,9 @@ def config_hash(config: RunConfig) -> str:
         tree.pop(name)
     for name in ("log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
+    for name in ("sources", "exclude_sources"):
+        if not tree["training"][name]:  # runs of versions without these keys can be resumed
+            tree["training"].pop(name)
     return sha256_of(json.dumps(tree, sort_keys=True).encode())
 
 
@@ -119,6 +122,18 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     return Checkpoint(state, weights, optimizer, tensors.get("average", {}))
 
 
+def read_seconds(folder: Path) -> float:
+    """Returns the time that a run had spent in steps at a checkpoint; reads no weights.
+
+    Raises:
+        TrainingError: the checkpoint is damaged.
+    """
+    seconds = _read_values(folder).get("seconds")
+    if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+        raise TrainingError(f"checkpoint {folder} is damaged: seconds is {seconds!r}. {_REMEDY}")
+    return float(seconds)
+
+
 def _check_numbers(state: TrainingState) -> None:
     """Raises ValueError for a number that `save` can't have written."""
     counts = {"step": state.step, "averaged": state.averaged, "best_step": state.best_step}
@@ -168,14 +183,7 @@ def _write(folder: Path, tensors: Mapping[str, dict[str, Tensor]], values: dict[
 def _read(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
     """Reads the tensors, grouped by the names of their files, and the values of `state.json`."""
     damaged = f"checkpoint {folder} is damaged"
-    values = read_sealed(
-        folder / _STATE,
-        FORMAT,
-        TrainingError,
-        unreadable=f"{damaged}: {_STATE}",
-        outdated="Begin the run again, or finish it with the version that wrote the checkpoint.",
-        remedy=_REMEDY,
-    )
+    values = _read_values(folder)
     files = values.pop("files", None)
     if not isinstance(files, dict):
         raise TrainingError(f"{damaged}: {_STATE} lists no files. {_REMEDY}")
@@ -187,6 +195,17 @@ def _read(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
         except (OSError, SafetensorError) as error:
             raise TrainingError(f"{damaged}: {name}: {error}. {_REMEDY}") from None
     return tensors, values
+
+
+def _read_values(folder: Path) -> dict[str, Any]:
+    return read_sealed(
+        folder / _STATE,
+        FORMAT,
+        TrainingError,
+        unreadable=f"checkpoint {folder} is damaged: {_STATE}",
+        outdated="Begin the run again, or finish it with the version that wrote the checkpoint.",
+        remedy=_REMEDY,
+    )
 
 
 def _by_step(folder: Path) -> list[Path]:

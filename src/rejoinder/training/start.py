@@ -31,6 +31,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "initial_sha256": (str,),
     "files": (dict,),
     "text": (dict,),
+    "machine": (dict,),
     "pairs": (int,),
     "leaks": (int,),
     "labelled": (dict,),
@@ -61,6 +62,7 @@ def write_start(
         "pairs": prepared.pairs,
         "labelled": prepared.labelled,
         "leaks": prepared.leaks,
+        "sources_left_out": dict(data.selection(config).left_out),
         "leak_sets": list(config.training.excluded_sets),
         "text": prepared.features.config(),
         "config_sha256": config_hash(config),
@@ -76,7 +78,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     Raises:
         TrainingError: the config or the data differ from those at the start, or a file is damaged.
     """
-    manifest = _read_manifest(run)
+    manifest = read_manifest(run)
     if manifest["config_sha256"] != config_hash(config):
         raise TrainingError(
             f"the config differs from the one that {run} began with; resume with {run}/config.toml "
@@ -106,7 +108,12 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     return prepared, manifest["initial_sha256"]
 
 
-def _read_manifest(run: Path) -> dict[str, Any]:
+def read_manifest(run: Path) -> dict[str, Any]:
+    """Reads the manifest of a run and checks its seal and the types of its values.
+
+    Raises:
+        TrainingError: the folder is not a run, or the manifest is damaged or of another version.
+    """
     path = run / _MANIFEST
     manifest = read_sealed(
         path,
