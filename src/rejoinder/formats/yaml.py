@@ -44,6 +44,8 @@ def _items(values: list[Any] | tuple[Any, ...]) -> Iterator[str]:
 
 def _scalar(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, float) and "." not in text:
+        return text.replace("e", ".0e")  # YAML 1.1 reads 1e-05 as a string
     # YAML forbids some of the characters that JSON allows, and folds lines at others
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
