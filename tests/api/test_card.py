@@ -1,7 +1,10 @@
 """The card of a trained model, with results of its own and of a baseline."""
 
 import json
+import re
+import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -98,3 +101,18 @@ def test_info_shows_the_terms(work):
         CliRunner().invoke(app, ["info", "--model", str(work / "alone"), "--json"]).stdout
     )
     assert tree["terms"].startswith("not stated")
+
+
+def test_the_commands_of_the_page_run(work, small_pairs, tmp_path, monkeypatch):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "use.md").read_text("utf-8")
+    section = page.partition("## The model card")[2]
+    monkeypatch.chdir(tmp_path)
+    Path("pairs").symlink_to(small_pairs)
+    shutil.copytree(work / "run", tmp_path / "runs" / "dan")
+    commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)[0].splitlines()
+    for command in commands:
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert result.exit_code == 0, (command, result.output)
+    card = (tmp_path / "runs" / "dan" / "model" / FILE).read_text("utf-8")
+    assert "| response/p@n test, P@1 |" in card
+    assert huggingface_hub.ModelCard(card).data.license_name == "not-stated"
