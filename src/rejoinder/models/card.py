@@ -182,10 +182,9 @@ def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
             "out of training."
         )
     by_set = training.get("leaks_by_set")
-    if isinstance(by_set, Mapping) and by_set:
-        yield ""
-        yield _table(("set", "left out"), ((name, str(n)) for name, n in by_set.items())).rstrip()
-        yield ""
+    if by_set:
+        counts = ", ".join(f"{_cell(name)} {count:,}" for name, count in by_set.items())
+        yield f"Pairs left out by set (a pair can count for several): {counts}."
     checked = {name.removesuffix("-dev").removesuffix("-test") for name in sets}
     others = [
         dataset.name

@@ -104,9 +104,9 @@ def _check_training(config: Mapping[str, Any], where: str) -> None:
     for key in ("pairs", "leaks_dropped", "steps", "seed"):
         if facts.get(key) is not None:
             table.size(key, -_MOST if key == "seed" else 0, _MOST)
-    for key in ("data", "sources_left_out"):
+    for key in ("data", "sources_left_out", "leaks_by_set"):
         if facts.get(key) is not None and not _are_counts(facts[key]):
-            raise table.fault(key, "a table of pairs by source")
+            raise table.fault(key, "a table of numbers of pairs")
     for key in ("leak_sets", "inputs"):
         names = facts.get(key)
         if names is not None and not (

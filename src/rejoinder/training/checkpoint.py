@@ -128,7 +128,7 @@ def read_seconds(folder: Path) -> float:
     Raises:
         TrainingError: the checkpoint is damaged.
     """
-    seconds = _read_values(folder).get("seconds")
+    seconds: Any = _read_values(folder).get("seconds")
     if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
         raise TrainingError(f"checkpoint {folder} is damaged: seconds is {seconds!r}. {_REMEDY}")
     return float(seconds)

@@ -91,6 +91,8 @@ class Prepared:
     """Number of pairs of the chosen sources in the train split, including leaks."""
     leaks: int
     """Number of these pairs left out as leaks."""
+    leaks_by_set: dict[str, int]
+    """Number of these pairs by evaluation set; a pair can count for several."""
     labelled: dict[str, dict[str, Any]]
     """Result of `labelled_facts` for each labelled file, by path."""
 
@@ -114,14 +116,15 @@ def prepare(
     blocks = data.needed_pairs().blocks("train") if config.reads_pairs else ()
     total = sum(block.rows for block in blocks)
     selection = data.selection(config)
-    pairs = leaks = 0
+    pairs = 0
     excluded: dict[int, NDArray[np.int64]] = {}
+    left_out: list[pl.DataFrame] = []  # the leaks themselves
     tasks = data.labelled(config)
     # the text of a file that two tasks read is counted once
     labelled = {file.name: file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
-        nonlocal pairs, leaks
+        nonlocal pairs
         for file in labelled.values():
             yield pl.Series(file.content.texts, dtype=pl.String)
         done, hashes = 0, _hashes(config)
@@ -135,7 +138,7 @@ def prepare(
             pairs += len(kept)
             if hashes is not None:
                 leaked = hashes.contains(inputs) | hashes.contains(responses)
-                leaks += int(leaked.sum())
+                left_out.append(frame.filter(pl.Series(leaked)))
                 kept = kept[~leaked]
             if len(kept) < block.rows:
                 excluded[number] = np.setdiff1d(np.arange(block.rows), kept)
@@ -148,7 +151,22 @@ def prepare(
     else:
         for _ in texts():  # read for the leaks alone
             pass
-    return Prepared(features, excluded, pairs, leaks, labelled_facts(tasks))
+    leaks = sum(map(len, left_out))
+    by_set = _counted(left_out, config.training.excluded_sets)
+    return Prepared(features, excluded, pairs, leaks, by_set, labelled_facts(tasks))
+
+
+def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, int]:
+    """Returns the number of pairs by evaluation set, all of which hold a sentence of some set."""
+    if not leaks:
+        return dict.fromkeys(sets, 0)
+    frame = pl.concat(leaks)
+    counts = {}
+    for name in sets:
+        hashes = EvaluationHashes.load((name,))
+        found = hashes.contains(frame["input"]) | hashes.contains(frame["response"])
+        counts[name] = int(found.sum())
+    return counts
 
 
 def labelled_facts(

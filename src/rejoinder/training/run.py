@@ -251,6 +251,7 @@ def _training_facts(
         "pairs": prepared.pairs - prepared.leaks,
         "labelled": prepared.labelled,
         "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
+        "leaks_by_set": prepared.leaks_by_set,
         "leak_sets": list(config.training.excluded_sets),
         "steps": trainer.state.step,
         "seed": config.training.seed,

@@ -9,6 +9,9 @@ from rejoinder.corpus.shards import Pairs
 from rejoinder.errors import InputError
 from rejoinder.training.settings import TrainingConfig
 
+_LISTED = 100
+"""Number of sources that a message lists."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -55,4 +58,5 @@ def select_sources(pairs: Pairs, training: TrainingConfig) -> Selection:
 
 def _listed(present: Mapping[str, int]) -> str:
     largest = sorted(present.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} ({count:,})" for name, count in largest)
+    more = f", and {len(largest) - _LISTED:,} smaller ones" if len(largest) > _LISTED else ""
+    return ", ".join(f"{name} ({count:,})" for name, count in largest[:_LISTED]) + more

@@ -62,6 +62,7 @@ def write_start(
         "pairs": prepared.pairs,
         "labelled": prepared.labelled,
         "leaks": prepared.leaks,
+        "leaks_by_set": prepared.leaks_by_set,
         "sources_left_out": dict(data.selection(config).left_out),
         "leak_sets": list(config.training.excluded_sets),
         "text": prepared.features.config(),
@@ -104,7 +105,14 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         raise TrainingError(f"{run / _EXCLUDED} can't be read: {error}. {_REMEDY}") from None
     features = load_features(run / "vocabulary", manifest["text"])
     rows = {int(number): value for number, value in excluded.items()}
-    prepared = Prepared(features, rows, manifest["pairs"], manifest["leaks"], manifest["labelled"])
+    prepared = Prepared(
+        features,
+        rows,
+        manifest["pairs"],
+        manifest["leaks"],
+        manifest.get("leaks_by_set", {}),  # absent in runs of earlier versions
+        manifest["labelled"],
+    )
     return prepared, manifest["initial_sha256"]
 
 
