@@ -19,6 +19,7 @@ from rejoinder.cli.main import app
 from rejoinder.cli.output import print_table
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
+from rejoinder.models.shipped import DEFAULT, shipped_models
 from rejoinder.text.normalize import as_series, normalize
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,20 +92,28 @@ def command(*words: str) -> None:
 
 
 def show_neighbours(model: Path, pairs: Path) -> None:
-    """Prints the messages of the test split that are most similar to some questions."""
+    """Prints the messages of the test split that are most similar to some questions.
+
+    Beside those that the new model finds stand those of the model that comes with rejoinder, if
+    this installation has it.
+    """
     print("\nMessages of the test split that are most similar to a question:", flush=True)
-    encoder = SentenceEncoder.load(model)
+    encoders = {"new model": SentenceEncoder.load(model)}
+    if DEFAULT in shipped_models():
+        encoders[DEFAULT] = SentenceEncoder()
     messages = open_pairs(pairs).frame("test", ["input"]).get_column("input")
     distinct = dict(zip(normalize(messages).to_list(), messages.to_list(), strict=True))
     for question in normalize(as_series(QUESTIONS)).to_list():
         distinct.pop(question, None)  # a question is not its own neighbour
-    results = encoder.search(QUESTIONS, list(distinct.values()), NEIGHBOURS)
+    corpus = list(distinct.values())
+    found = [encoder.search(QUESTIONS, corpus, NEIGHBOURS) for encoder in encoders.values()]
     rows = [
-        ("" if rank else question, hit.score, hit.text)
-        for question, hits in zip(QUESTIONS, results, strict=True)
-        for rank, hit in enumerate(hits)
+        ("" if rank else question, *(cell for hit in hits for cell in (hit.score, hit.text)))
+        for question, *lists in zip(QUESTIONS, *found, strict=True)
+        for rank, hits in enumerate(zip(*lists, strict=True))
     ]
-    print_table("", ("question", "cosine", "message"), rows)
+    columns = [column for name in encoders for column in ("cosine", f"message ({name})")]
+    print_table("", ("question", *columns), rows)
 
 
 def print_next_steps(model: Path, out: Path, seconds: float) -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,19 @@ def small_pairs(small_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of small labelled files."""
     return write_labelled(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in place of the package's, in which two tiny models ship."""
+    from rejoinder.models.folder import write_model
+    from tiny_models import dan_model
+
+    folder = tmp_path / "shipped"
+    for name, width in (("rejoinder-base", 6), ("rejoinder-small", 4)):
+        write_model(folder / name, replace(dan_model(width=width), name=name))
+    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", folder)
+    return folder
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ MULTITASK: dict[str, Any] = {
     "objective": {**DAN["objective"], "symmetric": True},
     "entailment": {"hidden": 10},
     "tasks": [
-        {"objective": "responses", "share": 0.3},
+        {"objective": "responses", "share": 0.2},
+        {"objective": "crops", "share": 0.1, "batch_size": 8, "min_words": 4},
         {
             "objective": "entailment",
             "share": 0.2,
@@ -69,8 +70,10 @@ MULTITASK: dict[str, Any] = {
             "data": ["groups.jsonl", "duplicates.jsonl"],
             "batch_size": 8,
             "power": 0.5,
+            "retrofit": True,
         },
     ],
+    "training": {**DAN["training"], "row_init": "cooccurrence"},
 }
 SMALL_ENCODERS: dict[str, dict[str, Any]] = {
     str(tree["encoder"]["kind"]): tree["encoder"] for tree in (DAN, TRANSFORMER, BILSTM)

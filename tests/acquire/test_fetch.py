@@ -270,7 +270,7 @@ def test_the_missing_extra_is_named_only_when_something_is_downloaded(
 
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.acquire.fetch._MAX_BYTES", 1_000)
-    with pytest.raises(InputError, match="sends 300,000 bytes, more than any data set here has"):
+    with pytest.raises(InputError, match="sends 300,000 bytes; over 1,000 are refused"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 

@@ -94,13 +94,10 @@ def test_the_command_writes_the_card_and_names_it(work, tmp_path):
     assert "| baseline:bow |" in (tmp_path / "two.md").read_text("utf-8")
 
 
-def test_info_shows_the_terms(work):
+def test_info_shows_the_terms_and_what_they_follow_from(work):
     result = CliRunner().invoke(app, ["info", "--model", str(work / "alone")])
-    assert "terms\tnot stated: the licences of 5 of 5 sources" in result.stdout
-    tree = json.loads(
-        CliRunner().invoke(app, ["info", "--model", str(work / "alone"), "--json"]).stdout
-    )
-    assert tree["terms"].startswith("not stated")
+    assert "licence\tnot-stated\n" in result.stdout
+    assert "data_licences\tthe licences of 5 of 5 sources and files are not known" in result.stdout
 
 
 def test_the_commands_of_the_page_run(work, small_pairs, tmp_path, monkeypatch):

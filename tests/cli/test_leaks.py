@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from rejoinder.cli.leaks import _show
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError, TrainingError
+from rejoinder.leaks import shipped
 from rejoinder.leaks.search import evaluation_sets, find_leaks
+from rejoinder.training.config import load_config
 
 CONFIGS = sorted(Path(str(package_files("rejoinder") / "data/configs")).glob("*.toml"))
 LEAKING = "A man is playing a guitar."
@@ -75,7 +77,7 @@ def test_a_pipe_gets_a_row_for_every_source_and_set(files):
 
 def test_json_has_every_source_and_set(files):
     found = json.loads(invoke("leaks", "--train", joined(files), "--json"))
-    assert len(found) == 2 * 10
+    assert len(found) == 2 * 19
     cells = {(Path(one["train"]).name, one["evaluation"]): one for one in found}
     one = cells["leaking.txt", "stsb-train"]
     assert (one["sentences"], one["of_sentences"], one["rows"], one["train_rows"]) == (
@@ -106,11 +108,12 @@ def test_misuse(files, tmp_path):
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_every_shipped_recipe_excludes_leaks(path):
+def test_every_shipped_recipe_excludes_the_leaks_of_all_sets(path):
     assert tomllib.loads(path.read_text())["training"]["exclude_leaks"] is True
+    assert {*load_config(path).training.excluded_sets, "stsb-train"} == shipped().keys()
 
 
-@pytest.mark.parametrize(("flag", "sets"), [("--exclude-leaks", 2), ("--no-exclude-leaks", 0)])
+@pytest.mark.parametrize(("flag", "sets"), [("--exclude-leaks", 18), ("--no-exclude-leaks", 0)])
 def test_training_is_told_whether_to_exclude(small_pairs, tmp_path, flag, sets):
     config = tmp_path / "c.toml"
     config.write_text(
@@ -124,7 +127,8 @@ def test_training_is_told_whether_to_exclude(small_pairs, tmp_path, flag, sets):
     assert len(json.loads((run / "manifest.json").read_text())["leak_sets"]) == sets
     training = json.loads((run / "model" / "config.json").read_text())["training"]
     assert len(training["leak_sets"]) == sets
-    assert training["leaks_dropped"] == 0
+    # a subject of CQA, "Is it expensive?", is in ten pairs of the example
+    assert training["leaks_dropped"] == (10 if sets else 0)
     invoke(*common, flag, "--resume")
     with pytest.raises(TrainingError, match="the config differs from the one that"):
         invoke(*common, "--resume")

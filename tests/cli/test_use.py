@@ -100,9 +100,7 @@ def test_encode_takes_sentences_as_arguments(call, model):
     ("words", "corrected"),
     [
         ("info {m}", "info --model {m}"),
-        ("info", "info --model RUN/model"),
         ("similarity {m} 'a b' c --json", "similarity --model {m} 'a b' c --json"),
-        ("similarity a --tsv b", "similarity --model RUN/model a --tsv b"),
         ("search --top-k=2 {m} a --corpus {f}", "search --model {m} --top-k=2 a --corpus {f}"),
         ("rank {m} -- --model", "rank --model {m} -- --model"),
         ("encode {m} {f} --out e.npy", "encode --model {m} --sentences {f} --out e.npy"),
@@ -110,11 +108,11 @@ def test_encode_takes_sentences_as_arguments(call, model):
         ("encode {m} {f} --response", "encode --model {m} --sentences {f} --response"),
     ],
 )
-def test_a_model_without_its_option_is_met_with_the_corrected_command(
+def test_a_model_folder_without_its_option_is_met_with_the_corrected_command(
     call, model, file, words, corrected
 ):
     given, wanted = (line.format(m=model, f=file) for line in (words, corrected))
-    said = f"rejoinder: a model is needed, given by --model: rejoinder {wanted}\n"
+    said = f"rejoinder: a model is given by --model: rejoinder {wanted}\n"
     assert call(*shlex.split(given)) == (2, "", said)
 
 
@@ -307,7 +305,10 @@ def test_markup_in_a_sentence_is_text(call, model):
         ),
         (["encode", "-m", "{folder}", "--sentences", "{file}"], "is not a model folder"),
         (["info", "-m", "{folder}/nowhere"], "is not a model folder"),
-        (["info", "-m", "rejoinder-base"], "no model named 'rejoinder-base' is installed"),
+        (["info", "-m", "no-such"], "no model named 'no-such' is installed"),
+        (["info", "--model-sha256", "0" * 64], "and none is given by --model"),
+        (["info", "-m", "{model}", "--model-sha256", "0" * 64], "is a name or a folder"),
+        (["info", "-m", "https://h/m.zip"], "needs the SHA-256 of its archive"),
         (["encode", "-m", "{model}", "a", "--sentences", "-"], "not both"),
         (["encode", "-m", "{model}", "{file}"], "are encoded by --sentences {file}."),
         (["similarity", "-m", "{model}", "one"], "two sentences are needed"),
@@ -359,7 +360,8 @@ def test_a_damaged_model_is_one_line(call, tmp_path):
 def test_help_shows_examples(call, command):
     status, out, _ = call(command, "--help")
     assert status == 0
-    assert out.count(f"rejoinder {command} --model model/") >= 2
+    assert out.count(f"\n rejoinder {command} ") >= 2
+    assert f"rejoinder {command} --model model/" in out
 
 
 def test_a_query_that_is_not_utf8_does_not_crash(model):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rejoinder.datasets.groups import read_groups
+from rejoinder.datasets.groups import GroupRows, read_groups
 from rejoinder.errors import InputError
 
 
@@ -46,6 +46,51 @@ def test_pairs_without_labels_are_groups(tmp_path):
     assert read_groups(written(tmp_path / "a.jsonl", lines)).offsets.tolist() == [0, 2, 4]
 
 
+def test_the_texts_of_named_fields_are_a_group(tmp_path):
+    lines = [
+        {"members": ["big", "large"], "definition": ["above average in size"]},
+        {"members": ["able"], "definition": "having the means"},
+        {"members": ["unable"], "definition": None},
+        {"example": ["unable to come"]},
+    ]
+    path = written(tmp_path / "a.jsonl", lines)
+    groups = read_groups(path, GroupRows(("members", "definition")))
+    assert groups.group(0) == ["big", "large", "above average in size"]
+    assert groups.group(1) == ["able", "having the means"]
+    assert (len(groups), groups.dropped) == (2, 2)
+    with pytest.raises(InputError, match=r"line 1: 'members' is .*; a list of strings is needed"):
+        read_groups(written(tmp_path / "b.jsonl", [{"members": [1]}]), GroupRows(("members",)))
+
+
+@pytest.mark.parametrize("label", [1, True, "1"])
+def test_rows_are_chosen_by_the_values_of_fields(tmp_path, label):
+    lines = [
+        {**PAIR, "label": label, "split": "train"},
+        {"sentence1": "c", "sentence2": "d", "label": 0, "split": "train"},
+        {"sentence1": "e", "sentence2": "f", "label": label, "split": "test"},
+    ]
+    path = written(tmp_path / "a.jsonl", lines)
+    train = read_groups(path, GroupRows(where={"split": "train"}))
+    assert (train.sentences, train.negatives) == (["a", "b"], [("c", "d")])
+    with pytest.raises(InputError, match="has no row with split = dev; split is test, train"):
+        read_groups(path, GroupRows(where={"split": "dev"}))
+    with pytest.raises(InputError, match="line 1: no 'genre'"):
+        read_groups(path, GroupRows(where={"genre": "news"}))
+    groups = written(tmp_path / "b.jsonl", [{"sentences": ["a", "b"], "n": n} for n in (1, 2)])
+    assert len(read_groups(groups, GroupRows(where={"n": "2"}))) == 1
+
+
+def test_lists_of_pairs_of_words(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("big large\nhot dog\tsausage in a roll\n\n", "utf-8")
+    assert read_groups(path).sentences == ["big", "large", "hot dog", "sausage in a roll"]
+    path.write_text("big large\nbig\n", "utf-8")
+    with pytest.raises(InputError, match="line 2: 1 texts; two are needed, separated by a tab"):
+        read_groups(path)
+    with pytest.raises(InputError, match="has no fields, since its lines are not JSON objects"):
+        read_groups(path, GroupRows(where={"split": "train"}))
+
+
 PAIR = {"sentence1": "a", "sentence2": "b"}
 
 
@@ -75,13 +120,14 @@ def test_bad_files_are_one_clear_sentence(tmp_path, lines, said):
 @pytest.mark.parametrize(
     ("name", "groups", "sentences", "negatives"),
     [
-        ("captions/flickr30k_multi30k", 31_014, 155_070, 0),
-        ("captions/flickr8k", 8_092, 40_459, 0),  # one caption is blank
-        ("paraphrases/parade", 4_778, 9_556, 5_404),
-        ("paraphrases/quora_labelled", 17_075, 34_150, 22_130),
+        ("captions/flickr30k_multi30k.jsonl", 31_014, 155_070, 0),
+        ("captions/flickr8k.jsonl", 8_092, 40_459, 0),  # one caption is blank
+        ("paraphrases/parade.jsonl", 4_778, 9_556, 5_404),
+        ("lexical/counterfit_ppdb_antonyms.txt", 638, 1_276, 0),
+        ("paraphrases/quora_labelled.jsonl", 17_075, 34_150, 22_130),
     ],
 )
 def test_real_files(shared_data, name, groups, sentences, negatives):
-    read = read_groups(shared_data / f"{name}.jsonl")
+    read = read_groups(shared_data / name)
     assert (len(read), len(read.sentences), len(read.negatives)) == (groups, sentences, negatives)
     assert (read.offsets[-1], read.dropped) == (sentences, 0)

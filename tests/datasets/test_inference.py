@@ -170,3 +170,11 @@ def test_real_files_of_other_forms(shared_data):
         read_inference(shared_data / "nli" / "rte_glue.jsonl")
     two = InferenceColumns(labels={"entailment": "entailment", "not_entailment": ""})
     assert read_inference(shared_data / "nli" / "rte_glue.jsonl", two).dropped == 1_372
+
+
+def test_rows_are_chosen_by_the_values_of_fields(tmp_path):
+    fields = '{"gold_label": "entailment", "sentence1": "%s", "sentence2": "e", "gold": %s}\n'
+    path = written(tmp_path / "b.jsonl", fields % ("a", "true") + fields % ("b", "false"))
+    assert read_inference(path, where={"gold": "true"}).premises == ["a"]
+    with pytest.raises(InputError, match=r"t\.txt is a table; rows are chosen"):
+        read_inference(written(tmp_path / "t.txt", TABLE), where={"label1": "neutral"})

@@ -5,28 +5,54 @@ import pytest
 
 from rejoinder.evaluation.notes import leak_note
 from rejoinder.evaluation.results import Result, stamp
+from rejoinder.evaluation.tasks import resolve
+from rejoinder.leaks import shipped
 
-TRAINING = {"leaks_dropped": 1_570, "leak_sets": ["stsb-dev", "stsb-test", "sts2017", "sts12"]}
-LEFT_OUT = "training left out 1,570 pairs with sentences of stsb-dev, stsb-test, sts2017, sts12"
+SETS = [name for name in shipped() if name != "stsb-train"]
+TRAINING = {"leaks_dropped": 1_570, "leak_sets": SETS}
+LEFT_OUT = "training left out 1,570 pairs with sentences of {} or of 17 other sets"
 UNCHECKED = "the training data was not checked for sentences of this set"
 
 
 @pytest.mark.parametrize(
-    ("task", "split", "note"),
+    ("task", "split", "name"),
     [
-        ("stsb/angular", "dev", LEFT_OUT),
-        ("stsb-unrepeated/cosine", "test", LEFT_OUT),
-        ("stsb/senteval-regression", "test", LEFT_OUT),
-        ("stsb/cosine", "train", UNCHECKED),
-        ("sts12/cosine", "test", LEFT_OUT),
-        ("sts17/cosine", "test", LEFT_OUT),
-        ("sts16/cosine", "test", UNCHECKED),
-        ("mr/senteval", "all", UNCHECKED),
-        ("response/p@n", "test", None),
+        ("stsb/angular", "dev", "stsb-dev"),
+        ("stsb-unrepeated/cosine", "test", "stsb-test"),
+        ("stsb/senteval-regression", "test", "stsb-test"),
+        ("sts12/cosine", "test", "sts12"),
+        ("sts13/cosine", "test", "sts13"),
+        ("sts14/cosine", "test", "sts14"),
+        ("sts15/cosine", "test", "sts15"),
+        ("sts17/cosine", "test", "sts2017"),
+        ("snli/head", "dev", "snli-dev"),
+        ("snli/senteval", "test", "snli-test"),
+        ("mrpc/senteval", "test", "mrpc-test"),
+        ("cqa-b/2016", "dev", "cqa2016-dev"),
+        ("cqa-b/2016", "test", "cqa2016-test"),
+        ("mr/senteval", "all", "mr"),
+        ("cr/senteval", "all", "cr"),
+        ("subj/senteval", "all", "subj"),
+        ("sst2/senteval", "dev", "sst2-dev"),
+        ("sst2/senteval", "test", "sst2-test"),
+        ("trec/senteval", "test", "trec-test"),
     ],
 )
-def test_the_set_scored_is_named_or_not_checked(task, split, note):
-    assert leak_note(task, split, {"training": TRAINING}) == note
+def test_the_set_scored_is_named(task, split, name):
+    assert resolve([task]) == [task] or task == "stsb/senteval-regression"
+    assert leak_note(task, split, {"training": TRAINING}) == LEFT_OUT.format(name)
+
+
+def test_sets_that_were_not_checked():
+    unchecked = [("stsb/cosine", "train"), ("cqa-b/2017", "test"), ("sst5/senteval", "test")]
+    unchecked += [("sts16/cosine", "test"), ("mpqa/senteval", "all"), ("sick-e/senteval", "test")]
+    for task, split in unchecked:
+        assert leak_note(task, split, {"training": TRAINING}) == UNCHECKED
+    assert leak_note("response/p@n", "test", {"training": TRAINING}) is None
+    old = {"training": {"leaks_dropped": 157, "leak_sets": ["stsb-dev", "stsb-test"]}}
+    assert leak_note("mr/senteval", "all", old) == UNCHECKED
+    note = "training left out 157 pairs with sentences of stsb-test or of 1 other set"
+    assert leak_note("stsb/cosine", "test", old) == note
 
 
 def test_models_that_excluded_nothing_and_encoders_of_others():
@@ -38,5 +64,6 @@ def test_models_that_excluded_nothing_and_encoders_of_others():
 def test_results_carry_the_note_behind_their_own():
     result = Result("stsb/cosine", "test", 2, "pearson", {"pearson": np.float64(0.5)}, {}, {}, 0,
                     {}, notes=("one",))  # fmt: skip
-    assert stamp(result, {"training": TRAINING}, {}, 0).notes == ("one", LEFT_OUT)
+    note = LEFT_OUT.format("stsb-test")
+    assert stamp(result, {"training": TRAINING}, {}, 0).notes == ("one", note)
     assert stamp(result, {}, {}, 0).notes == ("one",)

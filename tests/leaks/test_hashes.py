@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.datasets.cqa import read_cqa
+from rejoinder.datasets.labelled import read_binary, read_sst
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
+from rejoinder.evaluation.tasks.cqa import TEXTS
 from rejoinder.leaks import (
     EvaluationHashes,
     comparable,
@@ -108,8 +111,20 @@ DIGESTS = {
     "sts2017": "ebf00227eb8e7185",
     "stsb-dev": "7bfe685b4689aa88",
     "stsb-test": "6f4ab8012fa942cc",
+    "stsb-train": "33972d32b2757724",
+    "snli-dev": "4e9a4d87a492a34e",
+    "snli-test": "42e4ba72bf7f40b2",
+    "mrpc-test": "7dae804bce9d23e4",
+    "cqa2016-dev": "bc19c3df89de2f63",
+    "cqa2016-test": "dda8b4313c416d32",
+    "mr": "c9568dee35596c87",
+    "cr": "cfdd0c00dc6ff4b8",
+    "subj": "bbc226b005087b6c",
+    "sst2-dev": "5ee6555c73d37e40",
+    "sst2-test": "ab526cff65c02023",
+    "trec-test": "8a89eb4337e6cd6d",
 }
-"""Of the sentences of the first shipped list: models name these sets, so they never change."""
+"""Of the sentences of each shipped set: models name these sets, so they never change."""
 SIZES = {
     "stsb-train": (10_510, 5_692),
     "stsb-dev": (2_907, 1_496),
@@ -121,20 +136,32 @@ SIZES = {
     "sts2017": (498, 250),
     "snli-dev": (12_935, 9_840),
     "snli-test": (12_910, 9_824),
+    "mrpc-test": (3_388, 1_724),
+    "cqa2016-dev": (1_448, 1_493),
+    "cqa2016-test": (1_811, 2_073),
+    "mr": (11_765, 0),
+    "cr": (3_782, 0),
+    "subj": (10_782, 0),
+    "sst2-dev": (940, 0),
+    "sst2-test": (1_953, 0),
+    "trec-test": (500, 0),
 }
+SINGLE = ("mr", "cr", "subj", "sst2-dev", "sst2-test", "trec-test")
+"""Sets of single sentences, which have no pairs."""
 
 
 def test_the_shipped_list_covers_the_sets():
     sets = shipped()
     assert {name: (len(one.sentences), len(one.pairs)) for name, one in sets.items()} == SIZES
     for one in sets.values():
+        assert bool(len(one.pairs)) is (one.name not in SINGLE)
         for hashes in (one.sentences, one.pairs):
             assert hashes.dtype == np.uint64
             assert (np.diff(hashes) > 0).all()
-            assert hashes[0] > 0
+            assert (hashes[:1] > 0).all()
 
 
-def test_the_first_shipped_sets_are_what_they_were():
+def test_the_shipped_sets_are_what_they_were():
     sets = shipped()
     found = {name: hashlib.sha256(sets[name].sentences.tobytes()).hexdigest() for name in DIGESTS}
     assert {name: digest[:16] for name, digest in found.items()} == DIGESTS
@@ -155,3 +182,36 @@ def test_the_shipped_list_can_be_built_again(shared_data):
         assert hashes.contains_pairs(second, first).all()
         assert hashes.contains_pairs(first, second.reverse()).mean() < 0.01
     assert not hashes.contains(pl.Series(["yes", "how old are you?"])).any()
+
+
+@pytest.mark.shared_data
+def test_questions_are_found_by_each_part_and_with_each_part(shared_data):
+    for split in ("dev", "test"):
+        hashes = EvaluationHashes.load([f"cqa2016-{split}"])
+        for query in read_cqa(shared_data, "2016", split).queries:
+            for part in TEXTS:
+                related = [one.text(part) for one in query.related if one.text(part)]
+                original = query.original.text(part)
+                assert hashes.contains(as_series([original, *related])).all()
+                assert hashes.contains_pairs(
+                    as_series([original] * len(related)), as_series(related)
+                ).all()
+
+
+@pytest.mark.shared_data
+def test_tokenised_sentences_are_found_in_the_form_of_their_authors_too(shared_data):
+    hashes = EvaluationHashes.load(["mr", "sst2-test"])
+    reviews = [
+        *read_binary(shared_data, "MR").splits["all"].sentences,
+        *read_sst(shared_data, classes=2).splits["test"].sentences,
+    ]
+    texts = as_series(reviews)
+    for changed, rows in (
+        (texts.str.replace_all(" n't", "n't", literal=True), 900),
+        (texts.str.replace_all("M-i", "é", literal=True), 50),
+    ):
+        chosen = (changed != texts) & ~texts.str.contains(r"M-[^i]|\bcan not\b|\b(go|wa)n na\b")
+        chosen &= ~changed.str.contains(" n't|M-i|got ta")
+        assert chosen.sum() > rows
+        assert hashes.contains(texts.filter(chosen)).all()
+        assert hashes.contains(changed.filter(chosen)).all()

@@ -72,7 +72,7 @@ def test_open_data_alone_give_an_open_model(config):
 def test_other_data_give_other_terms(config, more, name, line):
     data = huggingface_hub.ModelCard(card_of(config, {**OPEN, **more})).data
     assert (data.license, data.license_name, data.license_link) == ("other", name, "MODEL_CARD.md")
-    assert re.search(line, terms({**OPEN, **more}).line)
+    assert re.search(line, terms({**OPEN, **more}).reason)
 
 
 def test_an_adaptation_is_training_too():

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.adaptation.linear import Adaptation
+from rejoinder.api.encoders import load_encoder
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import BIGRAM_ROWS
 from rejoinder.protocols import Describes, EncodesResponses
@@ -359,7 +360,8 @@ def test_importing_loads_nothing_heavy_and_a_dan_runs_without_torch(tmp_path):
         "assert not heavy, heavy\n"
         "encoder = rejoinder.SentenceEncoder.load(sys.argv[1])\n"
         "print(encoder.encode(['hello']).shape)\n"
-        "assert not {'torch', 'duckdb', 'ibis', 'tokenizers'} & set(sys.modules)\n"
+        "assert not {'torch', 'duckdb', 'ibis', 'tokenizers', 'httpx'} & set(sys.modules)\n"
+        "assert 'scipy.special' not in sys.modules  # only GELU needs it, and it takes 0.15 s\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "model")], capture_output=True, text=True
@@ -459,18 +461,47 @@ def test_what_is_no_path_is_named(path):
         SentenceEncoder.load(path)
 
 
-def test_a_model_is_found_by_its_folder_and_no_name_is_installed(tmp_path, monkeypatch):
+def test_a_model_is_found_by_its_folder_where_no_name_is_installed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rejoinder.models.shipped.FOLDER", tmp_path / "none")
+    said = r"no model named '\w.* is installed \(this installation has no models\)\. Give the path"
     for unknown in ("rejoinder-base", "nowhere", "x" * 5_000):
-        with pytest.raises(
-            ModelError, match=r"no model named '\w.*Give the path of a model folder"
-        ):
+        with pytest.raises(ModelError, match=said):
             find_model(unknown)
+    with pytest.raises(ModelError, match="no model named 'rejoinder-base' is installed"):
+        SentenceEncoder()
     (tmp_path / "mine").mkdir()
     for path in ("mine", "mine/", "./mine", tmp_path / "mine", "other/nowhere"):
         assert find_model(path) == Path(path)
     with pytest.raises(ModelError, match="is not a model folder"):
         SentenceEncoder.load(Path("nowhere"))
+
+
+def test_a_shipped_model_is_found_by_its_name_from_any_folder(shipped, tmp_path, monkeypatch):
+    from rejoinder.models.folder import write_model
+
+    monkeypatch.chdir(tmp_path)
+    default, named = SentenceEncoder(), SentenceEncoder.load("rejoinder-base", threads=1)
+    assert default.describe() == named.describe()
+    np.testing.assert_array_equal(default.encode(SENTENCES), named.encode(SENTENCES))
+    assert SentenceEncoder.load("rejoinder-small").describe()["name"] == "rejoinder-small"
+    with pytest.raises(ModelError, match=r"\(installed: rejoinder-base, rejoinder-small\)\. Give"):
+        SentenceEncoder.load("rejoinder")
+    (tmp_path / "rejoinder-small").mkdir()
+    assert find_model("rejoinder-small") == shipped / "rejoinder-small"
+    write_model(tmp_path / "rejoinder-base", dan_model())
+    with pytest.raises(ModelError, match=r"given as \./rejoinder-base, the installed model as /"):
+        find_model("rejoinder-base")
+    assert find_model("./rejoinder-base") == Path("rejoinder-base")
+    assert SentenceEncoder().describe()["name"] == "rejoinder-base"
+
+
+@pytest.mark.parametrize("model", ["rejoinder-base", "runs/model", Path("model"), 5])
+def test_a_sha256_belongs_to_an_address(shipped, model):
+    with pytest.raises(InputError, match=r"sha256 is for a model at an https address; .* is a "):
+        SentenceEncoder.load(model, sha256="0" * 64)
+    with pytest.raises(InputError, match="sha256 is for a model at an https address"):
+        load_encoder("baseline:bow", sha256="0" * 64)
 
 
 def test_a_path_in_place_of_a_model_says_how_to_load_it(tmp_path):

@@ -139,7 +139,7 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
         ("decay", "linear"),
     ]
     assert config_hash(config) == (
-        "c3b8d7033293f6962f2d76e1e82a5f91faa623f9d3e79db9f34d3d0a789aad03"
+        "41046b65f0b9199f79775ce39cc309901fb7909647dd22cff0541b8afa5fbe2d"
     )
 
 
@@ -352,8 +352,8 @@ CONTRADICTIONS = [
     ({"tasks": [{**NLI, "name": "responses", "share": 1.0}]},
      'tasks.0.name is "responses", which is the task of that objective; choose another name'),
     ({"tasks": [{"share": 1.0}]},
-     'tasks.0.objective is missing; allowed: "entailment", "entailment-ranking", "paraphrase" or '
-     '"responses"'),
+     'tasks.0.objective is missing; allowed: "crops", "entailment", "entailment-ranking", '
+     '"paraphrase" or "responses"'),
     ({"tasks": [{**NLI, "share": 1.0, "shares": 1.0}]},
      "unknown key 'tasks.0.shares', did you mean 'share'?"),
     ({"tasks": [{**NLI, "batch_size": 1, "share": 1.0}]},

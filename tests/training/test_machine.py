@@ -1,10 +1,18 @@
 """Torch's global state: set for a block, given back to the caller."""
 
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
 from rejoinder.errors import InputError
-from rejoinder.training.machine import own_torch_state, pick_device, seed_generators
+from rejoinder.training.machine import (
+    multiplies_in_bfloat16,
+    own_torch_state,
+    pick_device,
+    seed_generators,
+)
 
 CPU = torch.device("cpu")
 
@@ -58,3 +66,13 @@ def test_an_unknown_device_is_refused():
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="no CUDA device"):
             pick_device("cuda")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/cpuinfo")
+def test_auto_precision_is_bfloat16_only_where_the_processor_multiplies_in_it():
+    flags = {
+        flag
+        for flag in ("avx512_bf16", "amx_bf16")
+        if flag in Path("/proc/cpuinfo").read_text("utf-8")
+    }
+    assert multiplies_in_bfloat16(CPU) == bool(flags)

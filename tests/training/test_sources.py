@@ -80,17 +80,26 @@ def test_the_stream_draws_pairs_of_the_chosen_sources_alone(small_pairs, prepare
     assert sorted(seen) == sorted(text_keys(chosen["input"]).tolist())
 
 
-def test_leaks_of_sources_that_are_left_out_are_not_counted(small_pairs, monkeypatch):
-    """A pair is left out once, for its source first."""
-
-    class All:
-        def contains(self, texts):
-            return np.ones(len(texts), bool)
-
-    monkeypatch.setattr("rejoinder.training.preparation._hashes", lambda _config: All())
-    start = config(sources=CHOSEN)
-    features = prepare(Data(open_pairs(small_pairs)), start, lambda _a, _b: None, None)
-    assert features.leaks == features.pairs > 0
+def test_leaks_of_sources_that_are_left_out_are_not_counted(prepared, train_frame):
+    # a subject of CQA, "Is it expensive?", is in pairs of the example
+    leaked = (train_frame["input"] == "Is it expensive?") | (
+        train_frame["response"] == "Is it expensive?"
+    )
+    by_source = {
+        source: int((leaked & (train_frame["source"] == source)).sum())
+        for source in train_frame["source"].unique()
+    }
+    assert sum(by_source.values()) > 0
+    whole = prepared(exclude_leaks=True)
+    assert (whole.pairs, whole.leaks) == (len(train_frame), sum(by_source.values()))
+    assert {name for name, count in whole.leaks_by_set.items() if count} <= {
+        "cqa2016-dev", "cqa2016-test"
+    }  # fmt: skip
+    assert max(whole.leaks_by_set.values()) == whole.leaks
+    for source, count in by_source.items():
+        rest = prepared(exclude_leaks=True, exclude_sources=[source])
+        assert rest.leaks == whole.leaks - count
+        assert sum(map(len, rest.excluded.values())) == len(train_frame) - rest.pairs + rest.leaks
 
 
 def test_a_model_knows_what_it_was_trained_on(train, tmp_path):

@@ -218,7 +218,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
         total = done + int(length) if length.isdecimal() else None
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
         if (total or 0) > _MAX_BYTES:
-            raise InputError(f"{address} sends {total:,} bytes, more than any data set here has.")
+            raise InputError(f"{address} sends {total:,} bytes; over {_MAX_BYTES:,} are refused.")
         with part.open("ab" if resumed else "wb", buffering=0) as file:
             tag_path.unlink(missing_ok=True)
             if tag and not tag.startswith("W/"):  # a weak tag does not identify the bytes
@@ -227,9 +227,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
             for piece in response.iter_raw():
                 done += len(piece)
                 if done > _MAX_BYTES:
-                    raise InputError(
-                        f"{address} sends over {_MAX_BYTES:,} bytes, more than any data set here."
-                    )
+                    raise InputError(f"{address} sends over {_MAX_BYTES:,} bytes; it is refused.")
                 while piece:
                     piece = piece[file.write(piece) :]
                 progress(address, done, total)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rejoinder.adaptation.adapted import Adapted
 from rejoinder.adaptation.linear import read_adaptation
+from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import SentenceTransformers, StoredVectors, open_function
 from rejoinder.evaluation.baselines import open_baseline
 from rejoinder.protocols import Encodes
@@ -19,22 +20,28 @@ _PREFIXES: Mapping[str, Callable[[str], Encodes]] = {
 """Functions that open an encoder, by the prefix of its name. A name without one is a model."""
 
 
-def load_encoder(name: str | Path, adaptation: str | Path | None = None) -> Encodes:
+def load_encoder(
+    name: str | Path, adaptation: str | Path | None = None, *, sha256: str | None = None
+) -> Encodes:
     """Opens the encoder that a name means.
 
     Args:
-        name: a model folder, or a prefix and a name: `baseline:NAME`, `py:MODULE:FUNCTION` (a
-            function of a list of strings), `st:NAME` (Sentence Transformers), `vectors:FILE`
-            (stored embeddings).
+        name: a model as `SentenceEncoder.load` takes it (name, folder, https address), or a prefix
+            and a name: `baseline:NAME`, `py:MODULE:FUNCTION` (a function of a list of strings),
+            `st:NAME` (Sentence Transformers), `vectors:FILE` (stored embeddings).
         adaptation: a file of `rejoinder adapt`, or its folder, to apply to the embeddings.
+        sha256: SHA-256 of the archive at an https address, which needs it.
 
     Raises:
-        RejoinderError: there is no such encoder, or the adaptation does not fit it.
+        RejoinderError: there is no such encoder, the adaptation does not fit it, or `sha256` is
+            given for anything but an address.
     """
     if adaptation is not None:
         fitted = read_adaptation(Path(adaptation))
-        return Adapted(load_encoder(name), fitted)
+        return Adapted(load_encoder(name, sha256=sha256), fitted)
     prefix, colon, rest = str(name).partition(":")
     if colon and prefix in _PREFIXES:
+        if sha256 is not None:
+            raise InputError(f"sha256 is for a model at an https address, and {name} is none.")
         return _PREFIXES[prefix](rest)
-    return SentenceEncoder.load(name)
+    return SentenceEncoder.load(name, sha256=sha256)

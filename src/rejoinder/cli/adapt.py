@@ -30,7 +30,10 @@ rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ \\
 
 def adapt(
     encoder: Annotated[
-        str, typer.Argument(help="Model folder, or any encoder that `rejoinder evaluate` takes.")
+        str,
+        typer.Argument(
+            help="Model name or folder, or any encoder that `rejoinder evaluate` takes."
+        ),
     ],
     sts: Annotated[
         Path,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, ModelOption, QuietOption, set_quiet
+from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
 from rejoinder.cli.output import status_line
 from rejoinder.cli.words import split_list
 
@@ -22,7 +22,10 @@ rejoinder card --model exported/ --run runs/dan --out card.md
 
 
 def card(
-    model: ModelOption,
+    model: Annotated[
+        Path,
+        typer.Option("--model", "-m", metavar="FOLDER", help="Model folder, such as RUN/model."),
+    ],
     results: Annotated[
         str, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")
     ] = "",
@@ -45,10 +48,9 @@ def card(
     """Write the card of a model: data, licences, recipe, results with intervals, limits."""
     set_quiet(quiet)
     from rejoinder.api.card import write_card
-    from rejoinder.runtime.inputs import find_model
 
     written = write_card(
-        find_model(model),
+        model,
         results=split_list(results),
         baselines=split_list(baseline),
         run=run,

@@ -3,13 +3,22 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines
-from rejoinder.cli.options import JsonOption, ModelOption, QuietOption, TsvOption, set_quiet
+from rejoinder.cli.models import open_encoder
+from rejoinder.cli.options import (
+    JsonOption,
+    ModelOption,
+    ModelSha256Option,
+    QuietOption,
+    TsvOption,
+    set_quiet,
+)
 from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows, status_line
 from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
@@ -17,17 +26,18 @@ from rejoinder.files.claims import claim
 
 if TYPE_CHECKING:
     from rejoinder.protocols import Embeddings
+    from rejoinder.runtime.encoder import SentenceEncoder
 
 _CHUNK = 32_768
 """Number of sentences whose embeddings are in memory at a time (all for a .parquet file)."""
 
 EXAMPLES = """Examples:
 
-rejoinder encode --model model/ 'How old are you?' --json
+rejoinder encode 'How old are you?' --json
 
 rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy
 
-echo 'How old are you?' | rejoinder encode --model model/ --json
+echo 'How old are you?' | rejoinder encode --json
 """
 
 Chunks = Iterable[tuple[list[str], "Embeddings"]]
@@ -35,11 +45,12 @@ Chunks = Iterable[tuple[list[str], "Embeddings"]]
 
 
 def encode(
-    model: ModelOption,
     texts: Annotated[
         list[str] | None,
         typer.Argument(help="Sentences. Without any, or with -, lines of standard input."),
     ] = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
     sentences: Annotated[
         str | None, typer.Option(help="File with one sentence per line; - is standard input.")
     ] = None,
@@ -61,12 +72,13 @@ def encode(
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     file = _input_file(texts or [], sentences)
+    load = partial(open_encoder, model, model_sha256)
     if out is None:
-        _encode(model, texts, file, None, form, response=response, batch_size=batch_size)
+        _encode(load, texts, file, None, form, response=response, batch_size=batch_size)
         return
     _check_out(out, prints=as_json or as_tsv)
     with claim(out):
-        _encode(model, texts, file, out, form, response=response, batch_size=batch_size)
+        _encode(load, texts, file, out, form, response=response, batch_size=batch_size)
 
 
 def _input_file(texts: list[str], sentences: str | None) -> str | None:
@@ -91,7 +103,7 @@ def _check_out(out: Path, *, prints: bool) -> None:
 
 
 def _encode(
-    model: str,
+    load: "Callable[[], SentenceEncoder]",
     texts: list[str] | None,
     file: str | None,
     out: Path | None,
@@ -101,9 +113,7 @@ def _encode(
     batch_size: int,
 ) -> None:
     sentences = [as_text(text) for text in texts or []] if file is None else read_lines(file)
-    from rejoinder.runtime.encoder import SentenceEncoder
-
-    encoder = SentenceEncoder.load(model)
+    encoder = load()
     run = encoder.encode_response if response else encoder.encode
     unknown = 0
 

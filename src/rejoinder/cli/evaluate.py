@@ -41,8 +41,8 @@ def evaluate(
     encoder: Annotated[
         str | None,
         typer.Argument(
-            help="Model folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), vectors:FILE, "
-            "or baseline:bow, tfidf, random, average:FILE, sif:FILE, doc2vec:FILE, "
+            help="Model name or folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), "
+            "vectors:FILE, or baseline:bow, tfidf, random, average:FILE, sif:FILE, doc2vec:FILE, "
             "soft-cosine:FILE."
         ),
     ] = None,

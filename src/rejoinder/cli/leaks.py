@@ -54,7 +54,9 @@ def leaks(
             metavar="SET[,SET]...",
             show_default=False,
             help="Sets: stsb-train, stsb-dev, stsb-test, sts12 to sts15, sts2017, snli-dev, "
-            "snli-test. stsb and snli mean all their splits. Or files. Default: all sets.",
+            "snli-test, mrpc-test, cqa2016-dev, cqa2016-test, mr, cr, subj, sst2-dev, sst2-test, "
+            "trec-test. A name without its split, such as stsb, means all its splits. Or files. "
+            "Default: all sets.",
         ),
     ] = "",
     show: Annotated[int, typer.Option(min=0, help="Number of sentences to show of each set.")] = 0,

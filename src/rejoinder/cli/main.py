@@ -16,6 +16,7 @@ from rejoinder.cli import (
     evaluate,
     extract,
     leaks,
+    models,
     report,
     reproduce,
     train,
@@ -43,13 +44,14 @@ for _function, _examples, _class in (
     (evaluate.evaluate, evaluate.EXAMPLES, None),
     (compare.compare, compare.EXAMPLES, None),
     (report.report, report.EXAMPLES, None),
-    (card.card, card.EXAMPLES, ModelCommand),
+    (card.card, card.EXAMPLES, None),
     (reproduce.reproduce, reproduce.EXAMPLES, None),
     (encode.encode, encode.EXAMPLES, ModelCommand),
     (use.similarity, use.SIMILARITY_EXAMPLES, ModelCommand),
     (use.search, use.SEARCH_EXAMPLES, ModelCommand),
     (use.rank, use.RANK_EXAMPLES, ModelCommand),
     (use.info, use.INFO_EXAMPLES, ModelCommand),
+    (models.models, models.EXAMPLES, None),
 ):
     app.command(epilog=_examples, cls=_class)(_function)  # named as its function
 app.add_typer(config.commands, name="config")

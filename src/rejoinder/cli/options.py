@@ -12,10 +12,21 @@ import typer
 from rejoinder.cli.output import set_quiet as set_quiet
 
 ModelOption = Annotated[
-    str,
-    typer.Option("--model", "-m", metavar="NAME|FOLDER", help="Model folder, such as RUN/model."),
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Name that `rejoinder models` lists, folder such as RUN/model, or https address.",
+        show_default="rejoinder-base",
+    ),
 ]
-"""A model that `rejoinder.runtime.inputs.find_model` finds. See `cli.words`."""
+"""A model that `cli.models.model_folder` finds; None is the default model. See `cli.words`."""
+ModelSha256Option = Annotated[
+    str | None,
+    typer.Option(metavar="HEX", help="SHA-256 of the archive, for a MODEL at an https address."),
+]
+"""`--model-sha256`: a parameter `model_sha256` of a command that has a `ModelOption`."""
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of data sets.")]
 PairsOption = Annotated[

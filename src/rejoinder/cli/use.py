@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, read_pairs
-from rejoinder.cli.options import JsonOption, ModelOption, QuietOption, TsvOption, set_quiet
+from rejoinder.cli.models import model_folder, open_encoder, size_of
+from rejoinder.cli.options import (
+    JsonOption,
+    ModelOption,
+    ModelSha256Option,
+    QuietOption,
+    TsvOption,
+    set_quiet,
+)
 from rejoinder.cli.output import form_of, note, note_unknown, print_rows
 from rejoinder.errors import InputError
 
@@ -18,24 +26,28 @@ _LISTED = 5
 
 SIMILARITY_EXAMPLES = """Examples:
 
+rejoinder similarity 'How old are you?' 'What is your age?'
+
 rejoinder similarity --model model/ 'How old are you?' 'What is your age?'
 
 rejoinder similarity --model model/ --pairs pairs.tsv --tsv
 """
 SEARCH_EXAMPLES = """Examples:
 
-rejoinder search --model model/ 'How old are you?' --corpus questions.txt
+rejoinder search 'How old are you?' --corpus questions.txt
 
 rejoinder search --model model/ --queries queries.txt --corpus questions.txt
 """
 RANK_EXAMPLES = """Examples:
 
-rejoinder rank --model model/ 'How old are you?' --responses replies.txt
+rejoinder rank 'How old are you?' --responses replies.txt
 
 printf 'Yes.\\nI am 20.\\n' |
 rejoinder rank --model model/ 'How old are you?' --responses -
 """
 INFO_EXAMPLES = """Examples:
+
+rejoinder info
 
 rejoinder info --model model/
 
@@ -44,9 +56,10 @@ rejoinder info --model model/ --json
 
 
 def similarity(
-    model: ModelOption,
     first: Annotated[str | None, typer.Argument(help="A sentence.")] = None,
     second: Annotated[str | None, typer.Argument(help="Another sentence.")] = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
     pairs: Annotated[
         str | None,
         typer.Option(help="File with two sentences per line, separated by a tab; - is stdin."),
@@ -65,7 +78,7 @@ def similarity(
         rows = [(as_text(first), as_text(second))]
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
-    encoder = _load(model)
+    encoder = open_encoder(model, model_sha256)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
     cosine = encoder.similarity_pairwise(left, right).tolist()
@@ -83,8 +96,9 @@ def similarity(
 
 
 def search(
-    model: ModelOption,
     query: Annotated[list[str] | None, typer.Argument(help="Sentences to search for.")] = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
     corpus: Annotated[
         str, typer.Option(help="File with one sentence per line; - is standard input.")
     ] = "-",
@@ -105,7 +119,7 @@ def search(
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     texts = read_lines(corpus)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    encoder = _load(model)
+    encoder = open_encoder(model, model_sha256)
     rows = [
         (text, rank, round(hit.score, 6), hit.index + 1, hit.text)
         for text, hits in zip(wanted, encoder.search(wanted, texts, top_k), strict=True)
@@ -121,8 +135,9 @@ def search(
 
 
 def rank(
-    model: ModelOption,
     message: Annotated[str, typer.Argument(help="The message to answer.")],
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
     responses: Annotated[
         str, typer.Option(help="File with one response per line; - is standard input.")
     ] = "-",
@@ -137,7 +152,7 @@ def rank(
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     texts, message = read_lines(responses), as_text(message)
-    encoder = _load(model)
+    encoder = open_encoder(model, model_sha256)
     rows = [
         (position, round(hit.score, 6), hit.index + 1, hit.text)
         for position, hit in enumerate(encoder.rank(message, texts, top_k), 1)
@@ -152,18 +167,18 @@ def rank(
 
 
 def info(
-    model: ModelOption,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show what a model is and what it was trained on."""
     from rejoinder.models.folder import read_model
-    from rejoinder.models.terms import terms_of, training_rows
-    from rejoinder.runtime.inputs import find_model
+    from rejoinder.models.terms import licence_of, terms_of, training_rows
 
     set_quiet(quiet)
-    folder = find_model(model)
+    folder = model_folder(model, model_sha256)
     contents = read_model(folder)  # not SentenceEncoder, which needs torch for some kinds
     facts = contents.describe()
     training = facts.pop("training")
@@ -172,10 +187,12 @@ def info(
         "encoder": dict(contents.encoder),
         "heads": {name: dict(head) for name, head in contents.heads.items()},
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
-        "bytes": sum(file.stat().st_size for file in folder.iterdir()),
+        "bytes": size_of(folder),
+        "licence": licence_of(folder),
+        "folder": str(folder),
     }
     rows = training_rows(training, facts["adaptation"])
-    facts["terms"] = terms_of(rows).line
+    facts["data_licences"] = terms_of(rows).reason
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     if form == "json":
         typer.echo(json.dumps({**facts, "training": training}, ensure_ascii=False))
@@ -184,12 +201,6 @@ def info(
     if contents.adaptation is not None:
         facts["adaptation"] = contents.adaptation.summary()
     print_rows(("key", "value"), [(name, _plain(value)) for name, value in facts.items()], form)
-
-
-def _load(model: str) -> "SentenceEncoder":
-    from rejoinder.runtime.encoder import SentenceEncoder
-
-    return SentenceEncoder.load(model)
 
 
 def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:

@@ -1,6 +1,7 @@
-"""Groups of sentences with the same meaning: captions of an image, paraphrases."""
+"""Groups of texts with the same meaning: captions of an image, paraphrases, synonyms."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,30 @@ from numpy.typing import NDArray
 from rejoinder.datasets.files import read_bytes
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.json_lines import FieldType, first_object, json_rows, line_of
+from rejoinder.formats.json_lines import (
+    FieldType,
+    first_object,
+    is_json_lines,
+    json_rows,
+    json_texts,
+    line_of,
+    matching_rows,
+)
+from rejoinder.formats.tables import filled_lines
 
 _GROUP = "sentences"
 _PAIR = ("sentence1", "sentence2")
 _LABELS = {"1": True, "true": True, "0": False, "false": False}
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Which rows of a file are groups, and where their texts are."""
+
+    fields: Sequence[str] = ()
+    """Fields whose texts are a group; none for `sentences`, or `sentence1` and `sentence2`."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Rows whose fields have other values than these are left out."""
 
 
 @dataclass(frozen=True)
@@ -41,29 +61,22 @@ class SentenceGroups:
         return self.sentences[self.offsets[index] : self.offsets[index + 1]]
 
 
-def read_groups(path: Path) -> SentenceGroups:
-    """Reads the groups of a file of JSON lines; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
+def read_groups(path: Path, rows: GroupRows | None = None) -> SentenceGroups:
+    """Reads the groups of a file; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
 
-    Each line has a list `sentences`, or a group of two, `sentence1` and `sentence2`. In the second
-    form all lines may have a `label`: 1, or 0 for a pair that is no group. Blank sentences are
-    dropped. A sentence that a group has twice stays twice.
+    Each line is a JSON object with a list `sentences`, or a group of two, `sentence1` and
+    `sentence2`, unless `rows` names other fields. In the second form all lines may have a `label`:
+    1, or 0 for a pair that is no group. A file that is not JSON has two texts on each line,
+    separated by a tab, or by spaces if they are single words. Blank sentences are dropped. A
+    sentence that a group has twice stays twice.
 
     Raises:
         InputError: the file can't be read, a field is missing or of another type, a label is
             unknown, or no group is left.
     """
+    rows = rows or GroupRows()
     content = read_bytes(path)
-    fields = first_object(content, path)
-    if _GROUP in fields:
-        groups = json_rows(content, path, {_GROUP: "texts"})[_GROUP]
-        negatives: list[tuple[str, str]] = []
-    elif set(_PAIR) <= fields.keys():
-        groups, negatives = _labelled(content, path)
-    else:
-        raise InputError(
-            f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; 'sentences', "
-            "or 'sentence1' and 'sentence2', are needed."
-        )
+    groups, negatives = _read(content, path, rows)
     stripped = groups.list.eval(pl.element().str.strip_chars())
     filled = stripped.list.eval(pl.element().filter(pl.element() != ""))
     kept = filled.filter(filled.list.len() > 1)
@@ -78,7 +91,44 @@ def read_groups(path: Path) -> SentenceGroups:
     return SentenceGroups(sentences, offsets, whole, dropped, path, sha256_of(content))
 
 
-def _labelled(content: bytes, path: Path) -> tuple[pl.Series, list[tuple[str, str]]]:
+def _read(content: bytes, path: Path, rows: GroupRows) -> tuple[pl.Series, list[tuple[str, str]]]:
+    """Returns the groups as lists of sentences, and the pairs with label 0."""
+    if content.strip() and not is_json_lines(content):
+        if rows.fields or rows.where:
+            raise InputError(f"{path} has no fields, since its lines are not JSON objects.")
+        return _word_pairs(content, path), []
+    present = first_object(content, path)
+    chosen = matching_rows(content, path, rows.where) if rows.where else pl.lit(value=True)
+    if rows.fields:
+        groups = json_texts(content, path, rows.fields)
+    elif _GROUP in present:
+        groups = json_rows(content, path, {_GROUP: "texts"})[_GROUP]
+    elif set(_PAIR) <= present.keys():
+        return _labelled(content, path, chosen)
+    else:
+        raise InputError(
+            f"{path}: its lines have {', '.join(map(repr, present)) or 'no fields'}; 'sentences', "
+            "or 'sentence1' and 'sentence2', are needed."
+        )
+    return pl.DataFrame({_GROUP: groups}).filter(chosen).to_series(), []
+
+
+def _word_pairs(content: bytes, path: Path) -> pl.Series:
+    pairs = []
+    for number, line in filled_lines(content, path):
+        texts = line.split("\t") if "\t" in line else line.split()
+        if len(texts) != 2:
+            raise InputError(
+                f"{path} line {number}: {len(texts)} texts; two are needed, separated by a tab, "
+                "or by spaces if they are single words."
+            )
+        pairs.append(texts)
+    return pl.Series(pairs, dtype=pl.List(pl.String))
+
+
+def _labelled(
+    content: bytes, path: Path, chosen: pl.Series | pl.Expr
+) -> tuple[pl.Series, list[tuple[str, str]]]:
     """Returns the pairs with label 1 as lists of two sentences, and the pairs with label 0."""
     fields: dict[str, FieldType] = {"sentence1": "text", "sentence2": "text", "label": "label"}
     frame = json_rows(content, path, fields, optional="label")
@@ -90,7 +140,7 @@ def _labelled(content: bytes, path: Path) -> tuple[pl.Series, list[tuple[str, st
             f"{path} line {line_of(content, row)}: label is {labels.item(row)[:30]!r}; 1 (they "
             "mean the same) or 0 is needed. Files with classes of inference are read as such."
         )
-    alike = labels.replace_strict(_LABELS, return_dtype=pl.Boolean)
-    pairs = frame.select(pl.col(_PAIR).str.strip_chars())
-    groups = pairs.filter(alike).select(pl.concat_list(_PAIR)).to_series()
-    return groups, pairs.filter(~alike).rows()
+    alike = labels.replace_strict(_LABELS, return_dtype=pl.Boolean).alias("alike")
+    pairs = frame.select(pl.col(_PAIR).str.strip_chars(), alike).filter(chosen)
+    groups = pairs.filter("alike").select(pl.concat_list(_PAIR)).to_series()
+    return groups, pairs.filter(~pl.col("alike")).select(_PAIR).rows()

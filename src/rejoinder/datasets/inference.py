@@ -13,7 +13,14 @@ from rejoinder.datasets.files import is_file, missing, read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.json_lines import FieldType, first_object, is_json_lines, json_rows, line_of
+from rejoinder.formats.json_lines import (
+    FieldType,
+    first_object,
+    is_json_lines,
+    json_rows,
+    line_of,
+    matching_rows,
+)
 from rejoinder.formats.tables import table_columns
 
 NO_GOLD = "-"
@@ -70,11 +77,16 @@ class InferencePairs:
         return len(self.premises)
 
 
-def read_inference(path: Path, columns: InferenceColumns | None = None) -> InferencePairs:
+def read_inference(
+    path: Path,
+    columns: InferenceColumns | None = None,
+    where: Mapping[str, str] = MappingProxyType({}),
+) -> InferencePairs:
     """Reads the pairs of a file: JSON lines, or the table that is published beside them.
 
     Examples are `snli_1.0_train.jsonl` and `multinli_1.0_train.txt`. `.zst`, `.gz`, `.bz2` and
-    `.xz` are decompressed. `columns` None means those of SNLI (Bowman et al. 2015).
+    `.xz` are decompressed. `columns` None means those of SNLI (Bowman et al. 2015). Of JSON lines
+    only those are read whose fields have the values `where`.
 
     Raises:
         InputError: the file can't be read, a field is missing, a label is unknown, or no row is
@@ -93,12 +105,16 @@ def read_inference(path: Path, columns: InferenceColumns | None = None) -> Infer
         frame = json_rows(content, path, fields)
         if several:
             frame = frame.with_columns(pl.col(columns.premise).list.join(columns.between))
+    elif where:
+        raise InputError(f"{path} is a table; rows are chosen by their fields in JSON lines only.")
     else:
         frame = table_columns(content, path, names)
     frame = pl.DataFrame(
         dict(zip(("premise", "hypothesis", "label"), frame.select(names), strict=True))
     )
     _check_labels(frame, content, path, columns)
+    if where:
+        frame = frame.filter(matching_rows(content, path, where))
     return _pairs(frame, path, columns, sha256_of(content))
 
 

@@ -6,7 +6,7 @@ from rejoinder.datasets.catalogue import official_rows
 
 _SET_NAMES = {"sts17": "sts2017"}
 """Tasks whose evaluation set has another name in the list of leak sets."""
-_BY_SPLIT = ("stsb", "snli")
+_BY_SPLIT = ("stsb", "snli", "mrpc", "sst2", "trec")
 """Tasks of which each split is an evaluation set of its own."""
 _UNCHECKED = ("response",)
 """Tasks on the model's own kind of data. Their splits hold other threads than train."""
@@ -22,13 +22,24 @@ def leak_note(task: str, split: str, encoder: Mapping[str, object]) -> str | Non
     family = task.partition("/")[0].removesuffix("-unrepeated")
     if not isinstance(training, Mapping) or "leak_sets" not in training or family in _UNCHECKED:
         return None
-    name = f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
     sets = training["leak_sets"]
+    name = _set_name(task, split)
     if not isinstance(sets, list | tuple) or name not in sets:
         return "the training data was not checked for sentences of this set"
     dropped = training.get("leaks_dropped")
     count = f"{dropped:,} pairs" if isinstance(dropped, int) else "all pairs"
-    return f"training left out {count} with sentences of {', '.join(map(str, sets))}"
+    others = len(sets) - 1
+    more = f" or of {others} other {'set' if others == 1 else 'sets'}" if others else ""
+    return f"training left out {count} with sentences of {name}{more}"
+
+
+def _set_name(task: str, split: str) -> str:
+    """Returns the name that the evaluation set of a split of a task has among the leak sets."""
+    family, _, variant = task.partition("/")
+    family = family.removesuffix("-unrepeated")
+    if family == "cqa-b":
+        return f"cqa{variant}-{split}"
+    return f"{family}-{split}" if family in _BY_SPLIT else _SET_NAMES.get(family, family)
 
 
 def row_notes(name: str, counts: Mapping[str, int]) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ class Meter:
 
     def _refuse(self, amount: str) -> NoReturn:
         raise InputError(
-            f"{self.path} unpacks to {amount}, which no data set here does; it is refused. Unpack "
-            "it yourself if you trust it, and name the folder."
+            f"{self.path} unpacks to {amount}; it is refused. Unpack it yourself if you trust "
+            "it, and name the folder."
         )
 
 

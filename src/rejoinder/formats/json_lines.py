@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -73,6 +73,52 @@ def json_rows(
     if frame is not None and _is_sound(frame, fields, optional):
         return frame
     return _line_by_line(content, path, fields, optional, first_line)
+
+
+def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
+    """Returns all texts of the fields `names` of every line, List(String).
+
+    A field holds a string or a list of strings; a line may lack some of them, or all.
+
+    Raises:
+        InputError: a line is not an object, or a field has another type.
+    """
+    rows = []
+    for number, line in _numbered(content):
+        values = _object(line, path, number)
+        found = [(name, values[name]) for name in names if values.get(name) is not None]
+        rows.append(
+            [
+                text
+                for name, value in found
+                for text in _value(
+                    [value] if isinstance(value, str) else value, name, "texts", path, number
+                )
+            ]
+        )
+    return pl.Series(rows, dtype=pl.List(pl.String))
+
+
+def matching_rows(content: bytes, path: Path, where: Mapping[str, str]) -> pl.Series:
+    """Returns for every line whether its fields have the values `where`, (N,) Boolean.
+
+    Values are compared as text: `1` is that of the number 1, `true` that of the boolean.
+
+    Raises:
+        InputError: a line lacks one of the fields, or no line matches.
+    """
+    fields: dict[str, FieldType] = dict.fromkeys(where, "label")
+    frame = json_rows(content, path, fields)
+    matches = frame.select(
+        pl.all_horizontal(pl.col(name) == value for name, value in where.items())
+    ).to_series()
+    if not matches.any():
+        wanted = " and ".join(f"{name} = {value}" for name, value in where.items())
+        seen = "; ".join(
+            f"{name} is {', '.join(frame[name].unique().sort().head(5))}" for name in where
+        )
+        raise InputError(f"{path} has no row with {wanted}; {seen}.")
+    return matches
 
 
 def line_of(content: bytes, row: int) -> int:

@@ -1,29 +1,48 @@
 """Builds the shipped list of hashes from the evaluation sets."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
 from rejoinder.datasets.inference import read_inference
+from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
+from rejoinder.datasets.sentence_pairs import read_mrpc
 from rejoinder.datasets.sts import ROWS, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.leaks.hashes import combined_hashes, sentence_hashes
-from rejoinder.leaks.sets import EvaluationSet, distinct
+from rejoinder.leaks.sets import EvaluationSet, distinct, no_hashes
 from rejoinder.text.normalize import as_series
 
 Pair = tuple[str, str]
 
 _YEARS = ("12", "13", "14", "15")
+_SPLITS = ("dev", "test")
+_PARTS = ("subject", "body", "both")
+"""Parts of a question that are embedded for CQA; a training text may be any of them."""
+_SPLIT_WORDS = re.compile(
+    r" (?=n't\b)|(?<=\bcan) (?=not\b)|(?<=\bgon|\bwan) (?=na\b)|(?<=\bgot) (?=ta\b)"
+)
+"""The spaces that tokens of the Penn Treebank put into words: `do n't`, `can not`, `gon na`."""
+_ESCAPED = re.compile(r"M-(\^?)([ -~])")
+"""A byte from 128 on as `cat -v` writes it, which is how MR and SUBJ were published."""
 
 
 def build(data: Path) -> dict[str, EvaluationSet]:
     """Returns the hashes of the evaluation sets below `data`, by the name of the set.
 
-    The sets are the STS Benchmark (as published and as in SentEval), STS 2012 to 2017, and SNLI's
-    dev and test.
+    The sets are the STS Benchmark (as published and as in SentEval), STS 2012 to 2015 and 2017,
+    SNLI, MRPC, CQA 2016, MR, CR, SUBJ, SST-2 and TREC. Of sets with published splits only dev and
+    test are in the list, and of the STS Benchmark train too.
 
     Raises:
         InputError: a set is missing or damaged.
     """
+    of_pairs = {name: _of_pairs(name, pairs) for name, pairs in _pairs(data).items()}
+    return of_pairs | {name: _of_sentences(name, texts) for name, texts in _sentences(data).items()}
+
+
+def _pairs(data: Path) -> dict[str, list[Pair]]:
     pairs: dict[str, list[Pair]] = {}
     for split in ROWS:
         forms = [read_stsb(data, split, form) for form in ("official", "senteval")]
@@ -34,13 +53,52 @@ def build(data: Path) -> dict[str, EvaluationSet]:
         folder = data / "senteval" / "downstream" / "STS" / f"STS{year}-en-test"
         pairs[f"sts{year}"] = _columns(sorted(folder.glob("STS.input.*.txt")))
     pairs["sts2017"] = _columns([data / "sts2017" / "STS.input.track5.en-en.txt"])
-    for split in ("dev", "test"):
+    for split in _SPLITS:
         snli = read_inference(data / "nli" / f"snli_1.0_{split}.jsonl")
         pairs[f"snli-{split}"] = list(zip(snli.premises, snli.hypotheses, strict=True))
-    return {name: _set(name, listed) for name, listed in pairs.items()}
+        pairs[f"cqa2016-{split}"] = _questions(read_cqa(data, "2016", split).queries)
+    mrpc = read_mrpc(data).splits["test"]
+    pairs["mrpc-test"] = list(zip(mrpc.first, mrpc.second, strict=True))
+    return pairs
 
 
-def _set(name: str, pairs: Sequence[Pair]) -> EvaluationSet:
+def _sentences(data: Path) -> dict[str, list[str]]:
+    texts = {name: read_binary(data, name.upper()).splits["all"] for name in ("mr", "cr", "subj")}
+    texts |= {f"sst2-{split}": read_sst(data, classes=2).splits[split] for split in _SPLITS}
+    texts["trec-test"] = read_trec(data).splits["test"]
+    return {name: split.sentences for name, split in texts.items()}
+
+
+def _questions(queries: Iterable[RelatedQuestions]) -> list[Pair]:
+    """Pairs each part of an original question with that of each related one."""
+    return [
+        (query.original.text(part), related.text(part))
+        for query in queries
+        for related in query.related
+        for part in _PARTS
+    ]
+
+
+def _of_sentences(name: str, texts: Sequence[str]) -> EvaluationSet:
+    forms = [*texts, *map(_untokenised, texts)]
+    return EvaluationSet(name, distinct(sentence_hashes(as_series(forms))), no_hashes())
+
+
+def _untokenised(text: str) -> str:
+    """Returns a text as its author wrote it, as far as letters, digits and spaces go.
+
+    >>> _untokenised("a clichM-i that does n't work")
+    "a cliché that doesn't work"
+    """
+    return _SPLIT_WORDS.sub("", _ESCAPED.sub(_unescaped, text))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = ord(match[2]) ^ (64 if match[1] else 0)
+    return chr(code + 128)
+
+
+def _of_pairs(name: str, pairs: Sequence[Pair]) -> EvaluationSet:
     first, second = (sentence_hashes(as_series(list(side))) for side in zip(*pairs, strict=True))
     return EvaluationSet(name, distinct(first, second), distinct(combined_hashes(first, second)))
 

@@ -27,6 +27,7 @@ class EvaluationSet:
     name: str
     sentences: Hashes
     pairs: Hashes
+    """Empty for a set of single sentences."""
 
 
 def no_hashes() -> Hashes:

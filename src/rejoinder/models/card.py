@@ -52,7 +52,7 @@ def model_card(config: Mapping[str, Any], measured: Measured = Measured()) -> st
             path=json.dumps(config["name"], ensure_ascii=False),
             version=config["rejoinder_version"],
             language="English" if known else "the language of its training data",
-            terms=terms.line,
+            terms=f"{terms.title}: {terms.reason}",
         ),
         "## What it is\n",
         _table(("", ""), _facts(config, training, measured)),

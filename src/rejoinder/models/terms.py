@@ -1,7 +1,9 @@
-"""The terms of a model: which data it was trained on, and what follows from their licences."""
+"""The terms of a model: as its card states them, and as they follow from its training data."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rejoinder.adaptation.linear import source_of
@@ -13,6 +15,9 @@ from rejoinder.datasets.licences import (
     licence_of_source,
 )
 
+_CARD = "MODEL_CARD.md"
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
+_LICENCE = re.compile(r"""^(license(?:_name)?): *["']?(.*?)["']? *$""", re.MULTILINE)
 _OF_ITS_OWN = Licence("see that model")
 
 
@@ -22,8 +27,10 @@ class Terms:
 
     id: str
     """`cc-by-sa-4.0`, `non-commercial-research` or `not-stated`."""
-    line: str
-    """The terms in one line."""
+    title: str
+    """The terms in a few words."""
+    reason: str
+    """What they follow from."""
     rows: tuple[DataRow, ...]
     """What the model was trained on: sources of conversations and files, the largest first."""
 
@@ -86,14 +93,28 @@ def terms_of(rows: Sequence[DataRow]) -> Terms:
     closed = [row for row in rows if not row.licence.open]
     unknown = [row for row in closed if row.licence == NOT_STATED or row.licence == _OF_ITS_OWN]
     if rows and not closed:
-        name, why = "cc-by-sa-4.0", "trained on openly licensed data only; name the sources"
-        return Terms(name, f"CC BY-SA 4.0: {why}", tuple(rows))
+        why = f"all {len(rows)} sources and files are openly licensed"
+        return Terms("cc-by-sa-4.0", "CC BY-SA 4.0", why, tuple(rows))
     if len(closed) > len(unknown):
         count = len(closed) - len(unknown)
         why = f"{count} of {len(rows)} sources and files have no open licence"
-        return Terms("non-commercial-research", f"non-commercial research: {why}", tuple(rows))
+        return Terms("non-commercial-research", "non-commercial research", why, tuple(rows))
     if unknown:
         why = f"the licences of {len(unknown)} of {len(rows)} sources and files are not known here"
     else:
         why = "the training data is not recorded"
-    return Terms("not-stated", f"not stated: {why}", tuple(rows))
+    return Terms("not-stated", "not stated", why, tuple(rows))
+
+
+def licence_of(folder: Path) -> str | None:
+    """Returns the licence that the card of a model folder states, None if it states none.
+
+    `license_name` comes before `license`, which is `other` where there is a name.
+    """
+    try:
+        card = (folder / _CARD).read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+    matter = _FRONT_MATTER.match(card)
+    stated = dict(_LICENCE.findall(matter[1])) if matter else {}
+    return stated.get("license_name") or stated.get("license") or None

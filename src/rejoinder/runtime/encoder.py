@@ -12,6 +12,8 @@ from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.layout import ENTAILMENT
+from rejoinder.models.remote import Progress
+from rejoinder.models.shipped import shipped_model
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.inputs import (
@@ -37,19 +39,22 @@ class SentenceEncoder:
     `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
     """
 
-    def __init__(self, model: ModelContents, *, threads: int | None = None) -> None:
-        """Creates an encoder from a model in memory. To open a model folder, use `load`.
+    def __init__(self, model: ModelContents | None = None, *, threads: int | None = None) -> None:
+        """Creates an encoder from the default model, or one in memory. For others, use `load`.
 
         Args:
-            model: Result of `rejoinder.models.folder.read_model`.
+            model: Result of `rejoinder.models.folder.read_model`. Default: `rejoinder-base`, which
+                comes with the package.
             threads: Number of CPU cores, by default all that the process may use. PyTorch, which
                 runs Transformers and BiLSTMs, has one such setting per process.
 
         Raises:
             InputError: `threads` is not a whole number from 1 to 1,024, or `model` is not a model.
-            ModelError: the encoder kind is unknown.
+            ModelError: the encoder kind is unknown, or the default model is not installed.
             MissingExtraError: the encoder needs a package that is not installed.
         """
+        if model is None:
+            model = read_model(shipped_model())
         if not isinstance(model, ModelContents):
             raise InputError(
                 "SentenceEncoder takes a model in memory, as read_model returns it; got "
@@ -61,15 +66,36 @@ class SentenceEncoder:
         self._outputs = ModelOutputs(model, threads)
 
     @classmethod
-    def load(cls, path: str | Path, *, threads: int | None = None) -> "SentenceEncoder":
-        """Loads a model folder, such as `RUN/model`; for `threads` see the constructor.
+    def load(
+        cls,
+        model: str | Path,
+        *,
+        sha256: str | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> "SentenceEncoder":
+        """Loads a model by name, by folder, or from an https address.
+
+        Args:
+            model: Name of a model that comes with the package (`rejoinder models` lists them), a
+                model folder such as `RUN/model`, or the https address of an archive of one: a zip,
+                or a tar in any compression. An archive is downloaded once, to the user's cache
+                folder or that in `REJOINDER_CACHE`.
+            sha256: SHA-256 of the archive in hexadecimal. An address needs it, nothing else takes
+                it.
+            threads: See the constructor.
+            progress: Called during a download with the address, the number of bytes received, and
+                that of all or None.
 
         Raises:
-            InputError: `path` is not a path, or `threads` not a whole number from 1 to 1,024.
+            InputError: an argument is not valid, the address can't be reached or sends other bytes
+                than those of `sha256`, or what it sends is no archive of a model.
             ModelError: the folder is missing, not a model, or damaged.
-            MissingExtraError: the encoder needs a package that is not installed.
+            MissingExtraError: a package that the encoder or a download needs is not installed.
+            BusyError: another process has been downloading the same archive for ten minutes.
+            StorageError: the cache can't be written.
         """
-        return cls(read_model(find_model(path)), threads=threads)
+        return cls(read_model(find_model(model, sha256, progress)), threads=threads)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Writes the model to a folder. The same model gives the same bytes.

@@ -11,6 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError
+from rejoinder.models import remote
+from rejoinder.models.config import FILE as CONFIG
+from rejoinder.models.shipped import shipped_model, shipped_models
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.layers import Array, unit_rows
 from rejoinder.text.normalize import as_series
@@ -50,31 +53,47 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def find_model(name_or_folder: object) -> Path:
-    """Returns the folder of a model given by name or by path.
+def find_model(
+    model: object, sha256: str | None = None, progress: remote.Progress | None = None
+) -> Path:
+    """Returns the folder of a model given by name, by path or by address.
 
-    No models are shipped yet, so no name is known. A `Path`, and a string with a separator, is
-    taken as a path and not looked up.
+    A string without a separator is the name of a shipped model, or a folder where none has this
+    name. A `Path`, and a string with a separator, is a folder. A model at an address needs the
+    `sha256` of its archive, and `progress` is told of its download (`models.remote`).
 
     Raises:
-        InputError: the argument is neither a string nor a path.
-        ModelError: there is neither a model nor a file of that name.
+        InputError: the argument is neither a string nor a path, or `sha256` is given for a model
+            that is not at an address; also what `models.remote.cached_model` raises.
+        ModelError: there is neither a model nor a folder of that name, or both.
     """
-    if not isinstance(name_or_folder, str | PathLike):
+    if remote.is_address(model):
+        return remote.cached_model(str(model), sha256, progress)
+    if sha256 is not None:
         raise InputError(
-            "a model is given by its name or folder, a string or a Path; "
-            f"got {short(name_or_folder)}."
+            f"sha256 is for a model at an https address; {short(model)} is a name or a folder, "
+            "whose files are checked without it."
+        )
+    if not isinstance(model, str | PathLike):
+        raise InputError(
+            "a model is given by its name, folder or https address, a string or a Path; "
+            f"got {short(model)}."
         )
     try:
-        path = Path(name_or_folder)
+        path = Path(model)
     except TypeError:  # a path of bytes
-        raise InputError(f"the path of a model folder is text; got {name_or_folder!r}.") from None
-    if name_or_folder == path.name and not _exists(path):
+        raise InputError(f"the path of a model folder is text; got {model!r}.") from None
+    if model != path.name:
+        return path
+    shipped = shipped_models().get(path.name)
+    if shipped is not None and _exists(path / CONFIG):
         raise ModelError(
-            f"no model named {short(path.name)} is installed, and there is no folder of that name "
-            "here. Give the path of a model folder, such as RUN/model."
+            f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
+            f"given as ./{path.name}, the installed model as {shipped}."
         )
-    return path
+    if shipped is None and _exists(path):
+        return path
+    return shipped_model(path.name)
 
 
 def _exists(path: Path) -> bool:

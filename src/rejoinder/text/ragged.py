@@ -40,10 +40,21 @@ class Ragged:
         >>> batch.take(np.array([2, 0])).ids.tolist()
         [2, 5, 7]
         """
-        lengths = self.lengths[indices]
+        return self._gather(self.offsets[indices], self.lengths[indices])
+
+    def spans(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
+        """Returns of each sentence `lengths` (N,) ids from the index `starts` (N,) on.
+
+        >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 3]))
+        >>> batch.spans(np.array([1, 0]), np.array([1, 1])).ids.tolist()
+        [7, 2]
+        """
+        return self._gather(self.offsets[:-1] + starts, lengths)
+
+    def _gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
         offsets = offsets_of(lengths)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return Ragged(self.ids[np.repeat(self.offsets[indices], lengths) + within], offsets)
+        return Ragged(self.ids[np.repeat(starts, lengths) + within], offsets)
 
     def first(self, count: int) -> "Ragged":
         """Returns the first `count` ids of each sentence.

@@ -44,6 +44,18 @@ class TrainingState:
     """Number of evaluations whose weights are in the average."""
 
 
+_ADDED: Mapping[str, Any] = {
+    "exclude_sources": [],
+    "fields": [],
+    "retrofit": False,
+    "row_init": "random",
+    "sources": [],
+    "where": {},
+}
+"""Keys that earlier versions did not have, and the values that mean what those versions did: runs
+that they began can be resumed."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """The state, weights and optimiser memory of a run at one step."""
@@ -62,10 +74,20 @@ def config_hash(config: RunConfig) -> str:
         tree.pop(name)
     for name in ("log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
-    for name in ("sources", "exclude_sources"):
-        if not tree["training"][name]:  # runs of versions without these keys can be resumed
-            tree["training"].pop(name)
-    return sha256_of(json.dumps(tree, sort_keys=True).encode())
+    return sha256_of(json.dumps(_without_added(tree), sort_keys=True).encode())
+
+
+def _without_added(tree: Any) -> Any:
+    """Returns the tree of a config without the keys in `_ADDED` that have no effect in it."""
+    if isinstance(tree, list):
+        return [_without_added(value) for value in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return {
+        name: _without_added(value)
+        for name, value in tree.items()
+        if name not in _ADDED or value != _ADDED[name]
+    }
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:

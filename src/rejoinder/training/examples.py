@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.groups import read_groups
+from rejoinder.datasets.groups import GroupRows, read_groups
 from rejoinder.datasets.inference import InferenceColumns, read_inference
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.normalize import as_series
-from rejoinder.training.tasks.base import GroupFile, InferenceFile
+from rejoinder.training.tasks.base import DataFile, GroupFile, InferenceFile
 
 ENTAILMENT, CONTRADICTION = NLI_CLASSES.index("entailment"), NLI_CLASSES.index("contradiction")
 Indices = NDArray[np.int64]
@@ -149,7 +149,8 @@ def read_inference_text(
         InputError: the file is missing or has another format.
     """
     known = {**InferenceColumns().labels, **file.labels}
-    pairs = read_inference(path, InferenceColumns(file.premise, file.hypothesis, file.label, known))
+    columns = InferenceColumns(file.premise, file.hypothesis, file.label, known)
+    pairs = read_inference(path, columns, file.where)
     texts, (premises, hypotheses) = _indexed(pairs.premises, pairs.hypotheses)
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]
@@ -172,7 +173,7 @@ def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None
     Raises:
         InputError: the file is missing or has another format.
     """
-    groups = read_groups(path)
+    groups = read_groups(path, GroupRows(file.fields, file.where))
     texts, (members,) = _indexed(groups.sentences)
     owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
     fine = ~_leaked(texts, hashes)[members]
@@ -210,7 +211,7 @@ def _leaked(texts: Sequence[str], hashes: EvaluationHashes | None) -> NDArray[np
     return np.zeros(len(texts), bool) if hashes is None else hashes.contains(as_series(texts))
 
 
-def _sample(rows: Indices, file: GroupFile) -> Indices:
+def _sample(rows: Indices, file: DataFile) -> Indices:
     """Returns the fraction `file.share` of the rows; a smaller sample is part of a larger one."""
     count = round(file.share * len(rows))
     order = np.random.default_rng(sha256_number(file.path.encode(), 4)).permutation(len(rows))

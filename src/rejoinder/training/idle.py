@@ -7,6 +7,7 @@ from rejoinder.encoders.settings import DanConfig
 from rejoinder.kinds import ENCODERS
 from rejoinder.schema.base import Settings
 from rejoinder.training.tasks import OBJECTIVES
+from rejoinder.training.tasks.paraphrase import ParaphraseTask
 
 if TYPE_CHECKING:
     from rejoinder.training.settings import RunConfig
@@ -21,6 +22,7 @@ def _encoder(config: "RunConfig") -> Iterator[tuple[str, str]]:
         yield "optimizer.table", why
         yield "phases.*.table_learning_rate", why
         yield "training.rank_init", why
+        yield "training.row_init", why
     if isinstance(config.encoder, DanConfig):
         yield from _layers("encoder", config.encoder.layers)
 
@@ -41,6 +43,7 @@ def _training(config: "RunConfig") -> Iterator[tuple[str, str]]:
     training = config.training
     if training.init_from:
         yield "training.rank_init", "the rows are taken from training.init_from"
+        yield "training.row_init", "the rows are taken from training.init_from"
     # a config that sets exclude_leaks to false, as --no-exclude-leaks does, may keep its leak_sets
     if not training.exclude_leaks and "exclude_leaks" not in training.model_fields_set:
         yield "training.leak_sets", "training.exclude_leaks is false"
@@ -74,6 +77,8 @@ def _tasks(config: "RunConfig") -> Iterator[tuple[str, str]]:
     for number, task in enumerate(config.tasks):
         if len(task.data) == 1:
             yield f"tasks.{number}.power", "the task has a single file"
+        if config.training.row_init == "random" and isinstance(task, ParaphraseTask):
+            yield f"tasks.{number}.retrofit", 'training.row_init is "random"'
 
 
 _RULES: Mapping[str, _Rules] = {

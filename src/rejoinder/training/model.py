@@ -16,6 +16,7 @@ from rejoinder.objectives.in_batch import StepLoss, duplicates
 from rejoinder.objectives.response_selection import respond
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
+from rejoinder.training.machine import multiplies_in_bfloat16
 from rejoinder.training.mixture import MixedBatch
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks import OBJECTIVES
@@ -98,7 +99,10 @@ class TrainableModel(nn.Module):
 
     def autocast(self) -> torch.autocast:
         """Returns a context in which matrix products have the precision of the run."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
+        low = self.precision == "bf16" or (
+            self.precision == "auto" and multiplies_in_bfloat16(self.device)
+        )
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=low)
 
     def collate(self, mixed: MixedBatch) -> CollatedBatch:
         """Does all work on a batch that needs no gradients; it may run in another thread."""

@@ -79,6 +79,10 @@ class Data:
         self._texts.clear()
 
 
+WordRows = NDArray[np.float16]
+"""(W, D) unit rows of the first W ids, zero where a word keeps its random row."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """The result of preparation: the vocabulary, the leaks, facts about labelled files."""
@@ -91,10 +95,12 @@ class Prepared:
     """Number of pairs of the chosen sources in the train split, including leaks."""
     leaks: int
     """Number of these pairs left out as leaks."""
-    leaks_by_set: dict[str, int]
-    """Number of these pairs by evaluation set; a pair can count for several."""
     labelled: dict[str, dict[str, Any]]
     """Result of `labelled_facts` for each labelled file, by path."""
+    rows: WordRows | None = None
+    """The rows that training starts from, None for random ones."""
+    leaks_by_set: dict[str, int] = field(default_factory=dict)
+    """Number of the pairs left out as leaks by evaluation set; a pair can count for several."""
 
 
 def _hashes(config: RunConfig) -> EvaluationHashes | None:
@@ -120,8 +126,8 @@ def prepare(
     excluded: dict[int, NDArray[np.int64]] = {}
     left_out: list[pl.DataFrame] = []  # the leaks themselves
     tasks = data.labelled(config)
-    # the text of a file that two tasks read is counted once
-    labelled = {file.name: file for _, files in tasks for file in files}
+    # the text of a file that two tasks read in the same way is counted once
+    labelled = {id(file.content): file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
         nonlocal pairs
@@ -153,7 +159,8 @@ def prepare(
             pass
     leaks = sum(map(len, left_out))
     by_set = _counted(left_out, config.training.excluded_sets)
-    return Prepared(features, excluded, pairs, leaks, by_set, labelled_facts(tasks))
+    facts = labelled_facts(tasks)
+    return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set)
 
 
 def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, int]:

@@ -4,7 +4,7 @@ import shutil
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -19,6 +19,7 @@ from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
+from rejoinder.training.initial_rows import learn_rows
 from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Trainer
 from rejoinder.training.machine import own_torch_state, pick_device
@@ -78,6 +79,7 @@ def begin(
         with new_folder(run, overwrite=overwrite) as folder:
             features = None if initial is None else initial.features
             prepared = prepare(data, config, progress, features)
+            prepared = replace(prepared, rows=learn_rows(config, data, prepared, progress))
             write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
 
 
@@ -172,6 +174,9 @@ def _drawn_model(
     """Returns the model before the first step, without the weights of `init_from` if None."""
     generator = torch.Generator().manual_seed(config.training.seed)
     model = TrainableModel(prepared.features.rows, config, generator)
+    if prepared.rows is not None:
+        for table in model.encoder.tables():
+            table.turn(torch.from_numpy(prepared.rows))
     if initial_sha256 is not None and (initial := open_initial(config)) is not None:
         if initial.sha256 != initial_sha256:
             raise TrainingError(
@@ -225,13 +230,15 @@ def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
             LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
             for file in files
         ]
-        if OBJECTIVES[task.objective].read is None:
+        kind = OBJECTIVES[task.objective]
+        if kind.read is None:
             streams = [
                 PairStream(
                     data.needed_pairs(),
                     prepared.features,
                     window_pairs=config.training.window_pairs,
                     seed=seed,
+                    rows=None if kind.rows is None else kind.rows(task),
                     excluded=prepared.excluded,
                     word_dropout=dropout,
                 )

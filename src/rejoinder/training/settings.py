@@ -26,7 +26,10 @@ from rejoinder.training.tasks import OBJECTIVES
 from rejoinder.training.tasks.base import Head, Task
 from rejoinder.training.tasks.responses import ResponsesTask
 
-_LEAK_SETS = ("stsb-dev", "stsb-test")
+_LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
+              "snli-dev", "snli-test", "mrpc-test", "cqa2016-dev", "cqa2016-test", "mr", "cr",
+              "subj", "sst2-dev", "sst2-test", "trec-test")  # fmt: skip
+"""All shipped sets but STS-B train, which is there to learn from."""
 
 
 def _leak_set(name: str) -> str:
@@ -153,8 +156,9 @@ class TrainingConfig(Settings):
 
     seed: int = Field(default=0, ge=0, le=4_294_967_295)
     """Seed of all random draws: weights, order, dropout."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32."""
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32.
+    `auto` is `bf16` on devices that have instructions for it, else `fp32`."""
     window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
     """Pairs shuffled at a time; bounds the memory used for data."""
     log_every: int = Field(default=100, ge=1, le=_Every)
@@ -170,7 +174,8 @@ class TrainingConfig(Settings):
     exclude_leaks: bool = False
     """Drop pairs that contain a sentence of the evaluation sets in `leak_sets`."""
     leak_sets: _LeakSets = _LEAK_SETS
-    """Names of evaluation sets; hashes of their sentences come with the package."""
+    """Names of evaluation sets; hashes of their sentences come with the package. By default all
+    sets but `stsb-train`."""
     sources: _Sources = ()
     """Sources of the pairs that are trained on, such as subreddits; empty means all. Evaluations
     during training rank pairs of the same sources."""
@@ -179,6 +184,9 @@ class TrainingConfig(Settings):
     rank_init: float = Field(default=0.0, ge=0, le=1_000)
     """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
     with length 1."""
+    row_init: Literal["random", "cooccurrence"] = "random"
+    """Initial directions of the rows of words: random, or word vectors that are learned from the
+    training text before the first step (the words that stand near each other, factorised)."""
     init_from: Text = ""
     """Model folder whose vocabulary, encoder and heads training starts from."""
 

@@ -25,6 +25,7 @@ FORMAT = 2
 """Format version of a run's `manifest.json`."""
 _MANIFEST = "manifest.json"
 _EXCLUDED = "excluded.safetensors"
+_ROWS = "word_rows.safetensors"
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "config_sha256": (str,),
     "pairs_sha256": (str, type(None)),
@@ -51,6 +52,10 @@ def write_start(
     files = [f"vocabulary/{name}" for name in prepared.features.save(run / "vocabulary")]
     excluded = {str(number): rows for number, rows in prepared.excluded.items()}
     save_file(excluded, run / _EXCLUDED)
+    files.append(_EXCLUDED)
+    if prepared.rows is not None:
+        save_file({"rows": prepared.rows}, run / _ROWS)
+        files.append(_ROWS)
     write_text(run / "config.toml", to_toml(config))
     manifest = {
         "format_version": FORMAT,
@@ -68,7 +73,7 @@ def write_start(
         "text": prepared.features.config(),
         "config_sha256": config_hash(config),
         "initial_sha256": initial_sha256,
-        "files": file_facts(run, [*files, _EXCLUDED]),
+        "files": file_facts(run, files),
     }
     write_text(run / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
 
@@ -101,8 +106,9 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         check_file(run / name, facts, TrainingError, _REMEDY)
     try:
         excluded = load_file(run / _EXCLUDED)
-    except (OSError, SafetensorError) as error:
-        raise TrainingError(f"{run / _EXCLUDED} can't be read: {error}. {_REMEDY}") from None
+        learned = load_file(run / _ROWS)["rows"] if _ROWS in manifest["files"] else None
+    except (OSError, SafetensorError, KeyError) as error:
+        raise TrainingError(f"the files of {run} can't be read: {error}. {_REMEDY}") from None
     features = load_features(run / "vocabulary", manifest["text"])
     rows = {int(number): value for number, value in excluded.items()}
     prepared = Prepared(
@@ -110,8 +116,9 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         rows,
         manifest["pairs"],
         manifest["leaks"],
-        manifest.get("leaks_by_set", {}),  # absent in runs of earlier versions
         manifest["labelled"],
+        learned,
+        manifest.get("leaks_by_set", {}),  # absent in runs of earlier versions
     )
     return prepared, manifest["initial_sha256"]
 

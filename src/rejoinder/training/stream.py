@@ -6,7 +6,7 @@ three numbers, and a run can continue from any position as if it had never stopp
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -15,25 +15,12 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
-from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
+from rejoinder.training.pair_rows import MessagesAndReplies, PairRows, PairTexts
 from rejoinder.training.prefetch import Prefetcher
 
 Excluded = Mapping[int, NDArray[np.int64]]
 """Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """The pairs of a window as token ids, and keys that are equal for equal texts."""
-
-    inputs: Ragged
-    responses: Ragged
-    input_keys: NDArray[np.int64]
-    response_keys: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.inputs)
 
 
 class PairStream:
@@ -46,15 +33,17 @@ class PairStream:
         *,
         window_pairs: int,
         seed: int,
+        rows: PairRows | None = None,
         excluded: Excluded | None = None,
         word_dropout: float = 0.0,
     ) -> None:
-        """Prepares the stream; no pairs are read yet.
+        """Prepares the stream; no pairs are read yet. `rows` None means messages and replies.
 
         Raises:
             TrainingError: the pairs hold no train split.
         """
         self.pairs, self.features, self.seed = pairs, features, seed
+        self._kind = rows or MessagesAndReplies()
         self.excluded = excluded or {}
         self.word_dropout = word_dropout
         self.name = "responses"
@@ -82,28 +71,30 @@ class PairStream:
         without_batch = 0  # windows since the last batch
         with Prefetcher(self._windows(start), ahead=1) as windows:
             for position, window in windows:
-                order = self._generator(position.epoch, position.window, 0).permutation(len(window))
+                generator = self._generator(position.epoch, position.window, 0)
+                order = generator.permutation(self._kind.usable(window))
                 without_batch += 1
                 offset = position.offset
-                while (count := size()) <= len(window) - offset:
+                while (count := size()) <= len(order) - offset:
                     chosen = order[offset : offset + count]
                     yield self._batch(window, chosen, replace(position, offset=offset))
                     without_batch, offset = 0, offset + count
                 if without_batch > self.windows:
                     raise TrainingError(
-                        f"a batch of {count} pairs is more than a window of {self.pairs.folder} "
-                        f"holds ({len(window)}); lower batch_size."
+                        f"a batch of {count} rows is more than a window of {self.pairs.folder} "
+                        f"holds ({len(order)}); lower batch_size."
                     )
 
-    def _batch(self, window: _Window, chosen: NDArray[np.int64], position: Position) -> Batch:
-        sentences = concatenate(window.inputs.take(chosen), window.responses.take(chosen))
+    def _batch(self, window: PairTexts, chosen: NDArray[np.int64], position: Position) -> Batch:
+        generator = self._generator(position.epoch, position.window, 1 + position.offset)
+        rows = self._kind.take(window, chosen, generator)
+        sentences = rows.sentences
         if self.word_dropout:
-            generator = self._generator(position.epoch, position.window, 1 + position.offset)
             sentences = drop_ids(sentences, self.word_dropout, generator)
         after = replace(position, offset=position.offset + len(chosen))
-        return Batch(sentences, window.input_keys[chosen], window.response_keys[chosen], after)
+        return Batch(sentences, rows.left_keys, rows.right_keys, after)
 
-    def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
+    def _windows(self, position: Position) -> Generator[tuple[Position, PairTexts], None, None]:
         """Reads window after window without end; the first one from `position` on."""
         while True:
             yield position, self._read(position.epoch, position.window)
@@ -115,7 +106,7 @@ class PairStream:
     def _generator(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *numbers])
 
-    def _read(self, epoch: int, window: int) -> _Window:
+    def _read(self, epoch: int, window: int) -> PairTexts:
         """Reads the pairs of a window, in the order of their blocks."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
         frames = [
@@ -123,7 +114,7 @@ class PairStream:
         ]
         frame = pl.concat(frames)
         inputs, responses = frame.get_column("input"), frame.get_column("response")
-        return _Window(
+        return PairTexts(
             self.features(inputs), self.features(responses), text_keys(inputs), text_keys(responses)
         )
 

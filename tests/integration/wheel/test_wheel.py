@@ -1,6 +1,7 @@
 """The wheel, installed without extras: what works, how fast it is, what the rest asks for."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,11 @@ import pytest
 
 import rejoinder
 from rejoinder.models.folder import write_model
+from rejoinder.models.shipped import DEFAULT, shipped_models
 
+ANSWER_BUDGET = 2.0
+"""Seconds of the processor from the start of a command to its answer, the fewest of three. Other
+work on the machine adds nothing to them."""
 IMPORT_BUDGET = 0.25
 """Seconds that `import rejoinder` may take, the fastest of five."""
 DIMENSION = 5
@@ -118,3 +123,41 @@ def test_a_dan_encodes_on_the_command_line(model, tmp_path):
     assert np.load(out).shape == (2, DIMENSION)
     result = command("similarity", "--model", model, "how old", "how old", "--json")
     assert json.loads(result.stdout)[0]["cosine"] == pytest.approx(1, abs=1e-6)
+
+
+def processor_seconds() -> float:
+    """Returns the seconds that the processor spent on commands that have ended."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
+def test_the_model_in_the_wheel_answers_at_once_from_any_folder(tmp_path):
+    if DEFAULT not in shipped_models():
+        pytest.skip("the wheel holds no model")
+    questions = "How old are you?", "What is your age?", "Where do you live?"
+    seconds = []
+    for _ in range(3):
+        begin = processor_seconds()
+        result = command("similarity", *questions[:2], "--json", folder=tmp_path)
+        seconds.append(processor_seconds() - begin)
+        assert (result.returncode, result.stderr) == (0, "")
+    assert min(seconds) < ANSWER_BUDGET
+    other = command("similarity", questions[0], questions[2], "--json", folder=tmp_path)
+    same, different = (json.loads(shown.stdout)[0]["cosine"] for shown in (result, other))
+    assert same > different
+    encoder = rejoinder.SentenceEncoder()
+    assert encoder.similarity(*questions[:2])[0, 0] == pytest.approx(same, abs=1e-5)
+
+
+def test_each_model_in_the_wheel_is_listed_and_whole():
+    listed = json.loads(command("models", "--json").stdout)
+    assert [model["name"] for model in listed] == list(shipped_models())
+    for model in listed:
+        assert rejoinder.SentenceEncoder.load(model["name"]).dim == model["dim"]
+
+
+def test_an_address_asks_for_the_extra_that_downloads():
+    address = "https://example.org/model.zip"
+    result = command("info", "--model", address, "--model-sha256", "0" * 64)
+    assert result.returncode == 2
+    assert "pip install 'rejoinder[data]'" in result.stderr

@@ -14,6 +14,7 @@ OBJECTIVES: Registry[ObjectiveKind] = Registry(
         "entailment": "rejoinder.training.tasks.entailment:ENTAILMENT",
         "entailment-ranking": "rejoinder.training.tasks.entailment_ranking:ENTAILMENT_RANKING",
         "paraphrase": "rejoinder.training.tasks.paraphrase:PARAPHRASE",
+        "crops": "rejoinder.training.tasks.crops:CROPS",
     },
 )
 """Every objective kind: its name, and where its record is. Heads are drawn in this order."""

@@ -3,6 +3,7 @@
 Importing this needs no torch.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rejoinder.leaks import EvaluationHashes
     from rejoinder.objectives.in_batch import StepLoss
     from rejoinder.training.examples import Examples, LabelledText
+    from rejoinder.training.pair_rows import PairRows
     from rejoinder.training.settings import ObjectiveConfig, RunConfig
 
 _Label = Annotated[str, Field(max_length=200), Printable]
@@ -38,16 +40,31 @@ def _task_name(value: str) -> str:
     return value
 
 
-class GroupFile(Settings):
-    """A file of groups of sentences with the same meaning."""
+def _json_text(value: Any) -> Any:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class DataFile(Settings):
+    """A file of a task."""
 
     path: FilledText
     """Path below the folder given by `--data`."""
     share: float = Field(default=1.0, gt=0, le=1)
     """Fraction of rows used, sampled at random (for ablations)."""
+    where: Mapping[_Label, Annotated[_Label, BeforeValidator(_json_text)]] = Field(
+        default_factory=dict
+    )
+    """Only rows whose fields have these values are used, such as `{split = "train"}`."""
 
 
-class InferenceFile(GroupFile):
+class GroupFile(DataFile):
+    """A file of groups of sentences with the same meaning."""
+
+    fields: Annotated[tuple[FilledText, ...], Field(max_length=100), AsTuple] = ()
+    """Fields whose texts are a group; by default `sentences`, or `sentence1` and `sentence2`."""
+
+
+class InferenceFile(DataFile):
     """A file of pairs of sentences with a label, as SNLI's."""
 
     premise: FilledText = "sentence1"
@@ -63,14 +80,13 @@ class InferenceFile(GroupFile):
     are skipped."""
 
 
-TaskData = GroupFile | InferenceFile
-_DATA = "Files to train on: a list of paths, or of tables with a path."
+_FILES = "Files to train on: a list of paths, or of tables with a path."
 
 
-_File = TypeVar("_File", bound=GroupFile)
+_File = TypeVar("_File", bound=DataFile)
 _Files = Annotated[
     tuple[Annotated[_File, BeforeValidator(_as_table)], ...],
-    Field(min_length=1, max_length=1_000, description=_DATA),
+    Field(min_length=1, max_length=1_000, description=_FILES),
     AsTuple,
 ]
 GroupFiles = _Files[GroupFile]
@@ -96,7 +112,7 @@ class Task(Settings):
     if TYPE_CHECKING:  # fields of labelled tasks, properties of those on pairs
 
         @property
-        def data(self) -> tuple[TaskData, ...]:
+        def data(self) -> tuple[DataFile, ...]:
             """Labelled files; empty for a task on pairs."""
 
         @property
@@ -108,7 +124,7 @@ class PairsTask(Task):
     """Base class of an entry of `[[tasks]]` that reads the pairs given by `--pairs`."""
 
     @property
-    def data(self) -> tuple[TaskData, ...]:
+    def data(self) -> tuple[DataFile, ...]:
         """No labelled files."""
         return ()
 
@@ -190,6 +206,8 @@ class ObjectiveKind:
     """Reads a labelled file without its leaks; None means that the objective reads pairs."""
     examples: "Callable[[Any, Any], Examples] | None" = None
     """Makes the examples of a task from what `read` returned."""
+    rows: "Callable[[Any], PairRows] | None" = None
+    """Makes the rows of a task from pairs; None means a message and its reply."""
     head: "Callable[[RunConfig], Head] | None" = None
     """The head that the objective trains; None means that it has none."""
     ranks: bool = True

@@ -14,6 +14,9 @@ class ParaphraseTask(LabelledTask):
 
     objective: Literal["paraphrase"]
     data: GroupFiles
+    retrofit: bool = False
+    """Move the initial rows of single words of these groups towards those of the other texts of
+    their groups: of synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
 
 
 def _loss(step: StepInputs) -> "StepLoss":

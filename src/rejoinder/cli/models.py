@@ -1,0 +1,92 @@
+"""`rejoinder models`: lists the models that come with the package. Opens what `--model` means."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rejoinder.cli.options import JsonOption, QuietOption, TsvOption, set_quiet
+from rejoinder.cli.output import form_of, note, print_rows
+from rejoinder.errors import InputError
+
+if TYPE_CHECKING:
+    from rejoinder.runtime.encoder import SentenceEncoder
+
+EXAMPLES = """Examples:
+
+rejoinder models
+
+rejoinder models --json
+"""
+_COLUMNS = ("name", "default", "kind", "dim", "bytes", "licence", "folder")
+
+
+def models(
+    as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
+) -> None:
+    """List the models that come with the package: name, dimension, size, licence."""
+    from rejoinder.models.shipped import shipped_models
+
+    set_quiet(quiet)
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
+    facts = [_facts(name, folder) for name, folder in shipped_models().items()]
+    # a folder of this length would leave the other columns no room
+    columns = _COLUMNS[:-1] if form == "table" else _COLUMNS
+    print_rows(columns, [[row[name] for name in columns] for row in facts], form)
+    if not facts:
+        note("this installation has no models; a model folder is given by its path")
+
+
+def _facts(name: str, folder: Path) -> dict[str, Any]:
+    from rejoinder.models.config import read_config
+    from rejoinder.models.layout import known_kind
+    from rejoinder.models.shipped import DEFAULT
+    from rejoinder.models.terms import licence_of
+
+    encoder = read_config(folder)["encoder"]
+    kind = known_kind(encoder, str(folder))
+    return {
+        "name": name,
+        "default": name == DEFAULT,
+        "kind": kind.name,
+        "dim": kind.dim(encoder),
+        "bytes": size_of(folder),
+        "licence": licence_of(folder),
+        "folder": str(folder),
+    }
+
+
+def size_of(folder: Path) -> int:
+    """Returns the bytes of the files in a model folder."""
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def model_folder(model: str | None, sha256: str | None) -> Path:
+    """Returns the folder of the model that `--model` and `--model-sha256` mean.
+
+    Without `--model` that is the default model. A download is shown as it goes.
+
+    Raises:
+        RejoinderError: there is no such model, or it can't be downloaded.
+    """
+    from rejoinder.models.remote import is_address
+    from rejoinder.models.shipped import shipped_model
+    from rejoinder.runtime.inputs import find_model
+
+    if model is None:
+        if sha256 is not None:
+            raise InputError(
+                "--model-sha256 is for a model at an https address, and none is given by --model."
+            )
+        return shipped_model()
+    if not is_address(model):
+        return find_model(model, sha256)
+    from rejoinder.cli.progress import download_bar
+
+    with download_bar() as progress:
+        return find_model(model, sha256, progress)
+
+
+def open_encoder(model: str | None, sha256: str | None) -> "SentenceEncoder":
+    """Loads the model that `--model` and `--model-sha256` mean, as `model_folder` does."""
+    from rejoinder.runtime.encoder import SentenceEncoder
+
+    return SentenceEncoder.load(model_folder(model, sha256))

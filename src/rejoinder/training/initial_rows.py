@@ -1,0 +1,72 @@
+"""The rows that words start training with, learned from the text of a run before its first step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from rejoinder.kinds import ENCODERS
+from rejoinder.kinds.tables import Table
+from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.training.config import to_tree
+from rejoinder.training.cooccurrence import Cooccurrences
+from rejoinder.training.examples import GroupText
+from rejoinder.training.preparation import Data, PreparationProgress, Prepared, WordRows
+from rejoinder.training.retrofitting import links_of, retrofitted
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.tasks.paraphrase import ParaphraseTask
+
+
+def learn_rows(
+    config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
+) -> WordRows | None:
+    """Returns the rows of `training.row_init`, None if all rows are random."""
+    if config.training.row_init == "random":
+        return None
+    words = _words(prepared.features)
+    counts = Cooccurrences(words, config.training.seed)
+    for texts in _texts(config, data, prepared, progress):
+        counts.add(prepared.features(texts))
+    rows = counts.rows(_width(config, prepared.features))
+    links = [
+        links_of(file.content, prepared.features(file.content.texts), len(rows))
+        for task, files in data.labelled(config)
+        for file in files
+        if isinstance(task, ParaphraseTask)
+        and task.retrofit
+        and isinstance(file.content, GroupText)
+    ]
+    return (retrofitted(rows, sum(links)) if links else rows).astype(np.float16)
+
+
+def _width(config: RunConfig, features: TextFeatures) -> int:
+    """Returns the width of the rows of the encoder's table."""
+    kind = ENCODERS[config.encoder.kind]
+    assert kind.table is not None  # noqa: S101 -- `row_init` is idle for kinds without one
+    tables = {"encoder": to_tree(config.encoder), "text": features.config()}
+    shapes = kind.tensor_shapes(Table(tables, "encoder", ""), Table(tables, "text", ""))
+    return shapes[kind.table][1]
+
+
+def _words(features: TextFeatures) -> int:
+    """Returns the number of ids that are a known word or subword."""
+    return len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
+
+
+def _texts(
+    config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
+) -> Iterator[pl.Series]:
+    """Yields the texts that the run trains on."""
+    files = {id(file.content): file for _, listed in data.labelled(config) for file in listed}
+    for file in files.values():
+        yield pl.Series(file.content.texts, dtype=pl.String)
+    blocks = data.needed_pairs().blocks("train") if config.reads_pairs else ()
+    done, total = 0, sum(block.rows for block in blocks)
+    for number, block in enumerate(blocks):
+        frame = data.needed_pairs().read(block, ["input", "response"])
+        kept = np.ones(len(frame), bool)
+        kept[prepared.excluded.get(number, [])] = False
+        frame = frame.filter(pl.Series(kept))
+        yield pl.concat([frame["input"], frame["response"]])
+        done += block.rows
+        progress(done, total)

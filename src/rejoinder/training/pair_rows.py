@@ -1,0 +1,91 @@
+"""Pairs of messages and replies as the rows of objectives."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.text.ragged import Ragged, concatenate
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTexts:
+    """Pairs as token ids, and keys that are equal for equal texts."""
+
+    inputs: Ragged
+    responses: Ragged
+    input_keys: Indices
+    response_keys: Indices
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """B rows: sentences 0 to B-1 are the left sides, B to 2B-1 the right sides."""
+
+    sentences: Ragged
+    left_keys: Indices
+    right_keys: Indices
+
+
+class PairRows(Protocol):
+    """How pairs become the two sides of the rows of an objective."""
+
+    def usable(self, pairs: PairTexts) -> Indices:
+        """Returns the indices of the pairs that can be rows, ascending."""
+        ...
+
+    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Rows:
+        """Returns the rows of the pairs `chosen`."""
+        ...
+
+
+class MessagesAndReplies:
+    """Rows of a message and its reply."""
+
+    def usable(self, pairs: PairTexts) -> Indices:
+        """Returns all indices."""
+        return np.arange(len(pairs))
+
+    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Rows:  # noqa: ARG002
+        """Returns the rows of the pairs `chosen`."""
+        sentences = concatenate(pairs.inputs.take(chosen), pairs.responses.take(chosen))
+        return Rows(sentences, pairs.input_keys[chosen], pairs.response_keys[chosen])
+
+
+@dataclass(frozen=True)
+class Crops:
+    """Rows of two random spans of one reply (Izacard et al. 2022, Contriever, §3.1).
+
+    The two are drawn independently of each other and may overlap.
+    """
+
+    min_words: int
+    """Shorter replies are left out."""
+    least: float
+    """Smallest share of the words that a span has."""
+    most: float
+    """Largest share of the words that a span has."""
+
+    def usable(self, pairs: PairTexts) -> Indices:
+        """Returns the indices of long replies."""
+        return np.flatnonzero(pairs.responses.lengths >= self.min_words)
+
+    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Rows:
+        """Returns two spans of each of the replies `chosen`."""
+        whole = pairs.responses.take(chosen)
+        spans = concatenate(*(self._spans(whole, generator) for _ in range(2)))
+        keys = pairs.response_keys[chosen]
+        return Rows(spans, keys, keys)
+
+    def _spans(self, texts: Ragged, generator: np.random.Generator) -> Ragged:
+        shares = generator.uniform(self.least, self.most, len(texts))
+        lengths = np.maximum(1, (texts.lengths * shares).round().astype(np.int64))
+        rest = texts.lengths - lengths
+        starts = (generator.random(len(texts)) * (rest + 1)).astype(np.int64)
+        return texts.spans(starts, lengths)

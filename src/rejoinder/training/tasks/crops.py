@@ -1,0 +1,43 @@
+"""Two spans of one reply find each other (Izacard et al. 2022, Contriever, §3.1)."""
+
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import Field, model_validator
+
+from rejoinder.training.pair_rows import Crops
+from rejoinder.training.tasks.base import ObjectiveKind, PairsTask, StepInputs
+
+if TYPE_CHECKING:
+    from rejoinder.objectives.in_batch import StepLoss
+
+
+class CropsTask(PairsTask):
+    """A random span of a reply finds another span of the same reply among those of the batch."""
+
+    objective: Literal["crops"]
+    min_words: int = Field(default=16, ge=2, le=1_000_000)
+    """Replies with fewer words are left out."""
+    least: float = Field(default=0.25, gt=0, le=1)
+    """Smallest share of the words of the reply that a span has."""
+    most: float = Field(default=0.5, gt=0, le=1)
+    """Largest share of the words of the reply that a span has."""
+
+    @model_validator(mode="after")
+    def _bounds_are_ordered(self) -> Self:
+        if self.least > self.most:
+            raise ValueError(f"least is {self.least:g}; allowed: up to most = {self.most:g}")
+        return self
+
+
+def _loss(step: StepInputs) -> "StepLoss":
+    from rejoinder.objectives.in_batch import in_batch_softmax
+
+    return in_batch_softmax(step.left, step.right, step.scale, same=step.same, symmetric=True)
+
+
+CROPS = ObjectiveKind(
+    name="crops",
+    task=CropsTask,
+    loss=_loss,
+    rows=lambda task: Crops(task.min_words, task.least, task.most),
+)
