@@ -134,8 +134,9 @@ def prepare(
         for file in labelled.values():
             yield pl.Series(file.content.texts, dtype=pl.String)
         done, hashes = 0, _hashes(config)
+        columns = ["input", "response", *(["source"] if selection.left_out else [])]
         for number, block in enumerate(blocks):
-            frame = data.needed_pairs().read(block, ["input", "response", "source"])
+            frame = data.needed_pairs().read(block, columns)
             kept = np.arange(len(frame))
             if selection.left_out:
                 kept = np.flatnonzero(selection.keeps(frame.get_column("source")))
