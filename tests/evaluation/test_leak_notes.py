@@ -25,6 +25,7 @@ UNCHECKED = "the training data was not checked for sentences of this set"
         ("sts14/cosine", "test", "sts14"),
         ("sts15/cosine", "test", "sts15"),
         ("sts17/cosine", "test", "sts2017"),
+        ("sts17/difficult", "test", "sts2017"),
         ("snli/head", "dev", "snli-dev"),
         ("snli/senteval", "test", "snli-test"),
         ("mrpc/senteval", "test", "mrpc-test"),
@@ -46,9 +47,11 @@ def test_the_set_scored_is_named(task, split, name):
 def test_sets_that_were_not_checked():
     unchecked = [("stsb/cosine", "train"), ("cqa-b/2017", "test"), ("sst5/senteval", "test")]
     unchecked += [("sts16/cosine", "test"), ("mpqa/senteval", "all"), ("sick-e/senteval", "test")]
+    unchecked += [("contrasts/names", "test")]
     for task, split in unchecked:
         assert leak_note(task, split, {"training": TRAINING}) == UNCHECKED
-    assert leak_note("response/p@n", "test", {"training": TRAINING}) is None
+    for task in ("response/p@n", "bias/age"):
+        assert leak_note(task, "test", {"training": TRAINING}) is None
     old = {"training": {"leaks_dropped": 157, "leak_sets": ["stsb-dev", "stsb-test"]}}
     assert leak_note("mr/senteval", "all", old) == UNCHECKED
     note = "training left out 157 pairs with sentences of stsb-test or of 1 other set"

@@ -23,8 +23,8 @@ def absolute_errors(items):
     return np.abs(items.predictions - items.gold / 5)
 
 
-def mean_absolute_error(items):
-    return {"mean_absolute_error": float(absolute_errors(items).mean())}
+def mean_error_share(items):
+    return {"mean_error_share": float(absolute_errors(items).mean())}
 
 
 def compare_errors(first, second, seed):
@@ -32,8 +32,8 @@ def compare_errors(first, second, seed):
 
 
 ERROR = Metric(
-    name="mean_absolute_error",
-    recompute=mean_absolute_error,
+    name="mean_error_share",
+    recompute=mean_error_share,
     errors=absolute_errors,
     test=compare_errors,
     higher_is_better=False,
@@ -51,7 +51,7 @@ def run(embedder, context, ids):
             split="all",
             n=len(PAIRS),
             main=ERROR.name,
-            scores=mean_absolute_error(items),
+            scores=mean_error_share(items),
             intervals={},
             groups={},
             seed=context.seed,

@@ -115,8 +115,8 @@ def test_config_train_resume_export_load_encode_evaluate_compare(
     [result] = json.loads((tmp_path / "whole.json").read_text("utf-8"))["results"]
     assert (result["task"], result["n"]) == ("ages/cosine", 6)
     [comparison] = compare(tmp_path / "whole.json", tmp_path / "untrained.json").tasks
-    assert comparison.score == "mean_absolute_error"
-    assert comparison.first == result["scores"]["mean_absolute_error"]
+    assert comparison.score == "mean_error_share"
+    assert comparison.first == result["scores"]["mean_error_share"]
     lower = "first" if comparison.difference < 0 else "second"
     assert replace(comparison, corrected=0.0).better == lower
 
@@ -140,8 +140,8 @@ def test_names_are_given_once():
         register_encoder(ENCODERS["gated"])
     with pytest.raises(InputError, match="objective kind 'margin' is registered already"):
         register_objective(OBJECTIVES["margin"])
-    with pytest.raises(InputError, match="'mean_absolute_error' is registered already"):
-        metrics.register_metric(metrics.metric_of("mean_absolute_error"))
+    with pytest.raises(InputError, match="'mean_error_share' is registered already"):
+        metrics.register_metric(metrics.metric_of("mean_error_share"))
     with pytest.raises(InputError, match="'ages/cosine' of a task or group is registered already"):
         tasks.register_family(tasks.families_of(["ages/cosine"])[0][0])
 

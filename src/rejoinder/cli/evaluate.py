@@ -50,7 +50,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
-            "probing, cqa, or a single task such as trec."
+            "probing, cqa, contrasts, bias, or a single task such as trec."
         ),
     ] = None,
     data: DataOption = None,

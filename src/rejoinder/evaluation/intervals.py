@@ -1,6 +1,6 @@
 """95 % percentile bootstrap intervals (Efron and Tibshirani 1993, §13.3), seeded and vectorised."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -31,6 +31,21 @@ def resampled_interval(values: Floats, seed: int, unit: float = 1.0) -> Interval
     generator = np.random.default_rng(seed)
     draws = generator.integers(0, len(values), (RESAMPLES, len(values)))
     return _percentiles(values[draws].mean(axis=1), unit)
+
+
+def two_group_interval(
+    statistic: Callable[[Floats, Floats], Floats], first: Floats, second: Floats, seed: int
+) -> Interval:
+    """Returns the interval of a statistic of two groups of values, each resampled by itself.
+
+    `statistic` takes (B, N) and (B, M) draws of the (N,) and (M,) values and returns (B,) values.
+    """
+    generator = np.random.default_rng(seed)
+    draws = [
+        values[generator.integers(0, len(values), (RESAMPLES, len(values)))]
+        for values in (first, second)
+    ]
+    return _percentiles(statistic(*draws))
 
 
 def grouped_correlation_interval(

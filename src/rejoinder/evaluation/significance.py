@@ -13,6 +13,7 @@ from rejoinder.measures.arrays import Floats, Indices
 
 RESAMPLES = 10_000
 _CHUNK_VALUES = 4_000_000
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,22 @@ def paired_bootstrap(
     low, high = np.quantile(values, [0.025, 0.975])
     test = Test(observed, (1 + beyond) / (1 + resamples), "paired bootstrap")
     return test, (float(low), float(high))
+
+
+def permutation_test(first: Floats, second: Floats, seed: int) -> Test:
+    """Tests whether the means of (N,) and (M,) values differ, by random regroupings of all.
+
+    The statistic is the difference of the means. Sums are compared with an allowance for rounding,
+    so that values that are all equal have p = 1.
+    """
+    together = np.concatenate([first, second])
+    generator = np.random.default_rng(seed)
+    drawn = generator.permuted(np.tile(together, (RESAMPLES, 1)), axis=1)
+    size = len(first)
+    differences = drawn[:, :size].mean(axis=1) - drawn[:, size:].mean(axis=1)
+    observed = float(first.mean() - second.mean())
+    beyond = int((np.abs(differences) >= abs(observed) - _ROUNDING).sum())
+    return Test(observed, (1 + beyond) / (1 + RESAMPLES), "permutation")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -6,6 +6,8 @@ pointwise mutual information of neighbouring words, factorised (Levy and Goldber
 2015, §3), by a randomised method (Halko et al. 2011, algorithm 4.4).
 """
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -129,4 +131,6 @@ def _as_torch(matrix: sp.csr_matrix) -> Tensor:
     starts, columns = (
         torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices)
     )
-    return torch.sparse_csr_tensor(starts, columns, torch.from_numpy(matrix.data), matrix.shape)
+    with warnings.catch_warnings():  # sparse rows are "in beta state", for years
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(starts, columns, torch.from_numpy(matrix.data), matrix.shape)

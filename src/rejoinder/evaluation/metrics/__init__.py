@@ -6,7 +6,15 @@ from importlib import import_module
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.metrics.base import Metric, MetricPattern
 
-_MODULES = ("accuracy", "average_precision", "correlation", "precision", "recall")
+_MODULES = (
+    "absolute_error",
+    "accuracy",
+    "average_precision",
+    "correlation",
+    "effect",
+    "precision",
+    "recall",
+)
 """Modules of this package; a new metric needs a line here, or a call of `register_metric`."""
 
 _registered: dict[str, Metric | MetricPattern] = {}

@@ -36,7 +36,7 @@ METRICS = (
             first.predictions == first.gold, second.predictions == second.gold, seed, percent=True
         ),
         percent=True,
-        not_percent=("share",),
+        not_percent=("share", "similarity_*"),
         rounding={"accuracy": _ROUNDED, "f1": _ROUNDED},
     ),
 )

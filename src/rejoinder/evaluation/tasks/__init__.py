@@ -14,6 +14,8 @@ _MODULES = (
     "retrieval",
     "similarity",
     "cqa",
+    "contrasts",
+    "bias",
 )
 """Modules of this package; a new family needs a line here, or a call of `register_family`. Tasks of
 a group run in this order."""

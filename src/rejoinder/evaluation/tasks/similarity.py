@@ -9,6 +9,7 @@ import numpy as np
 
 from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb, without_repeats
 from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
+from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
@@ -210,48 +211,79 @@ def _run_year(year: int, embedder: Embedder, context: Context, ids: Sequence[str
 
 
 def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
     pairs = read_sts_2017(context.folder("sts17"))
     embedder.prepare("sts17", [*pairs.first, *pairs.second])
     similarity, notes = _similarity(embedder, pairs, "sts17")
+    scored = {"sts17/cosine": _tracks, "sts17/difficult": _difficult}
+    return [scored[task](similarity, notes, pairs, task, context.seed) for task in ids]
+
+
+def _tracks(
+    similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
+) -> Result:
+    """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
     items = _items(similarity, pairs)
     pearson = metric_of("pearson_track5").recompute(items)
     chosen = _rows_of(pairs)["track5"]
     english, gold = similarity[chosen], pairs.gold[chosen]
     five = [pearson[f"pearson_track{track}"] for track in ("1", "2", "3", "4a", "5")]
-    return [
-        Result(
-            task=task,
-            split="test",
-            n=len(pairs),
-            main="pearson_track5",
-            scores={
-                **pearson,
-                "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
-                "pearson_mean_of_1_to_5": float(np.mean(five)),
-                "within_1_rescaled_track5": share_within_one(english, gold),
-            },
-            intervals={"pearson_track5": correlation_interval(english, gold, context.seed)},
-            groups=_groups(similarity, pairs),
-            seed=context.seed,
-            data=_facts(task, pairs),
-            notes=(
-                *row_notes("sts17", {"test": len(pairs)}),
-                "mean of tracks 1 to 5 with 4a, 4b left out",
-                _difficult(english, gold),
-                *notes,
-            ),
-            items=items,
-        )
-        for task in ids
-    ]
+    return Result(
+        task=task,
+        split="test",
+        n=len(pairs),
+        main="pearson_track5",
+        scores={
+            **pearson,
+            "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
+            "pearson_mean_of_1_to_5": float(np.mean(five)),
+            "within_1_rescaled_track5": share_within_one(english, gold),
+        },
+        intervals={"pearson_track5": correlation_interval(english, gold, seed)},
+        groups=_groups(similarity, pairs),
+        seed=seed,
+        data=_facts(task, pairs),
+        notes=(
+            *row_notes("sts17", {"test": len(pairs)}),
+            "mean of tracks 1 to 5 with 4a, 4b left out",
+            *notes,
+        ),
+        items=items,
+    )
 
 
-def _difficult(english: Floats, gold: Floats) -> str:
-    """Returns a note on the six difficult pairs of Cer et al. 2017."""
-    ours = rescaled(english)
-    pairs = [f"{line}: {gold[line - 1]:.1f} / {ours[line - 1]:.1f}" for line in _DIFFICULT]
-    return f"difficult pairs of track 5, line: gold / ours from 0 to 5: {', '.join(pairs)}"
+def _difficult(
+    similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
+) -> Result:
+    """Scores the six difficult pairs of Cer et al. 2017 on the scale of gold.
+
+    Similarities are rescaled by the smallest and the largest of track 5.
+    """
+    english = _rows_of(pairs)["track5"]
+    if len(english) < max(_DIFFICULT):
+        raise DataMissingError(f"{task} needs all 250 pairs of track 5; {len(english)} are there.")
+    lines = np.array(_DIFFICULT) - 1
+    chosen = english[lines]
+    items = Items(
+        [pairs.ids[row] for row in chosen],
+        rescaled(similarity[english])[lines],
+        pairs.gold[chosen],
+        joined([pairs.first[row] for row in chosen], [pairs.second[row] for row in chosen]),
+    )
+    each = zip(_DIFFICULT, items.gold, items.predictions, strict=True)
+    listed = ", ".join(f"{line}: {gold:.1f} / {ours:.1f}" for line, gold, ours in each)
+    return Result(
+        task=task,
+        split="test",
+        n=len(items.ids),
+        main="mean_absolute_error",
+        scores=metric_of("mean_absolute_error").recompute(items),
+        intervals={},
+        groups={},
+        seed=seed,
+        data=_facts(task, pairs),
+        notes=(f"line of track 5: gold / ours from 0 to 5: {listed}", *notes),
+        items=items,
+    )
 
 
 FAMILIES = (
@@ -263,7 +295,11 @@ FAMILIES = (
         )
         for year in SUBSETS
     ),
-    Family({"sts17/cosine": ("sts17", "sts")}, _run_2017, _2017_hashes),
+    Family(
+        {"sts17/cosine": ("sts17", "sts"), "sts17/difficult": ("contrasts",)},
+        _run_2017,
+        _2017_hashes,
+    ),
     Family(
         {
             "stsb/angular": ("stsb",),

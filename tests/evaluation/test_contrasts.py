@@ -1,0 +1,129 @@
+"""The contrasts: the shipped items are sound, and scores are what they should be."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rejoinder.errors import DataMissingError
+from rejoinder.evaluation.baselines.words import BagOfWords, tokens
+from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.tasks import resolve
+from rejoinder.evaluation.tasks.base import Context
+from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
+
+TEXTS = ("anchor", "same", "different")
+TASKS = [f"contrasts/{kind}" for kind in KINDS]
+
+
+class InOrder:
+    """Knows which sentences of the items mean the same: one direction for each meaning."""
+
+    def __init__(self) -> None:
+        frame, _ = read_contrasts()
+        both = [*frame["anchor"], *frame["same"]]
+        self.meaning = dict(zip(both, [*range(len(frame))] * 2, strict=True))
+
+    def encode(self, sentences):
+        out = np.zeros((len(sentences), 201), np.float32)
+        for row, text in enumerate(sentences):
+            out[row, self.meaning.get(text, 200)] = 1
+        return out
+
+
+def overlap(left: str, right: str) -> float:
+    """The share of the distinct words of the shorter sentence that are in the other one too."""
+    first, second = set(tokens(left)), set(tokens(right))
+    return len(first & second) / min(len(first), len(second))
+
+
+def test_the_items_are_whole_and_different():
+    frame, _ = read_contrasts()
+    assert frame.columns == ["kind", *TEXTS]
+    assert Counter(frame["kind"]) == dict.fromkeys(KINDS, 40)
+    texts = [text for name in TEXTS for text in frame[name]]
+    assert len({tuple(tokens(text)) for text in texts}) == len(texts)
+    for text in texts:
+        assert text == " ".join(text.split())
+        assert text[0].isupper()
+        assert text.endswith(".")
+
+
+def test_what_differs_has_the_words_of_the_anchor():
+    frame, _ = read_contrasts()
+    for kind, anchor, _, different in frame.iter_rows():
+        if kind == "word-order":
+            assert sorted(tokens(anchor)) == sorted(tokens(different))
+            assert anchor != different
+        else:
+            assert overlap(anchor, different) >= 0.6, different
+
+
+def test_a_bag_of_words_knows_no_word_order_and_meaning_alone_is_enough():
+    bow = collect(iter_results(BagOfWords(), TASKS))
+    known = collect(iter_results(InOrder(), TASKS))
+    assert [result.task for result in bow] == TASKS
+    assert [result.n for result in bow] == [40] * 5
+    assert bow[0].scores["accuracy"] == 0
+    assert bow[0].scores["similarity_different"] == pytest.approx(1)
+    assert bow[0].scores["similarity_same"] < 1
+    for result in known:
+        assert result.scores == pytest.approx(
+            {"accuracy": 100, "similarity_same": 1, "similarity_different": 0}
+        )
+        assert not result.metric.in_percent("similarity_same")
+    assert {row.better for row in compare(known, bow).tasks} == {"first"}
+
+
+def test_ties_are_wrong_and_a_task_alone_scores_as_among_others():
+    class Same:
+        def encode(self, sentences):
+            return np.ones((len(sentences), 3), np.float32)
+
+    assert {result.scores["accuracy"] for result in iter_results(Same(), TASKS)} == {0}
+    [alone] = iter_results(BagOfWords(), ["contrasts/names"])
+    among = collect(iter_results(BagOfWords(), TASKS))[-1]
+    assert (alone.scores, alone.key) == (among.scores, among.key)
+
+
+def test_the_difficult_pairs_are_a_task_of_the_group():
+    assert resolve(["contrasts"]) == ["sts17/difficult", *TASKS]
+    assert resolve(["sts17"]) == ["sts17/cosine"]
+
+
+@pytest.mark.shared_data
+def test_the_difficult_pairs_are_those_of_the_paper(shared_data):
+    context = Context(shared_data)
+    cosine, result = collect(
+        iter_results(BagOfWords(), ["sts17/cosine", "sts17/difficult"], context)
+    )
+    assert result.items is not None
+    assert result.items.gold.tolist() == [5, 4, 3, 1.8, 1, 0.2]  # Table 12
+    assert result.items.texts[3].startswith("A man is carrying a canoe with a dog. | A dog")
+    expected = np.abs(result.items.predictions - result.items.gold).mean()
+    assert result.scores == {"mean_absolute_error": pytest.approx(expected)}
+    assert "14: 1.8 / 4.4" in result.notes[0]
+    assert result.data["sha256"] == cosine.data["sha256"]
+    assert not result.metric.higher_is_better
+    [row] = compare([result], [result]).tasks
+    assert (row.difference, row.better) == (0, None)
+
+
+@pytest.mark.shared_data
+def test_too_few_pairs_are_missing_data(shared_data, tmp_path):
+    folder = tmp_path / "sts2017"
+    folder.mkdir()
+    for file in (shared_data / "sts2017").glob("STS.*.txt"):
+        lines = file.read_text("utf-8").splitlines()[:100]
+        (folder / file.name).write_text("\n".join(lines) + "\n", "utf-8")
+    with pytest.raises(DataMissingError, match="all 250 pairs of track 5; 100 are there"):
+        collect(iter_results(BagOfWords(), ["sts17/difficult"], Context(tmp_path)))
+
+
+def test_the_file_has_an_item_a_line():
+    frame, sha256 = read_contrasts()
+    assert frame.null_count().sum_horizontal().item() == 0
+    assert frame.schema == dict.fromkeys(frame.columns, pl.String)
+    assert len(sha256) == 64
