@@ -15,6 +15,7 @@ from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 
 _PAIRS = ("sts", "stsb", "stsb-unrepeated", "sick-r")
+_CLASSES = ("senteval", "probing", "snli")
 _RANKED = ("response", "cqa", "coco")
 _UNCHECKED = "not checked for sentences"
 _REMEDY = "Leave the run out, or name another."
@@ -124,9 +125,9 @@ def _task_type(task: str) -> str:
     def among(names: Sequence[str]) -> bool:
         return any(task in groups.get(name, ()) for name in names)
 
-    if among(_PAIRS):
-        return "sentence-similarity"
-    return "text-ranking" if among(_RANKED) else "text-classification"
+    if among(_RANKED):
+        return "text-ranking"
+    return "text-classification" if among(_CLASSES) and not among(_PAIRS) else "sentence-similarity"
 
 
 def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[str, float | None]:
