@@ -14,7 +14,7 @@ from rejoinder.files.atomic import write_text
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 
-_PAIRS = ("sts", "stsb", "stsb-unrepeated", "sick-r")
+_PAIRS = ("sts", "stsb", "stsb-unrepeated")
 _CLASSES = ("senteval", "probing", "snli")
 _RANKED = ("response", "cqa", "coco")
 _UNCHECKED = "not checked for sentences"
@@ -125,9 +125,10 @@ def _task_type(task: str) -> str:
     def among(names: Sequence[str]) -> bool:
         return any(task in groups.get(name, ()) for name in names)
 
+    pairs = among(_PAIRS) or task.endswith("regression")
     if among(_RANKED):
         return "text-ranking"
-    return "text-classification" if among(_CLASSES) and not among(_PAIRS) else "sentence-similarity"
+    return "text-classification" if among(_CLASSES) and not pairs else "sentence-similarity"
 
 
 def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[str, float | None]:
