@@ -397,7 +397,7 @@ def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
     (tmp_path / "pairs.tsv").write_text("hello\tgood morning\n", "utf-8")
     [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
-    [commands] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    commands, *_ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     lines = [shlex.split(line, comments=True) for line in commands.strip().split("\n")]
     assert {line[1] for line in lines} == {"info", "encode", "similarity", "search", "rank"}
     for line in lines:

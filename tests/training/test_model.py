@@ -9,7 +9,7 @@ from rejoinder.training.config import load_config
 from rejoinder.training.mixture import MixedBatch
 from rejoinder.training.model import TrainableModel
 
-SIZES = ["encoder.width=8", "head.layers=[8]"]
+SIZES = ["encoder.width=8", "head.layers=[8, 8]"]
 
 
 def loss_and_model(*settings):

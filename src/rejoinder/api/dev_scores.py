@@ -1,6 +1,6 @@
 """Scores on dev during training, which choose the best weights and are shown as progress."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,18 +17,24 @@ class DevScores:
     """Scores an encoder on the dev split of the pairs and of the STS Benchmark."""
 
     def __init__(
-        self, pairs: Path | None, data: Path | None, *, max_inputs: int | None = None
+        self,
+        pairs: Path | None,
+        data: Path | None,
+        *,
+        max_inputs: int | None = None,
+        without: Collection[str] = (),
     ) -> None:
         """Reads the dev splits of a folder of pairs and of a folder of data sets, if given.
 
         The pairs give P@1, P@3 and P@10 of `max_inputs` inputs (None means all), the STS Benchmark,
-        if it is there, `STS-B Pearson` (angular).
+        if it is there, `STS-B Pearson` (angular). Pairs of the sources `without` are left out: what
+        a run leaves out of training shall not choose its weights either.
 
         Raises:
             InputError: the folder of pairs is not usable, or the benchmark is damaged.
         """
         self._max_inputs = max_inputs
-        self._pairs = None if pairs is None else response_pairs(pairs, "dev")
+        self._pairs = None if pairs is None else response_pairs(pairs, "dev", without)
         self._benchmark = None
         if data is not None:
             with suppress(DataMissingError):  # its scores are an extra

@@ -219,18 +219,23 @@ class _Session:
             config=plan.config,
             device=self._device,
             threads=self._threads,
-            evaluate=self._evaluate or self._dev_scores(plan.config.training.evaluate_pairs),
+            evaluate=self._evaluate or self._dev_scores(plan.config),
             reporter=self._reporter,
         )
         return Run(**vars(result))
 
-    def _dev_scores(self, max_inputs: int) -> Evaluate:
+    def _dev_scores(self, config: RunConfig) -> Evaluate:
         # imported here: a run with scores of its own needs no evaluation, and a missing extra is
         # reported before anything else is loaded
         from rejoinder.api.dev_scores import DevScores
 
         pairs = None if self._data.pairs is None else self._data.pairs.folder
-        return DevScores(pairs, self._data.folder, max_inputs=max_inputs)
+        return DevScores(
+            pairs,
+            self._data.folder,
+            max_inputs=config.training.evaluate_pairs,
+            without=self._data.selection(config).left_out,
+        )
 
 
 def _nothing_to_resume(run: Path) -> str:

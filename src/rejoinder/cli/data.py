@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
+from rejoinder.cli.options import (
+    JsonOption,
+    PairsOption,
+    QuietOption,
+    TsvOption,
+    set_quiet,
+)
 from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.cli.words import one_list
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +37,8 @@ rejoinder data add stsb Stsbenchmark.tar.gz
 rejoinder data add all downloads/ --data data
 
 rejoinder data fetch stsb,snli
+
+rejoinder data licences dan-multitask-modern --pairs pairs/
 """
 
 DataFolder = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
@@ -144,6 +153,62 @@ def fetch_sets(
         typer.echo(f"rejoinder: {failure.id}: {failure.reason}", err=True)
     if failed:
         raise typer.Exit(2)
+
+
+@commands.command("licences", epilog=_EPILOG)
+def list_licences(
+    config: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|FILE]",
+            help="Config of `rejoinder train`: show its data alone. Default: all known data.",
+        ),
+    ] = None,
+    pairs: PairsOption = None,
+    as_json: JsonOption = False,
+    as_tsv: TsvOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show the licences of training data: of all that the recipes use, or of a config's data.
+
+    A source of conversations is known by the files that --pairs was extracted from. Data of your
+    own is not in the table: its licence is not stated, and counts as not open.
+    """
+    from rejoinder.datasets.licences import all_rows
+
+    set_quiet(quiet)
+    if config is None and pairs is not None:
+        raise InputError("--pairs is read together with a config; name one.")
+    if config is None:
+        shown = all_rows()
+    else:
+        from rejoinder.corpus.shards import open_pairs
+        from rejoinder.training.config import load_config
+        from rejoinder.training.licences import data_rows
+
+        loaded = load_config(config)
+        shown = data_rows(loaded, None if pairs is None else open_pairs(pairs))
+    columns = ("name", "rows", "licence", "open", "kind", "from", "citation")
+    rows = [
+        (
+            row.name,
+            "" if row.rows is None else row.rows,
+            str(row.licence),
+            "yes" if row.licence.open else "no",
+            row.kind,
+            row.licence.origin,
+            row.licence.citation,
+        )
+        for row in shown
+    ]
+    form = form_of(as_json=as_json, as_tsv=as_tsv)
+    if form == "table":  # the first four columns fit into 80 characters
+        print_table("Licences of training data", columns[:4], [row[:4] for row in rows])
+    else:
+        print_rows(columns, rows, form)
+    if config is not None:
+        count = sum(not row.licence.open for row in shown)
+        status_line(f"  {count} of {len(shown)} are not openly licensed")
 
 
 def _print_added(

@@ -8,6 +8,7 @@ import typer
 
 from rejoinder.cli import (
     adapt,
+    card,
     compare,
     config,
     data,
@@ -43,6 +44,7 @@ for _function, _examples, _class in (
     (evaluate.evaluate, evaluate.EXAMPLES, None),
     (compare.compare, compare.EXAMPLES, None),
     (report.report, report.EXAMPLES, None),
+    (card.card, card.EXAMPLES, None),
     (reproduce.reproduce, reproduce.EXAMPLES, None),
     (encode.encode, encode.EXAMPLES, ModelCommand),
     (use.similarity, use.SIMILARITY_EXAMPLES, ModelCommand),

@@ -175,7 +175,7 @@ def info(
 ) -> None:
     """Show what a model is and what it was trained on."""
     from rejoinder.models.folder import read_model
-    from rejoinder.models.terms import licence_of
+    from rejoinder.models.terms import licence_of, terms_of, training_rows
 
     set_quiet(quiet)
     folder = model_folder(model, model_sha256)
@@ -191,6 +191,8 @@ def info(
         "licence": licence_of(folder),
         "folder": str(folder),
     }
+    rows = training_rows(training, facts["adaptation"])
+    facts["data_licences"] = terms_of(rows).reason
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     if form == "json":
         typer.echo(json.dumps({**facts, "training": training}, ensure_ascii=False))

@@ -1,64 +1,233 @@
-"""Writes MODEL_CARD.md, the description of a model for people."""
+"""Writes MODEL_CARD.md, the description of a model for people and for model hubs."""
 
-from collections.abc import Mapping
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from rejoinder.adaptation.linear import source_of
+from rejoinder.datasets.catalogue import catalogue
+from rejoinder.datasets.licences import DataRow
+from rejoinder.formats.yaml import yaml_text
+from rejoinder.models.terms import Terms, terms_of, training_rows
 
-_TEMPLATE = """# {name}
+FILE = "MODEL_CARD.md"
+_TEXT = Path(__file__).parent.parent / "data" / "model_card.toml"
+_OTHER_NAMES = {"sts17": "sts2017", "cqa16": "cqa2016", "cqa17": "cqa2017"}
+"""Sets of the catalogue that have another name in the list of leak sets."""
 
-A sentence encoder trained by rejoinder {version} on conversations: pairs of messages and replies
-(after Yang et al. 2018, *Learning Semantic Textual Similarity from Conversations*).
-
-```python
-from rejoinder import SentenceEncoder
-
-encoder = SentenceEncoder.load("{name}")
-encoder.similarity(["How old are you?"], ["What is your age?"])
-```
-
-| | |
-|---|---|
-| encoder | {encoder} |
-| text | {text} |
-| training pairs | {pairs} |
-| steps, seed | {steps}, {seed} |
-| pairs dropped as leaks | {leaks} ({sets}) |{adapted}
-
-Pairs by source: {data}.
-
-The model reflects the biases and the crude language of its training text, whose sources have
-licences of their own. It measures similarity of meaning in English, not truth.
-"""
+_LARGEST = 20
+"""Number of sources of unknown licence that a card lists: a dump has thousands of subreddits."""
 
 
-def model_card(config: Mapping[str, Any]) -> str:
-    """Returns the model card as Markdown, from the content of `config.json`."""
-    training = config.get("training") or {}
-    data = training.get("data") or {}
-    largest = sorted(data.items(), key=lambda item: -item[1])
-    sources = ", ".join(f"{name} {count:,}" for name, count in largest[:20]) or "not recorded"
-    more = f", and {len(largest) - 20} more" if len(largest) > 20 else ""
-    return _TEMPLATE.format(
-        name=config["name"],
-        version=config["rejoinder_version"],
-        encoder=_sizes(config["encoder"]),
-        text=_sizes(config["text"]),
-        pairs=f"{training.get('pairs') or 0:,}",
-        steps=training.get("steps", "?"),
-        seed=training.get("seed", "?"),
-        leaks=training.get("leaks_dropped", 0),
-        sets=", ".join(training.get("leak_sets") or []) or "not checked",
-        data=sources + more,
-        adapted=_adapted(config.get("adaptation")),
+@dataclass(frozen=True)
+class Measured:
+    """What a model card adds to `config.json`, whose bytes shall repeat: results and times."""
+
+    results: str = ""
+    """Tables of results, as Markdown."""
+    index: Sequence[Mapping[str, Any]] = ()
+    """The results as `model-index` of the front matter lists them."""
+    machine: str = ""
+    """What the model was trained on."""
+    minutes: float | None = None
+    """Minutes of training."""
+
+
+def model_card(config: Mapping[str, Any], measured: Measured = Measured()) -> str:
+    """Returns the model card: YAML front matter and Markdown, from the content of `config.json`.
+
+    The same arguments give the same text.
+    """
+    text, training = _text(), config.get("training") or {}
+    terms = terms_of(training_rows(training, config.get("adaptation")))
+    known = any(row.licence.known for row in terms.rows)
+    parts = [
+        f"---\n{yaml_text(_front_matter(config, terms, measured))}---\n",
+        text["head"].format(
+            name=_cell(config["name"]),
+            path=json.dumps(config["name"], ensure_ascii=False),
+            version=config["rejoinder_version"],
+            language="English" if known else "the language of its training data",
+            terms=f"{terms.title}: {terms.reason}",
+        ),
+        "## What it is\n",
+        _table(("", ""), _facts(config, training, measured)),
+        "## Training data\n",
+        *_data(training, terms.rows, text["data_note"]),
+        "## Evaluation sentences\n",
+        "\n".join(_leaks(training)) + "\n",
+        "## Results\n",
+        measured.results.strip() + "\n" if measured.results else text["no_results"],
+        text["limits"].format(order=text["no_order" if _blind(config) else "order"].rstrip()),
+        "## Licence\n",
+        text["licences"][terms.id],
+        *_attribution(terms.rows),
+        *_config(training),
+        text["tail"],
+    ]
+    return "\n".join(parts)
+
+
+@cache
+def _text() -> Mapping[str, Any]:
+    """Returns the sentences that are the same for many models."""
+    return tomllib.loads(_TEXT.read_text("utf-8"))
+
+
+def _front_matter(config: Mapping[str, Any], terms: Terms, measured: Measured) -> dict[str, Any]:
+    """Returns the keys that model hubs read."""
+    matter: dict[str, Any] = {}
+    if any(row.licence.known for row in terms.rows):
+        matter["language"] = "en"  # of all data in the table
+    if terms.id == "cc-by-sa-4.0":
+        matter["license"] = terms.id
+    else:
+        matter |= {"license": "other", "license_name": terms.id, "license_link": FILE}
+    matter["library_name"] = "rejoinder"
+    matter["pipeline_tag"] = "sentence-similarity"
+    matter["tags"] = [
+        "sentence-similarity", "feature-extraction", "sentence-embeddings", "rejoinder",
+        config["encoder"]["kind"],
+    ]  # fmt: skip
+    hub = sorted({row.licence.hub for row in terms.rows if row.licence.hub})
+    if hub:
+        matter["datasets"] = hub
+    if measured.index:
+        matter["model-index"] = [{"name": config["name"], "results": list(measured.index)}]
+    return matter
+
+
+def _facts(
+    config: Mapping[str, Any], training: Mapping[str, Any], measured: Measured
+) -> Iterator[tuple[str, str]]:
+    yield "encoder", _sizes(config["encoder"])
+    yield "text", _sizes(config["text"])
+    yield "heads", ", ".join(config["heads"])
+    yield "training pairs", f"{training.get('pairs') or 0:,}"
+    yield "steps, seed", f"{training.get('steps', '?')}, {training.get('seed', '?')}"
+    tree = training.get("config")
+    phases = tree.get("phases") if isinstance(tree, Mapping) else None
+    if isinstance(phases, list | tuple):
+        shown = [
+            f"{phase.get('steps')} steps of {phase.get('batch_size')} pairs"
+            for phase in phases
+            if isinstance(phase, Mapping)
+        ]
+        yield "phases", ", then ".join(shown)
+    if config.get("adaptation") is not None:
+        facts = config["adaptation"]
+        yield "adapted on", f"{source_of(facts)}, {facts.get('pairs') or 0:,} pairs"
+    if measured.machine:
+        yield "trained on", measured.machine
+    if measured.minutes is not None:
+        yield "minutes of training", f"{measured.minutes:.1f}"
+
+
+def _shown(rows: Sequence[DataRow]) -> list[DataRow]:
+    """Returns the rows with all but the largest sources of unknown licence as one."""
+    unknown = [row for row in rows if row.kind == "source" and not row.licence.known]
+    rest = unknown[_LARGEST:]
+    if not rest:
+        return list(rows)
+    name = f"{len(rest):,} other sources"
+    total = sum(row.rows or 0 for row in rest)
+    return [*(row for row in rows if row not in rest), replace(rest[0], name=name, rows=total)]
+
+
+def _data(training: Mapping[str, Any], rows: Sequence[DataRow], note: str) -> Iterator[str]:
+    """Yields the table of training data, and what was left out."""
+    if not rows:
+        yield "Not recorded.\n"
+        return
+    yield note
+    yield _table(
+        ("kind", "name", "rows", "licence", "open", "taken from", "cite"),
+        (
+            (
+                row.kind,
+                row.name,
+                row.detail or ("?" if row.rows is None else f"{row.rows:,}"),
+                str(row.licence),
+                "yes" if row.licence.open else "no",
+                row.licence.origin,
+                row.licence.citation,
+            )
+            for row in _shown(rows)
+        ),
     )
+    left_out = training.get("sources_left_out") or {}
+    if left_out:
+        yield (
+            f"Left out by choice: {sum(left_out.values()):,} pairs of "
+            f"{_cell(_listed(list(left_out)))}.\n"
+        )
 
 
-def _adapted(facts: Mapping[str, Any] | None) -> str:
-    """Returns the table row about the adaptation of an adapted model."""
-    if facts is None:
-        return ""
-    return f"\n| adapted on | {source_of(facts)}, {facts.get('pairs') or 0:,} pairs |"
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _LARGEST:,} other sources" if len(names) > _LARGEST else ""
+    return ", ".join(names[:_LARGEST]) + more
+
+
+def _leaks(training: Mapping[str, Any]) -> Iterator[str]:
+    """Yields what was dropped as leaks, by set if that was counted, and what was not checked."""
+    sets = training.get("leak_sets") or []
+    if sets:
+        count = training.get("leaks_dropped") or 0
+        yield (
+            f"{count:,} pairs and rows with a sentence of {', '.join(map(_cell, sets))} were left "
+            "out of training."
+        )
+    by_set = training.get("leaks_by_set")
+    if by_set:
+        counts = ", ".join(f"{_cell(name)} {count:,}" for name, count in by_set.items())
+        yield f"Pairs left out by set (a pair can count for several): {counts}."
+    checked = {name.removesuffix("-dev").removesuffix("-test") for name in sets}
+    others = [
+        dataset.name
+        for dataset in catalogue().sets.values()
+        if {"senteval", "sts", "cqa"} & {*dataset.groups}
+        and _OTHER_NAMES.get(dataset.id, dataset.id) not in checked
+    ]
+    yield f"Training data was not checked for sentences of: {', '.join(others) or 'none'}."
+
+
+def _blind(config: Mapping[str, Any]) -> bool:
+    """Whether an encoder can't see the order of words: it adds up their vectors."""
+    return config["encoder"]["kind"] == "dan" and not config["text"].get("bigram_buckets")
+
+
+def _attribution(rows: Sequence[DataRow]) -> Iterator[str]:
+    """Yields the list of the authors of all openly licensed data."""
+    named = {
+        f"- {_cell(row.licence.citation)} ({row.licence.licence})": None
+        for row in rows
+        if row.licence.open
+    }
+    if named:
+        yield "Attribution, for the openly licensed part of the data:\n"
+        yield "\n".join(named) + "\n"
+
+
+def _config(training: Mapping[str, Any]) -> Iterator[str]:
+    if training.get("config"):
+        yield "## Config\n"
+        text = json.dumps(training["config"], indent=1, ensure_ascii=False)
+        yield f"```json\n{text}\n```\n"
+
+
+def _table(columns: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Returns text on one line that neither ends a cell nor is taken for HTML."""
+    return " ".join(text.split()).replace("|", "/").replace("<", "&lt;")
 
 
 def _sizes(table: Mapping[str, Any]) -> str:

@@ -104,13 +104,25 @@ def _check_training(config: Mapping[str, Any], where: str) -> None:
     for key in ("pairs", "leaks_dropped", "steps", "seed"):
         if facts.get(key) is not None:
             table.size(key, -_MOST if key == "seed" else 0, _MOST)
-    sources = facts.get("data")
-    if sources is not None and not (
-        isinstance(sources, Mapping) and all(is_size(n, 0, _MOST) for n in sources.values())
+    for key in ("data", "sources_left_out", "leaks_by_set"):
+        if facts.get(key) is not None and not _are_counts(facts[key]):
+            raise table.fault(key, "a table of numbers of pairs")
+    for key in ("leak_sets", "inputs"):
+        names = facts.get(key)
+        if names is not None and not (
+            isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+        ):
+            raise table.fault(key, "a list of names")
+    labelled = facts.get("labelled")
+    if labelled is not None and not (
+        isinstance(labelled, Mapping)
+        and all(
+            isinstance(file, Mapping) and _are_counts(file.get("rows") or {})
+            for file in labelled.values()
+        )
     ):
-        raise table.fault("data", "a table of pairs by source")
-    sets = facts.get("leak_sets")
-    if sets is not None and not (
-        isinstance(sets, list | tuple) and all(isinstance(name, str) for name in sets)
-    ):
-        raise table.fault("leak_sets", "a list of names")
+        raise table.fault("labelled", "a table of facts by file, with rows by task")
+
+
+def _are_counts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(is_size(n, 0, _MOST) for n in value.values())

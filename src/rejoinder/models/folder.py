@@ -18,6 +18,7 @@ from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.hashed import check_file, file_facts, sealed
 from rejoinder.kinds import EncoderKind
 from rejoinder.kinds.base import Shapes
+from rejoinder.models.card import FILE as CARD
 from rejoinder.models.card import model_card
 from rejoinder.models.config import FILE, FORMAT, WEIGHTS, check_config, read_config
 from rejoinder.models.layout import expected_shapes, known_kind
@@ -116,7 +117,7 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
             names.append(ADAPTATION)
         config["files"] = file_facts(new, names)
         check_config(config, str(folder))
-        write_text(new / "MODEL_CARD.md", model_card(config))
+        write_text(new / CARD, model_card(config))
         text = json.dumps(sealed(config), indent=1, ensure_ascii=False)
         write_text(new / FILE, text + "\n")
 

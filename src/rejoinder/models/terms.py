@@ -1,11 +1,109 @@
-"""The licence of a model, from the front matter of its model card, as model hubs write it."""
+"""The terms of a model: as its card states them, and as they follow from its training data."""
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from rejoinder.adaptation.linear import source_of
+from rejoinder.datasets.licences import (
+    NOT_STATED,
+    DataRow,
+    Licence,
+    licence_of_file,
+    licence_of_source,
+)
 
 _CARD = "MODEL_CARD.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 _LICENCE = re.compile(r"""^(license(?:_name)?): *["']?(.*?)["']? *$""", re.MULTILINE)
+_OF_ITS_OWN = Licence("see that model")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a model."""
+
+    id: str
+    """`cc-by-sa-4.0`, `non-commercial-research` or `not-stated`."""
+    title: str
+    """The terms in a few words."""
+    reason: str
+    """What they follow from."""
+    rows: tuple[DataRow, ...]
+    """What the model was trained on: sources of conversations and files, the largest first."""
+
+    @property
+    def closed(self) -> list[DataRow]:
+        """The rows whose licence is not open, or not known."""
+        return [row for row in self.rows if not row.licence.open]
+
+
+def training_rows(
+    training: Mapping[str, Any], adaptation: Mapping[str, Any] | None = None
+) -> list[DataRow]:
+    """Returns what a model was trained on, from `training` and `adaptation` of its config.json."""
+    inputs = training.get("inputs", ())
+    sources = [
+        DataRow("source", name, licence_of_source(name, inputs), count)
+        for name, count in (training.get("data") or {}).items()
+        if count
+    ]
+    files = [_file_row(path, facts) for path, facts in (training.get("labelled") or {}).items()]
+    rows = [
+        row
+        for part in (sources, files)
+        for row in sorted(part, key=lambda row: (-(row.rows or 0), row.name))
+    ]
+    initial = _initial(training)
+    if initial:
+        rows.append(DataRow("model", initial, _OF_ITS_OWN))
+    if adaptation is not None:
+        name = str((adaptation.get("data") or {}).get("name", ""))
+        rows.append(
+            DataRow(
+                "adaptation", source_of(adaptation), licence_of_file(name), adaptation.get("pairs")
+            )
+        )
+    return rows
+
+
+def _initial(training: Mapping[str, Any]) -> str:
+    """Returns the model that training started from, empty if there was none."""
+    config = training.get("config")
+    table = config.get("training") if isinstance(config, Mapping) else None
+    initial = table.get("init_from") if isinstance(table, Mapping) else None
+    return initial if isinstance(initial, str) else ""
+
+
+def _file_row(path: str, facts: Mapping[str, Any]) -> DataRow:
+    rows: Mapping[str, int] = facts.get("rows") or {}
+    detail = ", ".join(f"{task} {count:,}" for task, count in rows.items())
+    return DataRow("file", path, licence_of_file(path), max(rows.values(), default=None), detail)
+
+
+def terms_of(rows: Sequence[DataRow]) -> Terms:
+    """Returns the terms that follow from the licences of the data.
+
+    Open data alone give CC BY-SA 4.0, which the licences of all open data in the table allow. Data
+    that state a licence that is not open, or none, give non-commercial research. Where all else is
+    open, data that the table does not have, or no data at all, leave the terms open.
+    """
+    closed = [row for row in rows if not row.licence.open]
+    unknown = [row for row in closed if row.licence == NOT_STATED or row.licence == _OF_ITS_OWN]
+    if rows and not closed:
+        why = f"all {len(rows)} sources and files are openly licensed"
+        return Terms("cc-by-sa-4.0", "CC BY-SA 4.0", why, tuple(rows))
+    if len(closed) > len(unknown):
+        count = len(closed) - len(unknown)
+        why = f"{count} of {len(rows)} sources and files have no open licence"
+        return Terms("non-commercial-research", "non-commercial research", why, tuple(rows))
+    if unknown:
+        why = f"the licences of {len(unknown)} of {len(rows)} sources and files are not known here"
+    else:
+        why = "the training data is not recorded"
+    return Terms("not-stated", "not stated", why, tuple(rows))
 
 
 def licence_of(folder: Path) -> str | None:

@@ -45,10 +45,12 @@ class TrainingState:
 
 
 _ADDED: Mapping[str, Any] = {
+    "exclude_sources": [],
     "fields": [],
     "nested_dims": [],
     "retrofit": False,
     "row_init": "random",
+    "sources": [],
     "where": {},
 }
 """Keys that earlier versions did not have, and the values that mean what those versions did: runs
@@ -143,6 +145,18 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
     return Checkpoint(state, weights, optimizer, tensors.get("average", {}))
 
 
+def read_seconds(folder: Path) -> float:
+    """Returns the time that a run had spent in steps at a checkpoint; reads no weights.
+
+    Raises:
+        TrainingError: the checkpoint is damaged.
+    """
+    seconds: Any = _read_values(folder).get("seconds")
+    if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+        raise TrainingError(f"checkpoint {folder} is damaged: seconds is {seconds!r}. {_REMEDY}")
+    return float(seconds)
+
+
 def _check_numbers(state: TrainingState) -> None:
     """Raises ValueError for a number that `save` can't have written."""
     counts = {"step": state.step, "averaged": state.averaged, "best_step": state.best_step}
@@ -192,14 +206,7 @@ def _write(folder: Path, tensors: Mapping[str, dict[str, Tensor]], values: dict[
 def _read(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
     """Reads the tensors, grouped by the names of their files, and the values of `state.json`."""
     damaged = f"checkpoint {folder} is damaged"
-    values = read_sealed(
-        folder / _STATE,
-        FORMAT,
-        TrainingError,
-        unreadable=f"{damaged}: {_STATE}",
-        outdated="Begin the run again, or finish it with the version that wrote the checkpoint.",
-        remedy=_REMEDY,
-    )
+    values = _read_values(folder)
     files = values.pop("files", None)
     if not isinstance(files, dict):
         raise TrainingError(f"{damaged}: {_STATE} lists no files. {_REMEDY}")
@@ -211,6 +218,17 @@ def _read(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
         except (OSError, SafetensorError) as error:
             raise TrainingError(f"{damaged}: {name}: {error}. {_REMEDY}") from None
     return tensors, values
+
+
+def _read_values(folder: Path) -> dict[str, Any]:
+    return read_sealed(
+        folder / _STATE,
+        FORMAT,
+        TrainingError,
+        unreadable=f"checkpoint {folder} is damaged: {_STATE}",
+        outdated="Begin the run again, or finish it with the version that wrote the checkpoint.",
+        remedy=_REMEDY,
+    )
 
 
 def _by_step(folder: Path) -> list[Path]:

@@ -97,6 +97,14 @@ def _text(config: "RunConfig") -> Iterator[str]:
             )
 
 
+def _sources(config: "RunConfig") -> Iterator[str]:
+    if config.training.sources and config.training.exclude_sources:
+        yield (
+            "training.sources names all that is trained on, and training.exclude_sources what is "
+            "not; leave one out"
+        )
+
+
 def _export(config: "RunConfig") -> Iterator[str]:
     if config.export.weights != "last" and not config.training.evaluate_every:
         yield (
@@ -138,6 +146,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[["RunConfig"], Iterator[str]]], .
     (("head", "encoder"), _head),
     (("training", "encoder"), _nested),
     (("text", "encoder"), _text),
+    (("training",), _sources),
     (("export", "training"), _export),
     (("tasks",), _shares),
     (("tasks",), _names),

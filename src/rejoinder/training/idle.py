@@ -62,6 +62,8 @@ def _objective(config: "RunConfig") -> Iterator[tuple[str, str]]:
 def _tasks(config: "RunConfig") -> Iterator[tuple[str, str]]:
     if not config.reads_pairs:
         yield "training.window_pairs", "no task reads pairs"
+        yield "training.sources", "no task reads pairs"
+        yield "training.exclude_sources", "no task reads pairs"
         yield "objective.symmetric", "no task reads pairs"
     if not any(OBJECTIVES[name].ranks for name in config.objectives):
         yield "objective.mask_duplicates", "no task ranks"

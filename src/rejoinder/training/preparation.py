@@ -17,6 +17,7 @@ from rejoinder.text.vocabulary import learn_vocabulary
 from rejoinder.training.examples import LabelledText
 from rejoinder.training.labelled import Labelled, read_labelled
 from rejoinder.training.settings import RunConfig
+from rejoinder.training.sources import Selection, select_sources
 from rejoinder.training.tasks.base import Task
 
 PreparationProgress = Callable[[int, int], None]
@@ -52,6 +53,16 @@ class Data:
             raise InputError("the task responses reads pairs; name their folder with --pairs.")
         return self.pairs
 
+    def selection(self, config: RunConfig) -> Selection:
+        """Returns the sources of the pairs that a config trains on; none if it reads no pairs.
+
+        Raises:
+            InputError: the config names a source that is not there, or leaves none.
+        """
+        if not config.reads_pairs:
+            return Selection({}, {})
+        return select_sources(self.needed_pairs(), config.training)
+
     def labelled(self, config: RunConfig) -> list[tuple[Task, list[Labelled]]]:
         """Returns the labelled files of each task, without their leaks.
 
@@ -78,15 +89,18 @@ class Prepared:
 
     features: TextFeatures
     excluded: dict[int, NDArray[np.int64]]
-    """Indices of the pairs left out as leaks, by block number; blocks without leaks are absent."""
+    """Indices of the pairs left out, as leaks or by their source, by block number; blocks that are
+    whole are absent."""
     pairs: int
-    """Number of pairs in the train split, including those left out."""
+    """Number of pairs of the chosen sources in the train split, including leaks."""
     leaks: int
-    """Number of pairs left out."""
+    """Number of these pairs left out as leaks."""
     labelled: dict[str, dict[str, Any]]
     """Result of `labelled_facts` for each labelled file, by path."""
     rows: WordRows | None = None
     """The rows that training starts from, None for random ones."""
+    leaks_by_set: dict[str, int] = field(default_factory=dict)
+    """Number of the pairs left out as leaks by evaluation set; a pair can count for several."""
 
 
 def _hashes(config: RunConfig) -> EvaluationHashes | None:
@@ -98,7 +112,7 @@ def _hashes(config: RunConfig) -> EvaluationHashes | None:
 def prepare(
     data: Data, config: RunConfig, progress: PreparationProgress, features: TextFeatures | None
 ) -> Prepared:
-    """Learns the vocabulary and finds the leaks, in one pass over the train split.
+    """Learns the vocabulary and finds what to leave out, in one pass over the train split.
 
     `features` are those of the model that training starts from, None to learn a vocabulary.
 
@@ -107,22 +121,34 @@ def prepare(
     """
     blocks = data.needed_pairs().blocks("train") if config.reads_pairs else ()
     total = sum(block.rows for block in blocks)
+    selection = data.selection(config)
+    pairs = 0
     excluded: dict[int, NDArray[np.int64]] = {}
+    left_out: list[pl.DataFrame] = []  # the leaks themselves
     tasks = data.labelled(config)
     # the text of a file that two tasks read in the same way is counted once
     labelled = {id(file.content): file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
+        nonlocal pairs
         for file in labelled.values():
             yield pl.Series(file.content.texts, dtype=pl.String)
         done, hashes = 0, _hashes(config)
+        columns = ["input", "response", *(["source"] if selection.left_out else [])]
         for number, block in enumerate(blocks):
-            frame = data.needed_pairs().read(block, ["input", "response"])
+            frame = data.needed_pairs().read(block, columns)
+            kept = np.arange(len(frame))
+            if selection.left_out:
+                kept = np.flatnonzero(selection.keeps(frame.get_column("source")))
+                frame = frame[kept]
             inputs, responses = frame.get_column("input"), frame.get_column("response")
+            pairs += len(kept)
             if hashes is not None:
-                leaked = np.flatnonzero(hashes.contains(inputs) | hashes.contains(responses))
-                if len(leaked):
-                    excluded[number] = leaked
+                leaked = hashes.contains(inputs) | hashes.contains(responses)
+                left_out.append(frame.filter(pl.Series(leaked)))
+                kept = kept[~leaked]
+            if len(kept) < block.rows:
+                excluded[number] = np.setdiff1d(np.arange(block.rows), kept)
             yield pl.concat([inputs, responses])
             done += block.rows
             progress(done, total)
@@ -132,8 +158,23 @@ def prepare(
     else:
         for _ in texts():  # read for the leaks alone
             pass
-    leaks = sum(map(len, excluded.values()))
-    return Prepared(features, excluded, total, leaks, labelled_facts(tasks))
+    leaks = sum(map(len, left_out))
+    by_set = _counted(left_out, config.training.excluded_sets)
+    facts = labelled_facts(tasks)
+    return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set)
+
+
+def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, int]:
+    """Returns the number of pairs by evaluation set, all of which hold a sentence of some set."""
+    if not leaks:
+        return dict.fromkeys(sets, 0)
+    frame = pl.concat(leaks)
+    counts = {}
+    for name in sets:
+        hashes = EvaluationHashes.load((name,))
+        found = hashes.contains(frame["input"]) | hashes.contains(frame["response"])
+        counts[name] = int(found.sum())
+    return counts
 
 
 def labelled_facts(

@@ -252,14 +252,19 @@ def _training_facts(
 ) -> dict[str, object]:
     """Returns the facts about its training that a model keeps; no times: its bytes shall repeat."""
     labelled = prepared.labelled.values()
+    selection = data.selection(config)
+    inputs = data.needed_pairs().manifest.inputs if config.reads_pairs else ()
     return {
         "pairs": prepared.pairs - prepared.leaks,
         "labelled": prepared.labelled,
         "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
+        "leaks_by_set": prepared.leaks_by_set,
         "leak_sets": list(config.training.excluded_sets),
         "steps": trainer.state.step,
         "seed": config.training.seed,
-        "data": {} if data.pairs is None else data.pairs.sources,
+        "data": dict(selection.chosen),
+        "sources_left_out": dict(selection.left_out),
+        "inputs": [str(file["file"]) for file in inputs],
         "pairs_sha256": data.pairs_sha256,
         "config": to_tree(config),
     }

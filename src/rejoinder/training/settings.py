@@ -11,6 +11,7 @@ from rejoinder.kinds import ENCODERS
 from rejoinder.objectives.settings import EntailmentConfig
 from rejoinder.schema.base import (
     AsTuple,
+    FilledText,
     Layers,
     Printable,
     Probability,
@@ -49,6 +50,7 @@ _LeakSets = Annotated[
     Field(min_length=1, max_length=1_000),
     AsTuple,
 ]
+_Sources = Annotated[tuple[FilledText, ...], Field(max_length=100_000), AsTuple]
 _Every = 1_000_000_000
 _Rate = Annotated[float, Field(ge=0, le=1_000)]
 
@@ -175,6 +177,11 @@ class TrainingConfig(Settings):
     leak_sets: _LeakSets = _LEAK_SETS
     """Names of evaluation sets; hashes of their sentences come with the package. By default all
     sets but `stsb-train`."""
+    sources: _Sources = ()
+    """Sources of the pairs that are trained on, such as subreddits; empty means all. Evaluations
+    during training rank pairs of the same sources."""
+    exclude_sources: _Sources = ()
+    """Sources of the pairs that are left out, in training and in evaluations during training."""
     rank_init: float = Field(default=0.0, ge=0, le=1_000)
     """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
     with length 1."""

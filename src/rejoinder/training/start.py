@@ -32,6 +32,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "initial_sha256": (str,),
     "files": (dict,),
     "text": (dict,),
+    "machine": (dict,),
     "pairs": (int,),
     "leaks": (int,),
     "labelled": (dict,),
@@ -66,6 +67,8 @@ def write_start(
         "pairs": prepared.pairs,
         "labelled": prepared.labelled,
         "leaks": prepared.leaks,
+        "leaks_by_set": prepared.leaks_by_set,
+        "sources_left_out": dict(data.selection(config).left_out),
         "leak_sets": list(config.training.excluded_sets),
         "text": prepared.features.config(),
         "config_sha256": config_hash(config),
@@ -81,7 +84,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     Raises:
         TrainingError: the config or the data differ from those at the start, or a file is damaged.
     """
-    manifest = _read_manifest(run)
+    manifest = read_manifest(run)
     if manifest["config_sha256"] != config_hash(config):
         raise TrainingError(
             f"the config differs from the one that {run} began with; resume with {run}/config.toml "
@@ -109,12 +112,23 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     features = load_features(run / "vocabulary", manifest["text"])
     rows = {int(number): value for number, value in excluded.items()}
     prepared = Prepared(
-        features, rows, manifest["pairs"], manifest["leaks"], manifest["labelled"], learned
+        features,
+        rows,
+        manifest["pairs"],
+        manifest["leaks"],
+        manifest["labelled"],
+        learned,
+        manifest.get("leaks_by_set", {}),  # absent in runs of earlier versions
     )
     return prepared, manifest["initial_sha256"]
 
 
-def _read_manifest(run: Path) -> dict[str, Any]:
+def read_manifest(run: Path) -> dict[str, Any]:
+    """Reads the manifest of a run and checks its seal and the types of its values.
+
+    Raises:
+        TrainingError: the folder is not a run, or the manifest is damaged or of another version.
+    """
     path = run / _MANIFEST
     manifest = read_sealed(
         path,

@@ -50,7 +50,8 @@ class PairStream:
         self.blocks = pairs.blocks("train")
         if not self.blocks:
             raise TrainingError(f"{pairs.folder} holds no pairs of the train split.")
-        self.rows = sum(block.rows for block in self.blocks)
+        left_out = sum(map(len, self.excluded.values()))
+        self.rows = sum(block.rows for block in self.blocks) - left_out
         self.windows = max(1, min(len(self.blocks), -(-self.rows // window_pairs)))
 
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:

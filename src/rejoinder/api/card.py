@@ -1,0 +1,153 @@
+"""Writes the model card of a model folder with results and with the time that training took."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rejoinder.errors import InputError, TrainingError
+from rejoinder.evaluation.report.tables import overview
+from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results_file import read_results
+from rejoinder.evaluation.tasks import task_groups
+from rejoinder.evaluation.variants import variants, with_label
+from rejoinder.files.atomic import write_text
+from rejoinder.models.card import FILE, Measured, model_card
+from rejoinder.models.config import WEIGHTS, read_config
+
+_PAIRS = ("sts", "stsb", "stsb-unrepeated")
+_CLASSES = ("senteval", "probing", "snli")
+_RANKED = ("response", "cqa", "coco")
+_UNCHECKED = "not checked for sentences"
+_REMEDY = "Leave the run out, or name another."
+
+
+def write_card(
+    model: Path | str,
+    *,
+    results: Sequence[Path | str] = (),
+    baselines: Sequence[Path | str] = (),
+    run: Path | str | None = None,
+    out: Path | str | None = None,
+) -> Path:
+    """Writes `MODEL_CARD.md` of a model folder again, with results and the time of training.
+
+    Args:
+        model: the model folder. Its other files stay as they are.
+        results: results files of `evaluate` for this model.
+        baselines: results files of other encoders; their results on the same tasks, data and
+            settings stand beside the model's.
+        run: the folder of the run that trained the model, which knows machine and minutes. None
+            takes the folder that `model` is in, if it is a run.
+        out: a file to write instead.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        ModelError: `model` is no model folder, or is damaged.
+        InputError: a file is no results file, or its results are not of this model.
+        TrainingError: the run is damaged, or did not train the model.
+        StorageError: the card can't be written.
+    """
+    folder = Path(model)
+    config = read_config(folder)
+    own = [result for path in results for result in _own_results(Path(path), config)]
+    keys = {result.key for result in own}
+    others = [read_results(Path(path)) for path in baselines]
+    runs = [own, *([result for result in run if result.key in keys] for run in others)]
+    if baselines and not own:
+        raise InputError("--baseline stands beside the results of the model; name them, too.")
+    machine, minutes = _machine(folder, None if run is None else Path(run), config)
+    card = model_card(
+        config,
+        Measured(
+            results=_tables(runs) if any(runs) else "",
+            index=list(_index(own)),
+            machine=machine,
+            minutes=minutes,
+        ),
+    )
+    path = folder / FILE if out is None else Path(out)
+    write_text(path, card)
+    return path
+
+
+def _own_results(path: Path, config: dict[str, Any]) -> list[Result]:
+    """Reads results, and refuses those of another model."""
+    results = read_results(path)
+    for result in results[:1]:  # a file has one encoder
+        given = (result.encoder.get("sha256"), result.encoder.get("adaptation"))
+        if given != (config["files"][WEIGHTS]["sha256"], config.get("adaptation")):
+            raise InputError(
+                f"{path} holds results of {result.encoder.get('name')}, whose weights or "
+                "adaptation are not those of this model; evaluate it, or name the file with "
+                "--baseline."
+            )
+    return results
+
+
+def _tables(runs: Sequence[Sequence[Result]]) -> str:
+    """Returns the main scores as Markdown, and a line on what was not checked for leaks."""
+    shown = [run for run in runs if run]
+    text = overview(shown).markdown()
+    unchecked = {
+        result.task: None for result in runs[0] if any(_UNCHECKED in note for note in result.notes)
+    }
+    if unchecked:
+        text += f"\nNot checked for leaks into the training data: {', '.join(unchecked)}.\n"
+    about = {f"{run[0].date[:10]}, rejoinder {run[0].versions.get('rejoinder')}" for run in shown}
+    return f"{text}\nMeasured {'; '.join(sorted(about))}.\n"
+
+
+def _index(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """Yields an entry of `model-index` for each result."""
+    labels = variants(results)
+    for result in results:
+        family, _, protocol = result.task.partition("/")
+        label = with_label(protocol or family, result.split, labels[result.key])
+        yield {
+            "task": {"type": _task_type(result.task)},
+            "dataset": {
+                "type": family,
+                "name": str(result.data.get("name", family)),
+                "split": result.split,
+            },
+            "metrics": [
+                {"type": name, "name": f"{name}, {label}", "value": round(value, 6)}
+                for name, value in result.scores.items()
+            ],
+        }
+
+
+def _task_type(task: str) -> str:
+    groups = task_groups()
+
+    def among(names: Sequence[str]) -> bool:
+        return any(task in groups.get(name, ()) for name in names)
+
+    pairs = among(_PAIRS) or task.endswith("regression")
+    if among(_RANKED):
+        return "text-ranking"
+    return "text-classification" if among(_CLASSES) and not pairs else "sentence-similarity"
+
+
+def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[str, float | None]:
+    """Returns the machine that a run was trained on, and its minutes; nothing without a run."""
+    if run is None:
+        run = folder.absolute().parent
+        if not (run / "manifest.json").is_file() or not (run / "config.toml").is_file():
+            return "", None
+    from rejoinder.training import checkpoint, start
+
+    manifest = start.read_manifest(run)
+    training = config.get("training") or {}
+    if manifest["pairs_sha256"] != training.get("pairs_sha256"):
+        raise TrainingError(f"{run} was trained on other pairs than {folder}. {_REMEDY}")
+    machine = manifest["machine"]
+    text = ", ".join(
+        str(part)
+        for part in (machine["processor"], f"{machine['cores']} cores", machine["accelerator"])
+        if part
+    )
+    last = checkpoint.latest(run)
+    return text, None if last is None else checkpoint.read_seconds(last) / 60

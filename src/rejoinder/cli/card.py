@@ -1,0 +1,62 @@
+"""`rejoinder card`: writes the model card of a model with its results."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
+from rejoinder.cli.output import status_line
+from rejoinder.cli.words import split_list
+
+EXAMPLES = """Examples:
+
+rejoinder card --model runs/dan/model --results dan.json
+
+rejoinder card --model runs/dan/model --results dan.json,cqa.json
+--baseline bow.json,average.json
+
+rejoinder card --model exported/ --run runs/dan --out card.md
+"""
+
+
+def card(
+    model: Annotated[
+        Path,
+        typer.Option("--model", "-m", metavar="FOLDER", help="Model folder, such as RUN/model."),
+    ],
+    results: Annotated[
+        str, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")
+    ] = "",
+    baseline: Annotated[
+        str, typer.Option(metavar="FILE[,FILE]", help="Results files of encoders to compare with.")
+    ] = "",
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            help="Run that trained the model: its machine and minutes are named. Default: the "
+            "folder that the model is in, if it is a run."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. Default: MODEL_CARD.md of the model.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the card of a model: data, licences, recipe, results with intervals, limits."""
+    set_quiet(quiet)
+    from rejoinder.api.card import write_card
+
+    written = write_card(
+        model,
+        results=split_list(results),
+        baselines=split_list(baseline),
+        run=run,
+        out=out,
+    )
+    if as_json:
+        typer.echo(json.dumps({"out": str(written)}))
+    else:
+        status_line(f"wrote {written}")
