@@ -23,7 +23,7 @@ encoder.similarity(["How old are you?"], ["What is your age?"])
 | text | {text} |
 | training pairs | {pairs} |
 | steps, seed | {steps}, {seed} |
-| pairs dropped as leaks | {leaks} ({sets}) |{adapted}
+| pairs dropped as leaks | {leaks} ({sets}) |{adapted}{exported}
 
 Pairs by source: {data}.
 
@@ -51,6 +51,7 @@ def model_card(config: Mapping[str, Any]) -> str:
         sets=", ".join(training.get("leak_sets") or []) or "not checked",
         data=sources + more,
         adapted=_adapted(config.get("adaptation")),
+        exported=_exported(config.get("export")),
     )
 
 
@@ -59,6 +60,19 @@ def _adapted(facts: Mapping[str, Any] | None) -> str:
     if facts is None:
         return ""
     return f"\n| adapted on | {source_of(facts)}, {facts.get('pairs') or 0:,} pairs |"
+
+
+def _exported(facts: Mapping[str, Any] | None) -> str:
+    """Returns the table row about the model that a smaller model was made from."""
+    if facts is None:
+        return ""
+    kept = {"dtype": "weights", "dim": "dimensions", "max_words": "words",
+            "unknown_buckets": "buckets of unknown words"}  # fmt: skip
+    options = [f"{facts[key]} {what}" for key, what in kept.items() if facts.get(key) is not None]
+    dropped = [f"without the head of {head}" for head in facts["dropped"]]
+    source = facts["from"]
+    said = ", ".join([f"SHA-256 {source['sha256'][:12]}", *options, *dropped])
+    return f"\n| exported from | {source['name']}, {said} |"
 
 
 def _sizes(table: Mapping[str, Any]) -> str:

@@ -1,0 +1,94 @@
+"""Sizes of a model from full size down to a few megabytes, and what each loses on dev.
+
+    python benchmarks/export.py RUN/model --data ../shared/data --pairs pairs/
+
+Exports the model with one set of options after the other into a temporary folder, and prints a
+Markdown table: options, megabytes, STS-B dev Pearson (angular) and P@1 of 100 on the dev split of
+the pairs. Options that do not fit the model, such as more words than it has, are left out.
+"""
+
+import argparse
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rejoinder import InputError, export
+from rejoinder.api.export import ModelSize
+from rejoinder.models.folder import ModelContents, read_model
+from rejoinder.models.smaller import nested_dims
+from rejoinder.text.features import WordFeatures
+
+WORDS = (50_000, 30_000, 20_000, 10_000, 5_000)
+BUCKETS = (4_096, 0)
+
+
+def main() -> None:
+    arguments = _arguments()
+    model = read_model(arguments.model)
+    names: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for options in _all_options(model, arguments.dims):
+            try:
+                made = export(
+                    arguments.model,
+                    Path(folder) / "model",
+                    **options,
+                    any_dim=arguments.any_dim and "dim" in options,
+                    data=arguments.data,
+                    pairs=arguments.pairs,
+                    overwrite=True,
+                )
+            except InputError as error:
+                print(f"<!-- {_said(options)}: {error} -->", flush=True)
+                continue
+            if not names:
+                names = ["model", "MB", "rows", *made.before.scores]
+                print(f"| {' | '.join(names)} |\n|---|{'--:|' * (len(names) - 1)}")
+                _print("as trained", made.before, names[3:])
+            _print(_said(options), made.after, names[3:])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("model", type=Path, help="model folder")
+    parser.add_argument("--data", type=Path, help="folder of data sets, for STS-B dev")
+    parser.add_argument("--pairs", type=Path, help="folder of pairs, for P@1 on dev")
+    parser.add_argument(
+        "--dims", type=int, nargs="*", help="dimensions; default: those that it was trained for"
+    )
+    parser.add_argument("--any-dim", action="store_true", help="allow --dims of any number")
+    return parser.parse_args()
+
+
+def _all_options(model: ModelContents, dims: list[int] | None) -> Iterator[dict[str, Any]]:
+    """Options of `rejoinder.export`, the largest model first."""
+    yield from ({"dtype": "float16"}, {"dtype": "int8"})
+    words, buckets = [None], [None]
+    if isinstance(model.features, WordFeatures):
+        known = len(model.features.vocabulary)
+        words += [count for count in WORDS if count < known]  # type: ignore[misc]
+        before = model.features.unknown_buckets
+        buckets += [count for count in BUCKETS if count < before]  # type: ignore[misc]
+    sizes = sorted(nested_dims(model) if dims is None else dims, reverse=True)
+    every = itertools.product([None, *(size for size in sizes if size < model.dim)], buckets, words)
+    for dim, kept_buckets, kept_words in every:
+        options = {"dim": dim, "unknown_buckets": kept_buckets, "max_words": kept_words}
+        given = {name: value for name, value in options.items() if value is not None}
+        if given:
+            yield {"dtype": "int8", **given}
+
+
+def _said(options: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in options.items())
+
+
+def _print(said: str, size: ModelSize, names: list[str]) -> None:
+    scores = [f"{size.scores[name]:.4f}" if name in size.scores else "–" for name in names]
+    print(f"| {' | '.join([said, f'{size.bytes / 1e6:.1f}', f'{size.rows:,}', *scores])} |",
+          flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
