@@ -9,13 +9,14 @@ the pairs. Options that do not fit the model, such as more words than it has, ar
 
 import argparse
 import itertools
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rejoinder import InputError, export
-from rejoinder.api.export import ModelSize
+from rejoinder.api.export import ExportScores, ModelSize, size_of
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.smaller import nested_dims
 from rejoinder.text.features import WordFeatures
@@ -26,28 +27,27 @@ BUCKETS = (4_096, 0)
 
 def main() -> None:
     arguments = _arguments()
-    model = read_model(arguments.model)
-    names: list[str] = []
+    model, scores = read_model(arguments.model), ExportScores(arguments.data, arguments.pairs)
+    before = size_of(arguments.model, model, scores)
+    names = list(before.scores)
+    titles = ["model", "MB", "rows", *names]
+    print(f"| {' | '.join(titles)} |\n|---|{'--:|' * (len(titles) - 1)}")
+    _print(f"as trained, {before.dtype}", before, names)
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
         for options in _all_options(model, arguments.dims):
             try:
-                made = export(
+                export(
                     arguments.model,
-                    Path(folder) / "model",
+                    path,
                     **options,
                     any_dim=arguments.any_dim and "dim" in options,
-                    data=arguments.data,
-                    pairs=arguments.pairs,
                     overwrite=True,
                 )
             except InputError as error:
-                print(f"<!-- {_said(options)}: {error} -->", flush=True)
+                print(f"left out, {_said(options)}: {error}", file=sys.stderr)
                 continue
-            if not names:
-                names = ["model", "MB", "rows", *made.before.scores]
-                print(f"| {' | '.join(names)} |\n|---|{'--:|' * (len(names) - 1)}")
-                _print("as trained", made.before, names[3:])
-            _print(_said(options), made.after, names[3:])
+            _print(_said(options), size_of(path, read_model(path), scores), names)
 
 
 def _arguments() -> argparse.Namespace:

@@ -82,8 +82,8 @@ def export(
             all. Heads that read more are left out.
         max_words: number of words to keep, the most frequent ones. None keeps all. The others are
             then unknown to the model.
-        unknown_buckets: number of buckets of unknown words to keep, a divisor of the model's
-            number; 0 leaves unknown words out. None keeps all.
+        unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
+            None keeps all. With a divisor of the model's number, more words keep their row.
         any_dim: cut to `dim` even if the model was not trained with nested dimensions.
         name: name of the new model. None keeps the name.
         data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
@@ -108,23 +108,27 @@ def export(
     with claim_output(path, overwrite=overwrite):
         contents = read_model(folder)
         made = smaller(contents, options, any_dim=any_dim)
-        scores = _DevScores(data, pairs)
-        before = _size(folder, contents, scores)
+        scores = ExportScores(data, pairs)
+        before = size_of(folder, contents, scores)
         write_model(path, replace(made, name=name or made.name), overwrite=overwrite)
         written = read_model(path)
-        after = _size(path, written, scores)
+        after = size_of(path, written, scores)
     dropped = tuple(sorted(contents.heads.keys() - written.heads.keys()))
     return Exported(SentenceEncoder(written), before, after, dropped)
 
 
-class _DevScores:
-    """Scores models on dev, also those without a response side."""
+class ExportScores:
+    """Scores models on dev, also those without a response side.
+
+    Of a folder of data sets it takes the STS Benchmark, of a folder of pairs the dev split.
+    """
 
     def __init__(self, data: str | Path | None, pairs: str | Path | None) -> None:
         self._benchmark = None if data is None else read_stsb(Path(data), "dev")
         self._pairs = None if pairs is None else response_pairs(Path(pairs), "dev")
 
     def __call__(self, model: ModelContents) -> Mapping[str, float]:
+        """Returns the scores by name; responses are ranked only with a response side."""
         encoder = SentenceEncoder(model)
         scores: dict[str, float] = {}
         if self._benchmark is not None:
@@ -136,7 +140,8 @@ class _DevScores:
         return scores
 
 
-def _size(folder: Path, contents: ModelContents, scores: _DevScores) -> ModelSize:
+def size_of(folder: Path, contents: ModelContents, scores: ExportScores) -> ModelSize:
+    """Returns the size of the model in `folder`, and its scores."""
     table = contents.tensors.get(f"encoder.{contents.kind.table}")
     return ModelSize(
         bytes=sum(file.stat().st_size for file in folder.iterdir()),

@@ -51,7 +51,7 @@ def export(
     ] = None,
     unknown_buckets: Annotated[
         int | None,
-        typer.Option(help="Keep that many buckets of unknown words, a divisor of the number."),
+        typer.Option(help="Keep that many buckets of unknown words; 0: none."),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the new model. Default: as it is.")
