@@ -65,12 +65,13 @@ def _arguments() -> argparse.Namespace:
 def _all_options(model: ModelContents, dims: list[int] | None) -> Iterator[dict[str, Any]]:
     """Options of `rejoinder.export`, the largest model first."""
     yield from ({"dtype": "float16"}, {"dtype": "int8"})
-    words, buckets = [None], [None]
+    words: list[int | None] = [None]
+    buckets: list[int | None] = [None]
     if isinstance(model.features, WordFeatures):
         known = len(model.features.vocabulary)
-        words += [count for count in WORDS if count < known]  # type: ignore[misc]
+        words += [count for count in WORDS if count < known]
         before = model.features.unknown_buckets
-        buckets += [count for count in BUCKETS if count < before]  # type: ignore[misc]
+        buckets += [count for count in BUCKETS if count < before]
     sizes = sorted(nested_dims(model) if dims is None else dims, reverse=True)
     every = itertools.product([None, *(size for size in sizes if size < model.dim)], buckets, words)
     for dim, kept_buckets, kept_words in every:

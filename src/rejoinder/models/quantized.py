@@ -34,7 +34,7 @@ def quantize_rows(
     ([[50, -127], [0, 0]], [0.009999999776482582, 0.0])
     """
     largest = np.abs(table).max(axis=1, initial=0).astype(np.float32)
-    scales = largest / np.float32(LARGEST)
+    scales: NDArray[np.float32] = np.divide(largest, LARGEST, dtype=np.float32)
     divisors = np.where(scales > 0, scales, np.float32(1))[:, None]
     # a scale below the least normal float32 is so coarse that a quotient may exceed 127
     rounded = np.clip(np.rint(table / divisors), -LARGEST, LARGEST)
@@ -44,7 +44,7 @@ def quantize_rows(
 def dequantize_rows(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
     """Returns (R, D) float32, the rows times their (R,) scales; infinite where that overflows."""
     with np.errstate(over="ignore"):
-        return rows * scales[:, None]
+        return np.multiply(rows, scales[:, None], dtype=np.float32)
 
 
 def dequantized(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
