@@ -8,7 +8,6 @@ the pairs. Options that do not fit the model, such as more words than it has, ar
 """
 
 import argparse
-import itertools
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,8 +20,8 @@ from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.smaller import nested_dims
 from rejoinder.text.features import WordFeatures
 
-WORDS = (50_000, 30_000, 20_000, 10_000, 5_000)
-BUCKETS = (4_096, 0)
+WORDS = (50_000, 40_000, 20_000, 10_000)
+BUCKETS = 4_096
 
 
 def main() -> None:
@@ -63,22 +62,18 @@ def _arguments() -> argparse.Namespace:
 
 
 def _all_options(model: ModelContents, dims: list[int] | None) -> Iterator[dict[str, Any]]:
-    """Options of `rejoinder.export`, the largest model first."""
-    yield from ({"dtype": "float16"}, {"dtype": "int8"})
-    words: list[int | None] = [None]
-    buckets: list[int | None] = [None]
+    """Options of `rejoinder.export`: types, and for each dimension fewer and fewer rows."""
+    yield {"dtype": "float16"}
+    fewer: list[dict[str, Any]] = [{}]
     if isinstance(model.features, WordFeatures):
+        if model.features.unknown_buckets > BUCKETS:
+            fewer.append({"unknown_buckets": BUCKETS})
         known = len(model.features.vocabulary)
-        words += [count for count in WORDS if count < known]
-        before = model.features.unknown_buckets
-        buckets += [count for count in BUCKETS if count < before]
+        fewer += [{**fewer[-1], "max_words": count} for count in WORDS if count < known]
     sizes = sorted(nested_dims(model) if dims is None else dims, reverse=True)
-    every = itertools.product([None, *(size for size in sizes if size < model.dim)], buckets, words)
-    for dim, kept_buckets, kept_words in every:
-        options = {"dim": dim, "unknown_buckets": kept_buckets, "max_words": kept_words}
-        given = {name: value for name, value in options.items() if value is not None}
-        if given:
-            yield {"dtype": "int8", **given}
+    cuts: list[dict[str, Any]] = [{}, *({"dim": size} for size in sizes if size < model.dim)]
+    for dim in cuts:
+        yield from ({"dtype": "int8", **dim, **rows} for rows in fewer)
 
 
 def _said(options: dict[str, Any]) -> str:
