@@ -12,7 +12,7 @@ import rejoinder
 from rejoinder import errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-FUNCTIONS = {"adapt", "compare", "evaluate", "extract", "load_encoder", "train"}
+FUNCTIONS = {"adapt", "compare", "evaluate", "export", "extract", "load_encoder", "train"}
 CLASSES = {"Hit", "SentenceEncoder"}
 ERRORS = {
     name

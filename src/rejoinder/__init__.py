@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
     from rejoinder.api.encoders import load_encoder
     from rejoinder.api.evaluation import evaluate
+    from rejoinder.api.export import export
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -45,6 +46,7 @@ __all__ = [
     "adapt",
     "compare",
     "evaluate",
+    "export",
     "extract",
     "load_encoder",
     "train",
@@ -56,6 +58,7 @@ _MODULES = {
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",
     "evaluate": "api.evaluation",
+    "export": "api.export",
     "extract": "corpus.extract",
     "load_encoder": "api.encoders",
     "train": "api.training",

@@ -49,7 +49,9 @@ def test_the_help_of_train_names_its_tables_and_that_of_rank_can_be_copied():
     assert r"printf 'Yes.\nI am 20.\n' |" in shown
 
 
-@pytest.mark.parametrize("name", ["encode", "similarity", "search", "rank", "info", "adapt"])
+@pytest.mark.parametrize(
+    "name", ["encode", "similarity", "search", "rank", "info", "adapt", "export"]
+)
 def test_no_example_is_broken_at_80_columns(name):
     """A line of help is 78 characters wide; what goes on below it has to say so to the shell."""
     [epilog] = [command.epilog for path, command in COMMANDS if path == (name,)]

@@ -21,6 +21,7 @@ from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_
 
 TABLE, LAYER = "encoder.table.weight", "encoder.dnn.layers.0.weight"
 HEAD = "heads.responses.layers.0.weight"
+EXPORT = {"from": {"name": "a", "sha256": "0"}, "dropped": []}
 TEXTS = ["How old are you?", "", "my cat is twenty"]
 
 
@@ -252,7 +253,7 @@ def test_a_damaged_config(model, content, said):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("format_version",), 3, "format version 3; this version reads 1 and 2"),
+        (("format_version",), 4, "format version 4; this version reads 1 to 3"),
         (("text", "rules"), 99, "text rules 99"),
         (("text", "kind"), "letters", r"text\.kind is 'letters'; one of 'subwords', 'words'"),
         (
@@ -287,6 +288,15 @@ def test_a_damaged_config(model, content, said):
             r"heads\.entailment\.inputs is 2; 4 is needed",
         ),
         (("name",), 5, "name is 5; a string is needed"),
+        (("export",), 5, "export is not a table"),
+        (("export",), {}, r"export\.from is missing; a table is needed"),
+        (("export",), {"from": {"name": "a"}}, r"export\.from\.sha256 is missing; a string"),
+        (
+            ("export",),
+            {**EXPORT, "dropped": "responses"},
+            r"export\.dropped is 'responses'; a list",
+        ),
+        (("export",), {**EXPORT, "dim": "all"}, r"export\.dim is 'all'; a whole number"),
         (("training", "pairs"), "many", r"training\.pairs is 'many'"),
         (("training", "data"), {"reddit": "1"}, r"training\.data is \{'reddit': '1'\}; a table of"),
         (("training", "leak_sets"), 5, r"training\.leak_sets is 5; a list of names"),
@@ -372,6 +382,15 @@ def test_a_config_that_lacks_a_key(model, table):
             f"has 20 rows for {len(WORDS)} words",
         ),
         (lambda t: t.update({TABLE: t[TABLE].astype(np.int32)}), "of type int32"),
+        (
+            lambda t: t.update({TABLE: t[TABLE].astype(np.int8)}),
+            r"\['encoder\.table\.scales'\] are missing",
+        ),
+        (lambda t: t.update({HEAD: t[HEAD].astype(np.int8)}), f"{HEAD} is of type int8"),
+        (
+            lambda t: t.update({"encoder.table.scales": np.ones(len(t[TABLE]), np.float32)}),
+            r"\['encoder\.table\.scales'\] are unknown",
+        ),
         (lambda t: t.update({TABLE: t[TABLE].astype(np.float64)}), "of type float64"),
         (
             lambda t: t.update(scale=np.array(-20, np.float32)),

@@ -17,9 +17,12 @@ from rejoinder.adaptation.linear import Adaptation
 from rejoinder.api.encoders import load_encoder
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import BIGRAM_ROWS
+from rejoinder.models.quantized import dequantized
+from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
+from rejoinder.runtime.runtimes import open_runtime
 from rejoinder.runtime.search import nearest_rows
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
@@ -42,12 +45,20 @@ texts = st.one_of(
 )
 
 
-@pytest.fixture(scope="module")
-def encoder():
-    return SentenceEncoder(dan_model())
+def int8_model(model=None):
+    return smaller(model or dan_model(), ExportOptions(dtype="int8"))
 
 
-@pytest.fixture(scope="module", params=[transformer_model, bilstm_model])
+def int8_bilstm():
+    return int8_model(bilstm_model())
+
+
+@pytest.fixture(scope="module", params=[dan_model, int8_model])
+def encoder(request):
+    return SentenceEncoder(request.param())
+
+
+@pytest.fixture(scope="module", params=[transformer_model, bilstm_model, int8_bilstm])
 def through_torch(request):
     return SentenceEncoder(request.param())
 
@@ -112,6 +123,38 @@ def test_embeddings_are_those_of_plain_loops(options):
             continue
         answer = slow_layers(model, "heads.responses", model.heads["responses"], expected)
         np.testing.assert_allclose(v, answer / np.linalg.norm(answer), atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dan_model(),
+        dan_model(buckets=0, unknown_buckets=3, layers=(), head=()),
+        bilstm_model(),
+        bilstm_model(dim=0),
+    ],
+)
+def test_int8_rows_give_the_embeddings_of_the_floats_that_they_stand_for(model):
+    model = int8_model(model)
+    found, plain = (
+        SentenceEncoder(each)
+        for each in (model, replace(model, tensors=dequantized(model.tensors)))
+    )
+    given_texts = [*SENTENCES, "hello hello cat", "zebra", ""]
+    for normalize in (True, False):
+        np.testing.assert_allclose(
+            found.encode(given_texts, normalize=normalize),
+            plain.encode(given_texts, normalize=normalize),
+            atol=1e-6,
+        )
+
+
+def test_a_table_of_int8_stays_int8_in_memory():
+    model = int8_model()
+    shape = model.tensors["encoder.table.weight"].shape
+    runtime = vars(open_runtime(model, 1))
+    tables = [value for value in runtime.values() if np.shape(value) == shape]
+    assert [table.dtype for table in tables] == [np.int8]
 
 
 @settings(max_examples=60, deadline=None)
@@ -249,7 +292,7 @@ def test_many_batches_are_put_together_in_order(encoder):
         ({"hello"}, "ordered collection of strings; got a set"),
         ([["hello"]], "sentence 0 is a list"),
         (["hello", b"you"], "sentence 1 is a bytes"),
-        ((word for word in ["hello", 5]), "sentence 1 is a int"),
+        (lambda: (word for word in ["hello", 5]), "sentence 1 is a int"),
         (5, "a string or a collection of strings; got 5"),
         (["hello", None], "sentence 1 is a NoneType"),
         (np.ones(3), "sentence 0 is a float"),
@@ -258,6 +301,8 @@ def test_many_batches_are_put_together_in_order(encoder):
     ],
 )
 def test_what_is_no_sentence_is_named(encoder, sentences, said):
+    if callable(sentences):  # a generator can be read once
+        sentences = sentences()
     with pytest.raises(InputError, match=said):
         encoder.encode(sentences)
 
@@ -421,9 +466,8 @@ def test_numbers_of_numpy_are_numbers(encoder, kind):
     expected = encoder.encode(SENTENCES)
     np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=kind(2)), expected, atol=1e-6)
     assert len(encoder.search("hello", SENTENCES, top_k=kind(2))[0]) == 2
-    np.testing.assert_allclose(
-        SentenceEncoder(dan_model(), threads=kind(2)).encode(SENTENCES), expected, atol=1e-6
-    )
+    again = SentenceEncoder(encoder._model, threads=kind(2))
+    np.testing.assert_allclose(again.encode(SENTENCES), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["normalize", "show_progress_bar"])

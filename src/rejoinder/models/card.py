@@ -121,10 +121,22 @@ def _facts(
     if config.get("adaptation") is not None:
         facts = config["adaptation"]
         yield "adapted on", f"{source_of(facts)}, {facts.get('pairs') or 0:,} pairs"
+    if config.get("export") is not None:
+        yield "exported from", _exported(config["export"])
     if measured.machine:
         yield "trained on", measured.machine
     if measured.minutes is not None:
         yield "minutes of training", f"{measured.minutes:.1f}"
+
+
+def _exported(facts: Mapping[str, Any]) -> str:
+    """Describes the model that a smaller model was made from."""
+    kept = {"dtype": "weights", "dim": "dimensions", "max_words": "words",
+            "unknown_buckets": "buckets of unknown words"}  # fmt: skip
+    options = [f"{facts[key]} {what}" for key, what in kept.items() if facts.get(key) is not None]
+    dropped = [f"without the head of {head}" for head in facts["dropped"]]
+    source = facts["from"]
+    return ", ".join([source["name"], f"SHA-256 {source['sha256'][:12]}", *options, *dropped])
 
 
 def _shown(rows: Sequence[DataRow]) -> list[DataRow]:

@@ -1,25 +1,32 @@
 """Reads `config.json` of a model folder and checks its seal and contents."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.errors import ModelError
 from rejoinder.files.hashed import check_seal, refuse_constant
 from rejoinder.kinds.tables import Table, is_size
+from rejoinder.models.layout import RESPONSES
 from rejoinder.models.version_1 import upgraded
 from rejoinder.text.subwords import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
 
 FILE = "config.json"
-FORMAT = 2
+FORMATS = (1, 2, 3)
+"""The format versions that are read. 3 is 2 with an int8 table or without a response head, which
+code that knows only 2 can't run; a model of neither is still written as 2."""
 WEIGHTS = "weights.safetensors"
 
 _SEAL = "sha256"
 _TEXT_FILES = {"subwords": SUBWORDS, "words": VOCABULARY}
+_EXPORT_SIZES = ("dim", "max_words", "unknown_buckets")
 _MOST = 2**63 - 1
 _REMEDY = "Copy the folder again, or export the model anew."
 
@@ -49,9 +56,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
     version = config.get("format_version") if isinstance(config, dict) else None
-    if version not in (1, FORMAT) or not is_size(version):
+    if version not in FORMATS or not is_size(version):
         raise ModelError(
-            f"{path} is of format version {short(version)}; this version reads 1 and {FORMAT}. "
+            f"{path} is of format version {short(version)}; this version reads 1 to {FORMATS[-1]}. "
             "Train or export the model again, or use the version that wrote it."
         )
     if _SEAL in config or version != 1:
@@ -60,6 +67,12 @@ def read_config(folder: Path) -> dict[str, Any]:
         config = upgraded(config)
     check_config(config, str(path))
     return config  # type: ignore[no-any-return]
+
+
+def format_of(heads: Container[str], tensors: Mapping[str, NDArray[Any]]) -> int:
+    """Returns the lowest format version that can describe a model: 2 or 3."""
+    quantized = any(tensor.dtype == np.int8 for tensor in tensors.values())
+    return 3 if quantized or RESPONSES not in heads else 2
 
 
 def check_config(config: Mapping[str, Any], where: str) -> None:
@@ -73,10 +86,11 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     text = Table(config, "text", where)
     for key in ("encoder", "heads"):
         Table(config, key, where)
-    for key in ("training", "adaptation"):
+    for key in ("training", "adaptation", "export"):
         if not isinstance(config.get(key), Mapping | None):
             raise ModelError(f"{where}: {key} is not a table; the folder is damaged.")
     _check_training(config, where)
+    _check_export(config, where)
     needed = [WEIGHTS, _TEXT_FILES[text.word("kind", sorted(_TEXT_FILES))]]
     if config.get("adaptation") is not None:
         needed.append(ADAPTATION)
@@ -126,3 +140,20 @@ def _check_training(config: Mapping[str, Any], where: str) -> None:
 
 def _are_counts(value: object) -> bool:
     return isinstance(value, Mapping) and all(is_size(n, 0, _MOST) for n in value.values())
+
+
+def _check_export(config: Mapping[str, Any], where: str) -> None:
+    """Checks the facts of an export, which model cards and messages read."""
+    if config.get("export") is None:
+        return
+    table = Table(config, "export", where)
+    source = Table(table.values, "from", where, "export.")
+    for key in ("name", "sha256"):
+        if not isinstance(source.values.get(key), str):
+            raise source.fault(key, "a string")
+    for key in _EXPORT_SIZES:
+        if table.values.get(key) is not None:
+            table.size(key, 0)
+    dropped = table.values.get("dropped")
+    if not isinstance(dropped, list | tuple) or not all(isinstance(name, str) for name in dropped):
+        raise table.fault("dropped", "a list of heads")

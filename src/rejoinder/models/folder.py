@@ -20,8 +20,9 @@ from rejoinder.kinds import EncoderKind
 from rejoinder.kinds.base import Shapes
 from rejoinder.models.card import FILE as CARD
 from rejoinder.models.card import model_card
-from rejoinder.models.config import FILE, FORMAT, WEIGHTS, check_config, read_config
+from rejoinder.models.config import FILE, WEIGHTS, check_config, format_of, read_config
 from rejoinder.models.layout import expected_shapes, known_kind
+from rejoinder.models.quantized import scales_name
 from rejoinder.models.version_1 import renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
@@ -30,6 +31,7 @@ BIGRAM_ROWS = "encoder.bigram_rows"
 """Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
 _TYPES: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
 _FLOATS = (np.float16, np.float32)
+_ROWS = (np.int8, *_FLOATS)
 _REMEDY = "Copy the whole folder again."
 
 Tensors = dict[str, NDArray[Any]]
@@ -45,7 +47,8 @@ class ModelContents:
     """Kind and sizes, as in the config of the run."""
     heads: Mapping[str, Mapping[str, Any]]
     """Dense layers behind the embedding, by objective: `inputs` (how many times the embedding
-    dimension they read), `layers`, `activation`, `residual`. `responses` is always there."""
+    dimension they read), `layers`, `activation`, `residual`. `responses` is there unless an export
+    left it out."""
     training: Mapping[str, Any]
     """Pairs, steps, seed, data."""
     tensors: Tensors
@@ -54,6 +57,8 @@ class ModelContents:
     """SHA-256 of the weights file; empty before it is written."""
     adaptation: Adaptation | None = None
     """The linear map fitted on graded pairs after training, if any."""
+    export: Mapping[str, Any] | None = None
+    """What a smaller model was made from: the source, the options, the heads left out."""
 
     @property
     def kind(self) -> EncoderKind:
@@ -69,14 +74,17 @@ class ModelContents:
     def weight_type(self) -> str:
         """NumPy name of the type of the encoder's weights, such as `float16`."""
         dtypes = [
-            tensor.dtype.name
+            tensor.dtype
             for name, tensor in self.tensors.items()
             if name.startswith("encoder.") and name not in _TYPES and tensor.ndim > 1
         ]
-        return min(dtypes, default="float32")
+        return min(dtypes, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float32)).name
 
     def describe(self) -> dict[str, Any]:
-        """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training."""
+        """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training.
+
+        A model that `rejoinder export` made also has the key `export`.
+        """
         return {
             "name": self.name,
             "kind": self.encoder["kind"],
@@ -85,6 +93,7 @@ class ModelContents:
             "max_tokens": self.features.config().get("max_tokens", self.encoder.get("max_tokens")),
             "training": dict(self.training),
             "adaptation": None if self.adaptation is None else self.adaptation.describe(),
+            **({} if self.export is None else {"export": dict(self.export)}),
         }
 
 
@@ -95,8 +104,9 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
         InputError: `folder` is occupied.
         ModelError: tensors do not have the configured sizes, or contain values that are not finite.
     """
+    tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     config: dict[str, Any] = {
-        "format_version": FORMAT,
+        "format_version": format_of(model.heads, tensors),
         "rejoinder_version": VERSION,
         "name": model.name,
         "text": model.features.config(),
@@ -105,7 +115,8 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
         "training": dict(model.training),
         "adaptation": None if model.adaptation is None else model.adaptation.describe(),
     }
-    tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
+    if model.export is not None:
+        config["export"] = dict(model.export)
     _check_tensors(tensors, expected_shapes(config, str(folder)), config, str(folder))
     if model.adaptation is not None:
         model.adaptation.check_dim(model.dim, f"{folder}: ")
@@ -158,6 +169,7 @@ def read_model(folder: Path) -> ModelContents:
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
         adaptation=adaptation,
+        export=config.get("export"),
     )
 
 
@@ -170,6 +182,14 @@ def _load_tensors(path: Path) -> Tensors:
 
 
 def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], where: str) -> None:
+    types = dict(_TYPES)
+    kind = known_kind(config["encoder"], where)
+    if kind.table is not None:
+        table = f"encoder.{kind.table}"
+        types[table] = _ROWS
+        if table in tensors and tensors[table].dtype == np.int8:
+            shapes = shapes | {scales_name(table): tensors[table].shape[:1]}
+            types[scales_name(table)] = (np.float32,)
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
         raise ModelError(
@@ -183,13 +203,13 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
         )
         if not fits:
             raise ModelError(f"{where}: {name} has shape {actual}; the config says {shape}.")
-        allowed = _TYPES.get(name, _FLOATS)
+        allowed = types.get(name, _FLOATS)
         if tensors[name].dtype not in allowed:
             raise ModelError(
                 f"{where}: {name} is of type {tensors[name].dtype}; "
                 f"{' or '.join(kind.__name__ for kind in allowed)} is needed."
             )
-        if allowed is _FLOATS and not np.isfinite(tensors[name]).all():
+        if not np.isfinite(tensors[name]).all():
             raise ModelError(f"{where}: {name} contains values that are not finite.")
     if not tensors["scale"] > 0:
         raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")

@@ -1,6 +1,6 @@
 """Names and shapes of a model's tensors, from its `config.json`: loading checks them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from rejoinder.errors import ModelError
@@ -23,7 +23,8 @@ _MAX_INPUTS = 64
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
     """Returns the shapes of a model's tensors by name; -1 where the config does not fix a size.
 
-    `config` has the tables `text`, `encoder` and `heads` of `config.json`; messages name `where`.
+    `config` has the tables `text`, `encoder` and `heads` of `config.json`, and `export` if there is
+    one; messages name `where`. The scales of an int8 table are not among them.
 
     Raises:
         ModelError: a size is missing or invalid, or a kind is unknown.
@@ -40,7 +41,7 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
     heads = Table(config, "heads", where)
     for name in heads.values:
         shapes |= _head_shapes(name, Table(heads.values, name, where, "heads."), dim)
-    if RESPONSES not in heads.values:
+    if RESPONSES not in heads.values and RESPONSES not in _dropped(config):
         raise heads.fault(RESPONSES, "a table")
     return shapes | {"scale": ()}
 
@@ -56,6 +57,13 @@ def known_kind(encoder: Mapping[str, Any], where: str) -> EncoderKind:
         known = ", ".join(map(repr, sorted(ENCODERS)))
         raise ModelError(f"{where}: encoder.kind {name!r} is unknown; known: {known}.")
     return ENCODERS[name]
+
+
+def _dropped(config: Mapping[str, Any]) -> Collection[Any]:
+    """The heads that an export left out, as `config.json` says."""
+    export = config.get("export")
+    dropped = export.get("dropped") if isinstance(export, Mapping) else None
+    return dropped if isinstance(dropped, list | tuple) else ()
 
 
 def _head_shapes(name: str, table: Table, dim: int) -> Shapes:

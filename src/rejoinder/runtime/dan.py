@@ -1,15 +1,20 @@
 """The DAN without torch: sums of rows as a sparse product, dense layers in NumPy."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rejoinder.errors import ModelError, nearest
 from rejoinder.kinds.dan import COMBINERS
-from rejoinder.models.folder import BIGRAM_ROWS, ModelContents
+from rejoinder.models.folder import BIGRAM_ROWS, ModelContents, Tensors
+from rejoinder.models.quantized import dequantize_rows, scales_name
 from rejoinder.runtime.batches import default_workers
 from rejoinder.runtime.layers import Array, Layers
 from rejoinder.text.ragged import Ragged
+
+_TABLE = "encoder.table.weight"
 
 
 class DanRuntime:
@@ -26,7 +31,7 @@ class DanRuntime:
             raise ModelError(f"encoder.combiner {combiner!r}: {nearest(combiner, COMBINERS)}.")
         self.workers = threads or default_workers()
         self.power = COMBINERS[combiner]
-        self.table = np.ascontiguousarray(model.tensors["encoder.table.weight"], np.float32)
+        self._take_table(model.tensors)
         self.layers = Layers("encoder.dnn", model.encoder, model.tensors)
         self.bigram_rows = model.tensors.get(BIGRAM_ROWS)
         buckets = 0 if self.bigram_rows is None else len(self.bigram_rows)
@@ -35,14 +40,19 @@ class DanRuntime:
     def __call__(self, batch: Ragged) -> Array:
         """(N, D) float32, not normalised; zero rows for sentences without a known feature."""
         rows, offsets = self._rows(batch)
-        shape = (len(batch), len(self.table))
-        ones = np.ones(len(rows), np.float32)
-        sums = csr_array((ones, rows, offsets), shape=shape) @ self.table  # (N, width)
+        sums = self._sums(rows, offsets)  # (N, width)
         counts = np.diff(offsets)
         sums /= (np.maximum(counts, 1) ** self.power).astype(np.float32)[:, None]
         embeddings = self.layers(sums)
         embeddings[counts == 0] = 0.0  # an empty sentence must not depend on biases
         return embeddings
+
+    def _take_table(self, tensors: Tensors) -> None:
+        self.table: NDArray[Any] = np.ascontiguousarray(tensors[_TABLE], np.float32)
+
+    def _sums(self, rows: NDArray[np.int32], offsets: NDArray[np.int64]) -> Array:
+        """Sums of table rows, (N, width) float32, where sentence i has those from offsets[i] on."""
+        return _sums_of(self.table, rows, offsets)
 
     def _rows(self, batch: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Table rows of each sentence and their offsets, without bigrams that have no row."""
@@ -55,3 +65,24 @@ class DanRuntime:
         ends = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(kept, out=ends[1:])
         return rows[kept], ends[batch.offsets]
+
+
+class Int8DanRuntime(DanRuntime):
+    """The runtime of a DAN whose table is int8; it stays so, only rows in use become float32."""
+
+    def _take_table(self, tensors: Tensors) -> None:
+        self.table = np.ascontiguousarray(tensors[_TABLE])
+        self.scales = tensors[scales_name(_TABLE)]
+
+    def _sums(self, rows: NDArray[np.int32], offsets: NDArray[np.int64]) -> Array:
+        """Sums of table rows, each row of the table being converted once a batch."""
+        used, indices = np.unique(rows, return_inverse=True)
+        return _sums_of(dequantize_rows(self.table[used], self.scales[used]), indices, offsets)
+
+
+def _sums_of(table: Array, rows: NDArray[Any], offsets: NDArray[np.int64]) -> Array:
+    """Sums of rows of a float32 table, as a product with a sparse matrix of ones."""
+    ones = np.ones(len(rows), np.float32)
+    matrix = csr_array((ones, rows, offsets), shape=(len(offsets) - 1, len(table)))
+    sums: Array = matrix @ table
+    return sums

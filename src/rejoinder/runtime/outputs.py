@@ -29,7 +29,8 @@ class ModelOutputs:
             name: Layers(f"heads.{name}", table, model.tensors)
             for name, table in model.heads.items()
         }
-        self._head, self._classifier = heads[RESPONSES], heads.get(ENTAILMENT)
+        self._head, self._classifier = heads.get(RESPONSES), heads.get(ENTAILMENT)
+        self._export = model.export
         self._adaptation = model.adaptation
 
     def unknown(self, texts: pl.Series) -> NDArray[np.bool_]:
@@ -56,8 +57,13 @@ class ModelOutputs:
         `normalize`. `show` draws a progress bar on standard error.
 
         Raises:
-            ModelError: an embedding is not finite.
+            ModelError: an embedding is not finite, or the model has no response side.
         """
+        if response and self._head is None:
+            raise ModelError(
+                f"{self._name} has no response side: {self._left_out()} Rank responses with the "
+                "model that it was exported from."
+            )
         adaptation = self._adaptation if adapted and not response else None
         out = np.empty((len(texts), self._dim), np.float32)
 
@@ -66,7 +72,7 @@ class ModelOutputs:
             present = batch.lengths > 0
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
                 rows = self._runtime(batch)
-                if response:
+                if response and self._head is not None:
                     rows = self._head(unit_rows(rows, present)) * present[:, None]
                 if adaptation is not None:
                     rows = adaptation.project(rows)
@@ -83,6 +89,11 @@ class ModelOutputs:
             ModelError: the model has no classifier.
         """
         if self._classifier is None:
+            if self._export is not None and ENTAILMENT in self._export["dropped"]:
+                raise ModelError(
+                    f"{self._name} has no classifier: {self._left_out()} Classify with the model "
+                    "that it was exported from."
+                )
             raise ModelError(
                 f"{self._name} was not trained on inference; train it with a task `entailment`, "
                 "as the shipped config dan-multitask-modern does."
@@ -93,3 +104,10 @@ class ModelOutputs:
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
         return probabilities
+
+    def _left_out(self) -> str:
+        """Says why an exported model lacks a head."""
+        return (
+            f"its heads read more than the {self._dim} dimensions that `rejoinder export` kept, "
+            "so they were left out."
+        )

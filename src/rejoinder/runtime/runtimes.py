@@ -40,7 +40,10 @@ class RuntimeKind:
 
 RUNTIMES: list[RuntimeKind] = [
     RuntimeKind("dan", ("float16", "float32"), "rejoinder.runtime.dan:DanRuntime"),
-    RuntimeKind(None, ("float16", "float32"), "rejoinder.runtime.torch_runtime:TorchRuntime"),
+    RuntimeKind("dan", ("int8",), "rejoinder.runtime.dan:Int8DanRuntime"),
+    RuntimeKind(
+        None, ("int8", "float16", "float32"), "rejoinder.runtime.torch_runtime:TorchRuntime"
+    ),
 ]
 """All runtimes; the first that fits a model is used."""
 

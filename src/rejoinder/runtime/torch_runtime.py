@@ -4,6 +4,7 @@ import numpy as np
 
 from rejoinder.errors import require
 from rejoinder.models.folder import ModelContents
+from rejoinder.models.quantized import dequantized
 from rejoinder.runtime.layers import Array
 from rejoinder.text.ragged import Ragged
 
@@ -31,7 +32,7 @@ class TorchRuntime:
         config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
         encoder = model.kind.module_class(model.features.rows, config, torch.Generator())
         state = encoder.state_dict()
-        for name, tensor in model.tensors.items():
+        for name, tensor in dequantized(model.tensors).items():
             if name.startswith(_PREFIX):
                 state[name.removeprefix(_PREFIX)] = torch.from_numpy(tensor.astype(np.float32))
         encoder.load_state_dict(state)

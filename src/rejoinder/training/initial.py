@@ -9,6 +9,7 @@ from torch import Tensor
 from rejoinder.encoders.shapes import BOOKKEEPING
 from rejoinder.errors import ConfigError
 from rejoinder.models.folder import BIGRAM_ROWS, ModelContents, read_model
+from rejoinder.models.quantized import dequantized
 from rejoinder.text.features import WordFeatures
 from rejoinder.training.config import VOCABULARY_KEYS, to_tree
 from rejoinder.training.model import RESPONSES, TrainableModel
@@ -29,7 +30,7 @@ def open_initial(config: RunConfig) -> ModelContents | None:
     text, asked = model.features.config(), to_tree(config.text)
     settings = {
         "encoder": (dict(model.encoder), to_tree(config.encoder)),
-        "head": (dict(model.heads[RESPONSES]), config.heads[RESPONSES].describe()),
+        "head": (dict(model.heads.get(RESPONSES, {})), config.heads[RESPONSES].describe()),
         **{f"text.{name}": (text.get(name), asked.get(name)) for name in VOCABULARY_KEYS},
     }
     for name, (stored, wanted) in settings.items():
@@ -45,7 +46,7 @@ def start_from(model: TrainableModel, initial: ModelContents) -> None:
     """Copies the weights of an exported model; parameters that it lacks stay as drawn."""
     state = model.state_dict()
     table = initial.kind.table
-    for name, array in initial.tensors.items():
+    for name, array in dequantized(initial.tensors).items():
         if name == f"encoder.{table}":
             rows, seen = _whole_table(initial, array)
             state[name].copy_(rows)

@@ -1,0 +1,152 @@
+"""Exports a smaller model, and measures what it loses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rejoinder.api.pairs import response_pairs
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.tasks.response import rank_responses
+from rejoinder.evaluation.tasks.similarity import score_stsb
+from rejoinder.files.claims import claim_output
+from rejoinder.models.folder import ModelContents, read_model, write_model
+from rejoinder.models.layout import RESPONSES
+from rejoinder.models.smaller import ExportOptions, smaller
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.inputs import find_model
+
+_MOST_INPUTS = 10_000
+"""Number of inputs whose responses are ranked."""
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What a model takes on disk, and how good it is."""
+
+    bytes: int
+    """Size of all files of the folder."""
+    rows: int
+    """Rows of the embedding table: words, buckets of unknown words, bigrams; 0 without a table."""
+    dim: int
+    """Embedding dimension."""
+    dtype: str
+    """Type of the encoder's weights: `float32`, `float16` or `int8`."""
+    scores: Mapping[str, float]
+    """Scores on dev by name, of the data at hand: `STS-B Pearson` (angular), and `P@1` of 100."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A smaller model, and its size and scores beside those of the model that it was made from."""
+
+    encoder: SentenceEncoder
+    """The smaller model."""
+    before: ModelSize
+    """Of the model that it was made from."""
+    after: ModelSize
+    """Of the smaller model."""
+    dropped: tuple[str, ...]
+    """Heads that were left out, `responses` or `entailment`: they read dimensions that are gone."""
+
+    @property
+    def changes(self) -> Mapping[str, float]:
+        """Scores of the smaller model minus those before; what only one of them has is left out."""
+        after, before = self.after.scores, self.before.scores
+        return {name: after[name] - before[name] for name in before if name in after}
+
+
+def export(
+    model: str | Path,
+    out: str | Path,
+    *,
+    dtype: str | None = None,
+    dim: int | None = None,
+    max_words: int | None = None,
+    unknown_buckets: int | None = None,
+    any_dim: bool = False,
+    name: str | None = None,
+    data: str | Path | None = None,
+    pairs: str | Path | None = None,
+    overwrite: bool = False,
+) -> Exported:
+    """Writes a smaller model folder, made from another. The same options give the same bytes.
+
+    Args:
+        model: the model folder to start from. It is not changed.
+        out: the folder to write.
+        dtype: type of the weights: `float32`, `float16` or `int8`. With `int8`, a row of the
+            embedding table is whole numbers from -127 to 127 and a scale, and other matrices are
+            float16. None keeps the types.
+        dim: number of dimensions to keep, the first ones, of a DAN without dense layers. None keeps
+            all. Heads that read more are left out.
+        max_words: number of words to keep, the most frequent ones. None keeps all. The others are
+            then unknown to the model.
+        unknown_buckets: number of buckets of unknown words to keep; 0 leaves unknown words out.
+            None keeps all. With a divisor of the model's number, more words keep their row.
+        any_dim: cut to `dim` even if the model was not trained with nested dimensions.
+        name: name of the new model. None keeps the name.
+        data: folder of data sets. If it holds the STS Benchmark, both models are scored on dev.
+        pairs: folder of `rejoinder extract`. Both models rank the responses of its dev split, those
+            of at most 10,000 inputs.
+        overwrite: replace what `out` holds.
+
+    Returns:
+        The smaller model with its size and scores, and those of the model it was made from.
+
+    Raises:
+        InputError: an option changes nothing or does not fit the model, or `out` is occupied.
+        ModelError: the model is damaged, or a weight has no float16.
+        DataMissingError: `data` does not hold the STS Benchmark.
+        BusyError: another command is writing `out`.
+        StorageError: `out` can't be written.
+    """
+    options = ExportOptions(
+        dtype=dtype, dim=dim, max_words=max_words, unknown_buckets=unknown_buckets
+    )
+    folder, path = find_model(model), Path(out)
+    with claim_output(path, overwrite=overwrite):
+        contents = read_model(folder)
+        made = smaller(contents, options, any_dim=any_dim)
+        scores = ExportScores(data, pairs)
+        before = size_of(folder, contents, scores)
+        write_model(path, replace(made, name=name or made.name), overwrite=overwrite)
+        written = read_model(path)
+        after = size_of(path, written, scores)
+    dropped = tuple(sorted(contents.heads.keys() - written.heads.keys()))
+    return Exported(SentenceEncoder(written), before, after, dropped)
+
+
+class ExportScores:
+    """Scores models on dev, also those without a response side.
+
+    Of a folder of data sets it takes the STS Benchmark, of a folder of pairs the dev split.
+    """
+
+    def __init__(self, data: str | Path | None, pairs: str | Path | None) -> None:
+        self._benchmark = None if data is None else read_stsb(Path(data), "dev")
+        self._pairs = None if pairs is None else response_pairs(Path(pairs), "dev")
+
+    def __call__(self, model: ModelContents) -> Mapping[str, float]:
+        """Returns the scores by name; responses are ranked only with a response side."""
+        encoder = SentenceEncoder(model)
+        scores: dict[str, float] = {}
+        if self._benchmark is not None:
+            angular, _ = score_stsb(encoder, self._benchmark)
+            scores["STS-B Pearson"] = angular.scores["pearson"]
+        if self._pairs is not None and RESPONSES in model.heads:
+            ranked = rank_responses(Embedder(encoder), self._pairs, max_inputs=_MOST_INPUTS)
+            scores[ranked.main] = ranked.scores[ranked.main]
+        return scores
+
+
+def size_of(folder: Path, contents: ModelContents, scores: ExportScores) -> ModelSize:
+    """Returns the size of the model in `folder`, and its scores."""
+    table = contents.tensors.get(f"encoder.{contents.kind.table}")
+    return ModelSize(
+        bytes=sum(file.stat().st_size for file in folder.iterdir()),
+        rows=0 if table is None else len(table),
+        dim=contents.dim,
+        dtype=contents.weight_type,
+        scores=scores(contents),
+    )

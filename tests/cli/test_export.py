@@ -1,0 +1,96 @@
+"""`rejoinder export` and `rejoinder.export`, on a made-up benchmark and made-up pairs."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import rejoinder
+from rejoinder.cli.main import app
+from rejoinder.datasets import sts
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.models.folder import write_model
+from runs import same_files
+from tiny_models import WORDS, dan_model
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A working folder with a model and a dev split of the benchmark."""
+    draw = np.random.default_rng(0)
+    monkeypatch.setitem(sts.ROWS, "dev", 40)
+    rows = []
+    for n in range(40):
+        words = draw.permutation(WORDS[:40])
+        second = [*words[: n % 6], *draw.permutation(WORDS[:40])[: 6 - n % 6]]
+        rows.append(f"main-news\tf\t2014\t{n}\t{n % 6}\t{' '.join(words[:6])}\t{' '.join(second)}")
+    (tmp_path / "sts").mkdir()
+    (tmp_path / "sts/sts-dev.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    write_model(tmp_path / "model", dan_model(layers=(), head=(4, 6), buckets=0, unknown_buckets=8))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words):
+    result = CliRunner().invoke(app, ["export", *map(str, words)])
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result
+
+
+def refused(*words):
+    result = CliRunner().invoke(app, ["export", *map(str, words)])
+    assert isinstance(result.exception, InputError), result.output
+    return str(result.exception)
+
+
+def test_sizes_and_scores_are_shown_before_and_after(folder, small_pairs):
+    shown = call("model", "--dtype", "int8", "--out", "small", "--data", "sts",
+                 "--pairs", small_pairs, "--json")  # fmt: skip
+    told = json.loads(shown.stdout)
+    before, after, changes = (told[key] for key in ("before", "after", "changes"))
+    assert (before["dtype"], after["dtype"]) == ("float32", "int8")
+    assert after["rows"] == before["rows"] == len(WORDS) + 8
+    assert after["bytes"] == sum(path.stat().st_size for path in (folder / "small").iterdir())
+    assert set(changes) == set(before["scores"]) > {"STS-B Pearson"}
+    for name, change in changes.items():
+        assert change == after["scores"][name] - before["scores"][name]
+    assert abs(changes["STS-B Pearson"]) < 0.02
+    assert told["dropped"] == []
+
+
+def test_a_table_is_printed_and_what_is_left_out_is_said(folder):
+    said = call("model", "--dim", 3, "--any-dim", "--out", "small", "--tsv", "--data", "sts")
+    header, before, after, change = [line.split("\t") for line in said.stdout.strip().split("\n")]
+    assert header == ["model", "MB", "rows", "dim", "dtype", "STS-B Pearson"]
+    assert (before[0], after[0], after[3]) == ("model", "small", "3")
+    assert float(change[-1]) == pytest.approx(float(after[-1]) - float(before[-1]), abs=1e-9)
+    assert "the head of responses was left out" in said.stderr
+    plain = call("model", "--dtype", "float16", "--out", "half")
+    assert "--data FOLDER and --pairs FOLDER show what" in plain.stderr
+    assert call("model", "--dtype", "int8", "--out", "quiet", "-q").stderr == ""
+
+
+def test_the_library_gives_the_bytes_of_the_command(folder):
+    call("model", "--dtype", "int8", "--max-words", 20, "--unknown-buckets", 4, "--name", "few",
+         "--out", "one")  # fmt: skip
+    exported = rejoinder.export(
+        "model", "two", dtype="int8", max_words=20, unknown_buckets=4, name="few"
+    )
+    assert same_files(folder / "one", folder / "two")
+    assert exported.encoder.describe()["name"] == "few"
+    assert (exported.after.rows, exported.dropped, exported.changes) == (24, (), {})
+    facts = exported.encoder.describe()["export"]
+    assert facts["from"]["sha256"] == rejoinder.SentenceEncoder.load("model").describe()["sha256"]
+
+
+def test_nothing_is_lost_or_half_written(folder):
+    before = sorted(path.name for path in folder.iterdir())
+    assert "nothing is to be made smaller" in refused("model", "--out", "small")
+    assert "--any-dim" in refused("model", "--dim", 3, "--out", "small")
+    assert "--overwrite" in refused("model", "--dtype", "int8", "--out", "model")
+    with pytest.raises(DataMissingError, match="is not there"):
+        rejoinder.export("model", "small", dtype="int8", data="model")
+    assert sorted(path.name for path in folder.iterdir()) == before
+    call("model", "--dtype", "int8", "--out", "model", "--overwrite")
+    assert rejoinder.SentenceEncoder.load("model").describe()["export"]["dtype"] == "int8"

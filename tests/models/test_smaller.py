@@ -1,0 +1,179 @@
+"""Smaller models: what is kept, what is left out, and what is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rejoinder.adaptation.linear import Adaptation
+from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import BIGRAM_ROWS, read_model, write_model
+from rejoinder.models.smaller import ExportOptions, smaller
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.text.buckets import word_buckets
+from rejoinder.text.normalize import as_series
+from runs import same_files
+from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model
+
+TABLE, SCALES = "encoder.table.weight", "encoder.table.scales"
+NAMES = [f"name{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+KNOWN = ["how old are you", "what is your age", "how are you"]
+LINEAR = {"layers": (), "head": (4, 6), "buckets": 0}
+
+
+def made(model, *, any_dim=False, **options):
+    return smaller(model, ExportOptions(**options), any_dim=any_dim)
+
+
+def nested(model, *dims):
+    return replace(model, training={"config": {"training": {"nested_dims": list(dims)}}})
+
+
+def test_int8_is_written_as_version_3_and_all_else_as_version_2(tmp_path):
+    model = made(dan_model(), dtype="int8")
+    write_model(tmp_path / "model", model)
+    config = json.loads((tmp_path / "model" / "config.json").read_text("utf-8"))
+    assert config["format_version"] == 3
+    assert config["export"]["dtype"] == "int8"
+    again = read_model(tmp_path / "model")
+    assert (again.weight_type, again.export) == ("int8", model.export)
+    assert again.describe()["export"] == model.export
+    assert again.tensors[SCALES].dtype == np.float32
+    assert again.tensors["heads.responses.layers.0.weight"].dtype == np.float16
+    assert again.tensors["heads.responses.layers.0.bias"].dtype == np.float32
+    write_model(tmp_path / "plain", made(again, dtype="float32"))
+    config = json.loads((tmp_path / "plain" / "config.json").read_text("utf-8"))
+    assert config["format_version"] == 2
+    assert config["export"]["from"]["export"] == model.export
+    assert "| exported from | tiny, SHA-256 " in (tmp_path / "plain/MODEL_CARD.md").read_text()
+
+
+def test_the_same_options_give_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        write_model(tmp_path / name, made(dan_model(), dtype="int8", max_words=20))
+    assert same_files(tmp_path / "one", tmp_path / "two")
+
+
+@pytest.mark.parametrize("buckets", [0, 64])
+@pytest.mark.parametrize("unknown_buckets", [0, 8])
+def test_texts_of_kept_words_keep_their_embeddings(buckets, unknown_buckets):
+    model = dan_model(buckets=buckets, unknown_buckets=unknown_buckets)
+    few = made(model, max_words=10)
+    assert len(few.features.vocabulary) == 10
+    assert len(few.tensors[TABLE]) == len(model.tensors[TABLE]) - len(WORDS) + 10
+    one, other = SentenceEncoder(model), SentenceEncoder(few)
+    np.testing.assert_allclose(other.encode(KNOWN), one.encode(KNOWN), atol=1e-6)
+    assert other.unknown("twenty").tolist() == [not unknown_buckets]
+    assert BIGRAM_ROWS not in few.tensors or few.tensors[BIGRAM_ROWS].max() < len(
+        few.tensors[TABLE]
+    )
+
+
+@pytest.mark.parametrize("buckets", [0, 64])
+def test_the_first_buckets_are_kept(buckets):
+    model = dan_model(buckets=buckets, unknown_buckets=12)
+    few = made(model, unknown_buckets=4)
+    before, after = model.tensors[TABLE], few.tensors[TABLE]
+    known = len(WORDS)
+    np.testing.assert_array_equal(after[: known + 4], before[: known + 4])
+    np.testing.assert_array_equal(after[known + 4 :], before[known + 12 :])
+    one, other = SentenceEncoder(model), SentenceEncoder(few)
+    np.testing.assert_allclose(other.encode(KNOWN), one.encode(KNOWN), atol=1e-6)
+    word = next(word for word in NAMES if word_buckets(as_series([word]), 12)[0] < 4)
+    np.testing.assert_allclose(other.encode(word), one.encode(word), atol=1e-6)
+    none = SentenceEncoder(made(model, unknown_buckets=0))
+    assert none.unknown(word).tolist() == [True]
+
+
+def test_a_model_of_nested_dimensions_keeps_both_sides():
+    model = nested(dan_model(**LINEAR, head_residual=True), 3, 4)
+    few = made(model, dim=3)
+    assert (few.dim, few.export["dropped"]) == (3, [])
+    assert few.heads["responses"]["layers"] == [4, 3]
+    whole = SentenceEncoder(model).encode(KNOWN, normalize=False)[:, :3]
+    np.testing.assert_allclose(
+        SentenceEncoder(few).encode(KNOWN, normalize=False), whole, atol=1e-6
+    )
+    units = whole / np.linalg.norm(whole, axis=1, keepdims=True)
+    t = {name: model.tensors[f"heads.responses.layers.{name}"] for name in
+         ("0.weight", "0.bias", "1.weight", "1.bias")}  # fmt: skip
+    hidden = np.pad(units, ((0, 0), (0, 3))) @ t["0.weight"].T + t["0.bias"]
+    expected = (np.tanh(hidden) @ t["1.weight"].T + t["1.bias"])[:, :3] + units
+    found = SentenceEncoder(few).encode_response(KNOWN, normalize=False)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_any_dim_leaves_out_what_reads_more(tmp_path):
+    model = dan_model(**LINEAR)
+    model.heads["entailment"] = head_table([3], inputs=4)
+    model.tensors["heads.entailment.layers.0.weight"] = np.ones((3, 24), np.float32)
+    model.tensors["heads.entailment.layers.0.bias"] = np.zeros(3, np.float32)
+    write_model(tmp_path / "model", made(model, dim=3, any_dim=True))
+    few = read_model(tmp_path / "model")
+    assert few.heads == {}
+    assert few.export["dropped"] == ["entailment", "responses"]
+    encoder = SentenceEncoder(few)
+    assert encoder.encode(KNOWN).shape == (3, 3)
+    assert not encoder.entails
+    for call in (
+        lambda: encoder.rank("hello", ["you"]),
+        lambda: encoder.encode_response("hello"),
+        lambda: encoder.entail(["hello"], ["you"]),
+    ):
+        with pytest.raises(ModelError, match=r"tiny has no .* more than the 3 dimensions that"):
+            call()
+    again = made(few, dtype="int8")
+    assert again.export["dropped"] == ["entailment", "responses"]
+
+
+def test_a_response_side_without_layers_is_cut_with_the_embedding():
+    few = made(dan_model(layers=(), head=(), buckets=0), dim=3, any_dim=True)
+    encoder = SentenceEncoder(few)
+    np.testing.assert_array_equal(encoder.encode_response(KNOWN), encoder.encode(KNOWN))
+
+
+def test_an_adaptation_goes_along():
+    model = replace(dan_model(), adaptation=Adaptation(np.eye(5, dtype=np.float32)[::-1], {}))
+    plain, few = SentenceEncoder(model), SentenceEncoder(made(model, dtype="int8"))
+    np.testing.assert_allclose(few.encode(KNOWN), plain.encode(KNOWN), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        (dan_model(), {}, "nothing is to be made smaller; give a dtype"),
+        (dan_model(), {"dtype": "int4"}, "dtype is 'int4'; one of float32, float16, int8"),
+        (dan_model(head=(), layers=(), dtype=np.float16), {"dtype": "float16"}, "float16 already"),
+        (dan_model(), {"max_words": len(WORDS)}, r"max_words must be from 1 to 5\d, fewer than"),
+        (dan_model(), {"max_words": 0}, "max_words must be from 1 to"),
+        (dan_model(), {"unknown_buckets": 0}, "unknown_buckets is 0; tiny: it has none"),
+        (dan_model(unknown_buckets=9), {"unknown_buckets": 9}, "is 9; tiny: from 0 to 8"),
+        (dan_model(unknown_buckets=9), {"unknown_buckets": -1}, "is -1; tiny: from 0 to 8"),
+        (dan_model(), {"dim": 3}, "by its dense layers, of which every unit"),
+        (bilstm_model(), {"dim": 3}, "by a bilstm, of which every unit"),
+        (transformer_model(), {"dim": 3}, "by a transformer, of which every unit"),
+        (transformer_model(), {"max_words": 9}, "max_words is for models that read words"),
+        (transformer_model(), {"dtype": "int8"}, "float16 is the smallest type for it"),
+        (dan_model(**LINEAR), {"dim": 6}, "dim must be from 1 to 5; got 6"),
+        (dan_model(**LINEAR), {"dim": 3}, "was trained for 6 alone.*nested_dims.*--any-dim"),
+        (nested(dan_model(**LINEAR), 2, 4), {"dim": 3}, "was trained for 2, 4; its first 3"),
+        (
+            replace(dan_model(**LINEAR), adaptation=Adaptation(np.eye(6, dtype=np.float32), {})),
+            {"dim": 3},
+            "the adaptation of tiny reads all 6 dimensions",
+        ),
+    ],
+)  # fmt: skip
+def test_what_changes_nothing_or_does_not_fit_is_refused(model, options, said):
+    with pytest.raises(InputError, match=said):
+        made(model, **options)
+
+
+def test_a_weight_beyond_float16_is_named():
+    model = dan_model()
+    model.tensors[TABLE][3, 2] = 1e6
+    with pytest.raises(ModelError, match=r"table\.weight holds 1e\+06, beyond the largest float16"):
+        made(model, dtype="float16")
+    found = SentenceEncoder(made(model, dtype="int8")).encode(KNOWN)
+    assert np.isfinite(found).all()
