@@ -58,3 +58,7 @@ def test_the_data_of_every_shipped_config_is_in_the_table(name):
     rows = data_rows(load_config(name))
     assert all(row.licence.known for row in rows if row.kind == "file")
     assert rows[0].name == "the pairs of --pairs" or load_config(name).training.sources
+
+
+def test_rejoinder_open_is_trained_on_open_data_only():
+    assert not_open(load_config("rejoinder-open")) == []
