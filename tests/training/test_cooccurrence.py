@@ -3,11 +3,12 @@
 import itertools
 
 import numpy as np
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.training.cooccurrence import Cooccurrences
+from rejoinder.training.cooccurrence import Cooccurrences, _factors
 
 
 def ragged(texts):
@@ -75,3 +76,14 @@ def test_more_columns_than_words_are_zero():
     rows = counts.rows(100)
     assert rows.shape == (60, 100)
     assert not rows[:, 60:].any()
+
+
+def test_factors_are_those_of_a_full_decomposition():
+    generator = np.random.default_rng(0)
+    dense = generator.random((300, 12)) @ generator.random((12, 300))
+    dense += generator.random((300, 300)) * 0.01
+    left, values, _ = np.linalg.svd(dense)
+    expected = left[:, :8] * np.sqrt(values[:8])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = _factors(sp.csr_matrix(dense.astype(np.float32)), 8, generator)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=0.01)

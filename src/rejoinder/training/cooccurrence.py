@@ -117,13 +117,28 @@ def _factors(
     forward, backward = _as_torch(matrix), _as_torch(matrix.T.tocsr())
     sketch = min(width + _OVERSAMPLING, matrix.shape[0])
     noise = generator.standard_normal((matrix.shape[1], sketch), np.float32)
-    basis = torch.linalg.qr(forward @ torch.from_numpy(noise))[0]
+    basis = _orthonormal(forward @ torch.from_numpy(noise))
     for _ in range(_ITERATIONS):
-        basis = torch.linalg.qr(backward @ basis)[0]
-        basis = torch.linalg.qr(forward @ basis)[0]
-    left, values, _ = torch.linalg.svd((backward @ basis).T, full_matrices=False)
-    vectors = (basis @ left)[:, :width] * values[:width].sqrt()
+        basis = _orthonormal(forward @ (backward @ basis))
+    squares, left = _eigen(backward @ basis)
+    vectors = (basis @ left)[:, :width] * squares[:width] ** 0.25  # the root of singular values
     return F.normalize(vectors, dim=1).numpy()
+
+
+def _orthonormal(columns: Tensor) -> Tensor:
+    """Returns an orthonormal basis of the space of (N, k) columns.
+
+    By the eigenvectors of the (k, k) products of the columns, which takes half the time of a QR
+    decomposition and is exact enough here: the columns are far from dependent.
+    """
+    squares, vectors = _eigen(columns)
+    return columns @ (vectors / squares.clamp(min=1e-9 * squares[0]).sqrt())
+
+
+def _eigen(columns: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns eigenvalues, descending, and eigenvectors of the products of (N, k) columns."""
+    values, vectors = torch.linalg.eigh((columns.T @ columns).double())
+    return values.flip(0).clamp(min=0).float(), vectors.flip(1).float()
 
 
 def _as_torch(matrix: sp.csr_matrix) -> Tensor:
