@@ -57,21 +57,18 @@ class Cooccurrences:
     def _count(self) -> None:
         """Adds up the texts that wait: sums of large sparse matrices are worth few calls."""
         lengths = np.concatenate([each.lengths for each in self._waiting])
-        ids = np.concatenate([each.ids for each in self._waiting], dtype=np.int64)
+        ids = np.concatenate([each.ids for each in self._waiting])
         self._waiting.clear()
         owner = np.repeat(np.arange(len(lengths)), lengths)
-        keys, weights = [], []
+        firsts, lasts, weights = [], [], []
         for distance in range(1, _WINDOW + 1):
             together = owner[:-distance] == owner[distance:]
             one, other = ids[:-distance][together], ids[distance:][together]
-            keys.append(np.minimum(one, other) * self.words + np.maximum(one, other))
-            weights.append(np.full(len(one), 1 / distance))
-        distinct, index = np.unique(np.concatenate(keys), return_inverse=True)
-        counts = np.bincount(index, weights=np.concatenate(weights), minlength=len(distinct))
-        self._counts += sp.csr_matrix(
-            (counts.astype(np.float32), (distinct // self.words, distinct % self.words)),
-            shape=self._counts.shape,
-        )
+            firsts.append(np.minimum(one, other))
+            lasts.append(np.maximum(one, other))
+            weights.append(np.full(len(one), 1 / distance, np.float32))
+        pairs = np.concatenate(firsts), np.concatenate(lasts)
+        self._counts += sp.coo_matrix((np.concatenate(weights), pairs), self._counts.shape).tocsr()
 
     def rows(self, width: int) -> NDArray[np.float32]:
         """Returns (words, width) float32, unit rows; zero rows for words with few neighbours."""

@@ -16,6 +16,9 @@ from rejoinder.training.retrofitting import links_of, retrofitted
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.paraphrase import ParaphraseTask
 
+_MOST_PAIRS = 5_000_000
+"""More pairs are sampled: word vectors gain little by them, and counts would outgrow memory."""
+
 
 def learn_rows(
     config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
@@ -56,13 +59,15 @@ def _words(features: TextFeatures) -> int:
 def _texts(
     config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
 ) -> Iterator[pl.Series]:
-    """Yields the texts that the run trains on."""
+    """Yields the texts that the run trains on: of many pairs, a sample."""
     files = {id(file.content): file for _, listed in data.labelled(config) for file in listed}
     for file in files.values():
         yield pl.Series(file.content.texts, dtype=pl.String)
-    blocks = data.needed_pairs().blocks("train") if config.reads_pairs else ()
-    done, total = 0, sum(block.rows for block in blocks)
-    for number, block in enumerate(blocks):
+    blocks = list(enumerate(data.needed_pairs().blocks("train"))) if config.reads_pairs else []
+    rows = sum(block.rows for _, block in blocks)
+    sample = blocks[:: -(-rows // _MOST_PAIRS) or 1]
+    done, total = 0, sum(block.rows for _, block in sample)
+    for number, block in sample:
         frame = data.needed_pairs().read(block, ["input", "response"])
         kept = np.ones(len(frame), bool)
         kept[prepared.excluded.get(number, [])] = False
