@@ -103,8 +103,8 @@ def _cuts(lengths: NDArray[np.int64], positions: int, overhead: int) -> list[int
         time[last] = times[before[last]]
     cuts, last = [len(lengths)], len(distinct)
     while last:
-        begin, end = ends[before[last]], ends[last]
-        pieces = -(-(end - begin) // max(1, positions // distinct[last - 1]))
+        begin, end = int(ends[before[last]]), int(ends[last])
+        pieces = -(-(end - begin) // max(1, positions // int(distinct[last - 1])))
         cuts += [end - (end - begin) * piece // pieces for piece in range(1, pieces + 1)]
-        last = before[last]
-    return [int(cut) for cut in reversed(cuts)]
+        last = int(before[last])
+    return cuts[::-1]
