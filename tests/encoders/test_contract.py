@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 
 from rejoinder.encoders.shapes import shapes_of
 from rejoinder.kinds import ENCODERS
@@ -117,6 +118,43 @@ def test_shapes_listed_without_torch_are_those_of_the_module(kind):
     if record.bigrams:
         config_json["text"]["bigram_buckets"] = 7
         assert record.tensor_shapes(*tables) == shapes_of(record, *tables)
+
+
+@every_kind
+def test_the_rows_of_tokens_are_those_that_the_encoder_reads(kind):
+    record = ENCODERS[kind]
+    if record.token_rows is None:
+        pytest.skip("a kind without a row per token")
+    model = encoder(kind).eval()
+    before = encoded(model, [[1], [2]])
+    rows = model.get_parameter(record.token_rows)
+    assert len(rows) == ROWS
+    with torch.no_grad():
+        rows[1] *= -1
+    after = encoded(model, [[1], [2]])
+    assert (after[0] - before[0]).abs().max() > 1e-4
+    torch.testing.assert_close(after[1], before[1])
+
+
+@every_kind
+def test_rows_begin_as_vectors_of_the_training_text(train, tmp_path, kind):
+    record = ENCODERS[kind]
+    if record.token_rows is None:
+        pytest.skip("a kind without a row per token")
+    rows = {}
+
+    def keep(encoder):
+        rows["trained"] = encoder.model.get_parameter(f"encoder.{record.token_rows}").detach()
+        return {"score": 1.0}
+
+    still = [{"steps": 1, "batch_size": 8, "learning_rate": 1e-9}]
+    run = small_run(kind, training={"row_init": "cooccurrence"}, phases=still)
+    train(run, tmp_path / "run", evaluate=keep)
+    learned = load_file(tmp_path / "run/word_rows.safetensors")["rows"].astype(np.float32)
+    known = learned.any(axis=1)
+    assert known.sum() > 40  # many bytes occur nowhere
+    turned = torch.nn.functional.normalize(rows["trained"][: len(learned)], dim=1).numpy()
+    np.testing.assert_allclose(turned[known], learned[known], atol=2e-3)
 
 
 @every_kind

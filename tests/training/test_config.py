@@ -64,7 +64,7 @@ def test_a_name_is_not_a_path_and_a_path_is_not_a_name(tmp_path, monkeypatch):
     ("config", "message"),
     [
         ("dan-moden", "no shipped config 'dan-moden' .did you mean 'dan-modern'"),
-        ("x", "no shipped config 'x' .known: bilstm-modern, dan-best, .*separator or ends in"),
+        ("x", "no shipped config 'x' .known: bilstm-modern, bilstm-nli, .*separator or ends in"),
         ("", "no shipped config ''"),
         ("configs/dan-modern.toml", "No such file or directory. The shipped config is called dan-"),
     ],

@@ -69,6 +69,23 @@ def test_the_same_text_in_other_portions_gives_the_same_rows(portions):
     np.testing.assert_array_equal(whole.rows(8), parts.rows(8))
 
 
+def test_ids_in_any_order_are_skipped_by_their_counts():
+    texts = ragged([[7, 3, 7, 5], [7, 9], []] * 400 + [[2]])
+    counts = Cooccurrences(12, seed=0, ranked=False)
+    counts.add(ragged([[]]))
+    counts.add(texts)
+    assert counts.most_frequent(2).tolist() == [7, 3]
+    expected = np.sqrt(1e-4 / np.array([1200, 400, 1]) * texts.ids.size)
+    np.testing.assert_allclose(counts._shares[[7, 3, 2]], expected.clip(max=1))
+    assert counts._shares[0] == 1
+
+
+def test_ranked_ids_are_in_order_of_frequency():
+    counts = Cooccurrences(1_000, seed=0)
+    assert counts.most_frequent(150).tolist() == list(range(150))
+    assert len(Cooccurrences(9, seed=0).most_frequent(150)) == 9
+
+
 def test_more_columns_than_words_are_zero():
     counts = Cooccurrences(60, seed=1)
     counts._shares[:] = 1

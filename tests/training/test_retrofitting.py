@@ -13,12 +13,12 @@ def test_synonyms_and_definitions_are_links():
     texts = Ragged(np.array([200, 201, 3, 202, 203, 204, 205, 206, 207], np.int32),
                    np.array([0, 1, 2, 5, 7, 9]))  # fmt: skip
     groups = GroupText([""] * 5, "", 0, 0, np.array([0, 3, 5]), np.array([0, 1, 2, 3, 4]))
-    links = links_of(groups, texts, 300).toarray()
+    links = links_of(groups, texts, 300, np.arange(150)).toarray()
     assert links[200, 201] == links[201, 200] == 1
     assert links[200, 202] == links[200, 203] == 0.5
     assert links[200, 3] == 0  # a function word
     assert links[202].sum() == links[204].sum() == 0  # definitions are moved by no one
-    assert links_of(groups, texts, 202).nnz == 2  # others have no row
+    assert links_of(groups, texts, 202, np.arange(150)).nnz == 2  # others have no row
 
 
 def test_linked_rows_come_closer_and_others_stay():
@@ -39,4 +39,4 @@ def test_linked_rows_come_closer_and_others_stay():
 def test_without_groups_of_words_there_are_no_links():
     texts = Ragged(np.array([1, 2, 3, 4], np.int32), np.array([0, 2, 4]))
     groups = GroupText(["", ""], "", 0, 0, np.array([0, 2]), np.array([0, 1]))
-    assert links_of(groups, texts, 10).nnz == 0
+    assert links_of(groups, texts, 10, np.array([1])).nnz == 0

@@ -19,8 +19,10 @@ from rejoinder.encoders.sparse import SparseTable
 from rejoinder.text.ragged import Ragged
 
 _GROUP_WORDS = 4_096
-"""Padded positions per pass. Small groups hold sentences of like lengths, with little padding; too
-small ones make the matrix products of a time step inefficient."""
+"""Padded positions per pass; bounds the memory of the states."""
+_GROUP_OVERHEAD = 64
+"""A pass takes as much longer than its sentences as this many more would: the matrix products of a
+time step are inefficient for few sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,9 @@ class BilstmEncoder(nn.Module):
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         batch = batch.first(self.config.max_tokens)
         rows, local = np.unique(batch.ids, return_inverse=True)
-        padded = pad_groups(Ragged(local.astype(np.int32), batch.offsets), _GROUP_WORDS)
+        padded = pad_groups(
+            Ragged(local.astype(np.int32), batch.offsets), _GROUP_WORDS, _GROUP_OVERHEAD
+        )
         return WordBatch(torch.from_numpy(rows.astype(np.int64)), padded)
 
     def forward(self, batch: WordBatch, *, normalize: bool = True) -> Tensor:

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rejoinder.encoders.dense import unit_rows
-from rejoinder.text.ragged import Ragged
+from rejoinder.text.ragged import Ragged, offsets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,17 @@ class PaddedBatch:
         return PaddedBatch(self.count, tuple(group.to(device) for group in self.groups))
 
 
-def pad_groups(batch: Ragged, positions: int) -> PaddedBatch:
+def pad_groups(batch: Ragged, positions: int, overhead: int) -> PaddedBatch:
     """Returns the sentences, sorted by length, in groups of at most `positions` padded tokens.
 
-    A longer sentence forms a group of its own. NumPy only.
+    A longer sentence forms a group of its own. Groups are cut so that they take the least time, if
+    G sentences of T positions take as long as (G + `overhead`) * T tokens. NumPy only.
     """
     lengths = batch.lengths
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
     groups = []
-    for begin, end in pairwise(_cuts(lengths[order], positions)):
+    for begin, end in pairwise(_cuts(lengths[order], positions, overhead)):
         chosen = order[begin:end]
         part = batch.take(chosen)
         present = np.arange(part.lengths.max()) < part.lengths[:, None]
@@ -85,11 +87,24 @@ def encode_groups(
     return out.index_copy(0, order, vectors.float())
 
 
-def _cuts(lengths: np.ndarray, positions: int) -> list[int]:
-    """Returns where to cut ascending `lengths` so that each padded group stays small enough."""
-    cuts, begin = [0], 0
-    for index, length in enumerate(lengths.tolist()):
-        if index > begin and (index - begin + 1) * length > positions:
-            cuts.append(index)
-            begin = index
-    return [*cuts, len(lengths)] if len(lengths) else [0]
+def _cuts(lengths: NDArray[np.int64], positions: int, overhead: int) -> list[int]:
+    """Returns where to cut ascending `lengths` into groups, see `pad_groups`.
+
+    Sentences of one length stay together, so a shortest path through the different lengths finds
+    the best groups. Those of more than `positions` are then divided evenly.
+    """
+    distinct, counts = np.unique(lengths, return_counts=True)
+    ends = offsets_of(counts)
+    time = np.zeros(len(ends), np.int64)  # of the groups up to each end
+    before = np.zeros(len(ends), np.int64)  # where the last of them begins
+    for last, length in enumerate(distinct, start=1):
+        times = time[:last] + (ends[last] - ends[:last] + overhead) * length
+        before[last] = times.argmin()
+        time[last] = times[before[last]]
+    cuts, last = [len(lengths)], len(distinct)
+    while last:
+        begin, end = int(ends[before[last]]), int(ends[last])
+        pieces = -(-(end - begin) // max(1, positions // int(distinct[last - 1])))
+        cuts += [end - (end - begin) * piece // pieces for piece in range(1, pieces + 1)]
+        last = int(before[last])
+    return cuts[::-1]

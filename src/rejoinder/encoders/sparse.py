@@ -92,16 +92,6 @@ class SparseTable(nn.Module):
         ranks = torch.arange(len(self.weight), dtype=torch.float32)
         self.weight.mul_((factor * torch.log(ranks + math.e)).unsqueeze(1))
 
-    @torch.no_grad()
-    def turn(self, directions: Tensor) -> None:
-        """Gives the first rows the `directions` (N, width) and keeps their lengths.
-
-        Rows whose direction is zero stay as they are.
-        """
-        lengths = self.weight[: len(directions)].norm(dim=1)
-        known = directions.any(dim=1).nonzero().squeeze(1)
-        self.weight[known] = directions[known].float() * lengths[known].unsqueeze(1)
-
     def gather(self, rows: Tensor) -> Tensor:
         """Returns (U, width), a copy of the rows `rows` (U,)."""
         values = self.weight.index_select(0, rows)

@@ -17,6 +17,8 @@ from rejoinder.text.ragged import Ragged
 
 _GROUP_TOKENS = 8_192
 """Padded positions per pass through the layers; bounds the memory that attention needs."""
+_GROUP_OVERHEAD = 16
+"""A pass takes as much longer than its sentences as this many more would."""
 
 
 class TransformerEncoder(nn.Module):
@@ -42,7 +44,7 @@ class TransformerEncoder(nn.Module):
 
     def collate(self, batch: Ragged) -> PaddedBatch:
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
-        return pad_groups(batch, _GROUP_TOKENS)
+        return pad_groups(batch, _GROUP_TOKENS, _GROUP_OVERHEAD)
 
     def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""

@@ -34,6 +34,9 @@ class EncoderKind:
     table: str | None = None
     """Name of the tensor with one row per token and bucket, the weight of a `SparseTable`. Rows
     never trained are dropped at export. None means that all tensors are dense."""
+    embedding: str | None = None
+    """Name of a dense tensor with one row per token, of a kind without a `table`; see
+    `token_rows`."""
     bigrams: bool = False
     """Whether it reads hashed bigrams."""
     dim: Callable[[Mapping[str, Any]], int] = _configured_dim
@@ -43,6 +46,11 @@ class EncoderKind:
     torch. None means that they are read off the module, which needs torch.
 
     Raises `ModelError` for a table that is no such encoder's."""
+
+    @property
+    def token_rows(self) -> str | None:
+        """Name of the tensor with one row per token, whose first rows `training.row_init` turns."""
+        return self.table or self.embedding
 
     @property
     def config_class(self) -> Any:

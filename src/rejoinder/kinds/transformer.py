@@ -35,5 +35,6 @@ TRANSFORMER = EncoderKind(
     text="subwords",
     config="rejoinder.encoders.settings:TransformerConfig",
     module="rejoinder.encoders.transformer:TransformerEncoder",
+    embedding="embedding.weight",
     shapes=_shapes,
 )

@@ -69,6 +69,15 @@ class Ragged:
         within = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], lengths)
         return Ragged(self.ids[within < count], offsets_of(np.minimum(lengths, count)))
 
+    def only(self, kept: NDArray[np.bool_]) -> "Ragged":
+        """Returns the ids that are `kept` (total,).
+
+        >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 2, 3]))
+        >>> batch.only(batch.ids > 4).lengths.tolist()
+        [2, 0, 0]
+        """
+        return Ragged(self.ids[kept], offsets_of(kept.astype(np.int64))[self.offsets])
+
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns (N + 1,) int64 offsets from (N,) lengths."""

@@ -56,7 +56,4 @@ class Stream(Protocol):
 
 def drop_ids(batch: Ragged, share: float, generator: np.random.Generator) -> Ragged:
     """Returns `batch` without a random `share` of its ids; a sentence may lose all of them."""
-    keep = generator.random(len(batch.ids), dtype=np.float32) >= share
-    ends = np.zeros(len(keep) + 1, np.int64)
-    np.cumsum(keep, out=ends[1:])
-    return Ragged(batch.ids[keep], ends[batch.offsets])
+    return batch.only(generator.random(len(batch.ids), dtype=np.float32) >= share)

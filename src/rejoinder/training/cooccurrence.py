@@ -36,21 +36,28 @@ _ITERATIONS = 2
 class Cooccurrences:
     """Counts of words that stand near each other in a text."""
 
-    def __init__(self, words: int, seed: int) -> None:
-        """Counts the first of `words` ids, which are in order of frequency."""
+    def __init__(self, words: int, seed: int, *, ranked: bool = True) -> None:
+        """Counts the first of `words` ids.
+
+        If they are `ranked`, in order of frequency, their frequencies follow Zipf's law; otherwise
+        they are those in the texts so far.
+        """
         self.words = min(words, _MOST_WORDS)
         self._generator = np.random.default_rng(seed)
-        self._shares = _kept_shares(self.words, words)
+        self._shares = _kept_shares(_zipf(words)[: self.words])
+        self._occurrences = None if ranked else np.zeros(self.words)
         self._counts = sp.csr_matrix((self.words, self.words), dtype=np.float32)
         self._waiting: list[Ragged] = []
 
     def add(self, texts: Ragged) -> None:
         """Counts the neighbours in each text."""
         kept = texts.ids < self.words
-        draws = self._generator.random(int(kept.sum()))
-        kept[kept] = draws < self._shares[texts.ids[kept]]
-        ends = np.concatenate([[0], np.cumsum(kept)])
-        self._waiting.append(Ragged(texts.ids[kept], ends[texts.offsets]))
+        ids = texts.ids[kept]
+        if self._occurrences is not None and len(ids):
+            self._occurrences += np.bincount(ids, minlength=self.words)
+            self._shares = _kept_shares(self._occurrences / self._occurrences.sum())
+        kept[kept] = self._generator.random(len(ids)) < self._shares[ids]
+        self._waiting.append(texts.only(kept))
         if sum(len(each.ids) for each in self._waiting) >= _CHUNK:
             self._count()
 
@@ -70,6 +77,10 @@ class Cooccurrences:
         pairs = np.concatenate(firsts), np.concatenate(lasts)
         self._counts += sp.coo_matrix((np.concatenate(weights), pairs), self._counts.shape).tocsr()
 
+    def most_frequent(self, count: int) -> NDArray[np.int64]:
+        """Returns the ids of the `count` most frequent words, or of all if they are fewer."""
+        return np.argsort(self._shares, kind="stable")[:count]
+
     def rows(self, width: int) -> NDArray[np.float32]:
         """Returns (words, width) float32, unit rows; zero rows for words with few neighbours."""
         if self._waiting:
@@ -82,11 +93,16 @@ class Cooccurrences:
         return rows
 
 
-def _kept_shares(counted: int, words: int) -> NDArray[np.float64]:
-    """Returns the share of the occurrences of each word that is not skipped, by Zipf's law."""
+def _zipf(words: int) -> NDArray[np.float64]:
+    """Returns the frequencies of words in order of frequency, by Zipf's law."""
     ranks = np.arange(1, words + 1)
-    frequencies = 1 / ranks / (1 / ranks).sum()
-    shares: NDArray[np.float64] = np.sqrt(_FREQUENT / frequencies).clip(max=1)[:counted]
+    frequencies: NDArray[np.float64] = 1 / ranks / (1 / ranks).sum()
+    return frequencies
+
+
+def _kept_shares(frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the share of the occurrences of each word that is not skipped."""
+    shares: NDArray[np.float64] = np.sqrt(_FREQUENT / frequencies.clip(min=_FREQUENT))
     return shares
 
 

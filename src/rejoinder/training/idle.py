@@ -17,12 +17,14 @@ _Rules = Callable[["RunConfig"], Iterator[tuple[str, str]]]
 
 
 def _encoder(config: "RunConfig") -> Iterator[tuple[str, str]]:
-    if ENCODERS[config.encoder.kind].table is None:
+    kind = ENCODERS[config.encoder.kind]
+    if kind.table is None:
         why = "this kind of encoder has no sparse table; optimizer.dense trains all of it"
         yield "optimizer.table", why
         yield "phases.*.table_learning_rate", why
         yield "training.rank_init", why
-        yield "training.row_init", why
+    if kind.token_rows is None:
+        yield "training.row_init", "this kind of encoder names no tensor with a row per token"
     if isinstance(config.encoder, DanConfig):
         yield from _layers("encoder", config.encoder.layers)
 

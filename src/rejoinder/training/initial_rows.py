@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+import torch
+from torch import Tensor
 
 from rejoinder.kinds import ENCODERS
 from rejoinder.kinds.tables import Table
@@ -12,7 +14,7 @@ from rejoinder.training.config import to_tree
 from rejoinder.training.cooccurrence import Cooccurrences
 from rejoinder.training.examples import GroupText
 from rejoinder.training.preparation import Data, PreparationProgress, Prepared, WordRows
-from rejoinder.training.retrofitting import links_of, retrofitted
+from rejoinder.training.retrofitting import FUNCTION_WORDS, links_of, retrofitted
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.tasks.paraphrase import ParaphraseTask
 
@@ -26,13 +28,16 @@ def learn_rows(
     """Returns the rows of `training.row_init`, None if all rows are random."""
     if config.training.row_init == "random":
         return None
-    words = _words(prepared.features)
-    counts = Cooccurrences(words, config.training.seed)
+    features = prepared.features
+    ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
+    words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
+    counts = Cooccurrences(words, config.training.seed, ranked=ranked)
     for texts in _texts(config, data, prepared, progress):
-        counts.add(prepared.features(texts))
-    rows = counts.rows(_width(config, prepared.features))
+        counts.add(features(texts))
+    rows = counts.rows(_width(config, features))
+    function_words = counts.most_frequent(FUNCTION_WORDS)
     links = [
-        links_of(file.content, prepared.features(file.content.texts), len(rows))
+        links_of(file.content, features(file.content.texts), len(rows), function_words)
         for task, files in data.labelled(config)
         for file in files
         if isinstance(task, ParaphraseTask)
@@ -42,18 +47,24 @@ def learn_rows(
     return (retrofitted(rows, sum(links)) if links else rows).astype(np.float16)
 
 
+@torch.no_grad()
+def turn_rows(weight: Tensor, directions: Tensor) -> None:
+    """Gives the first rows of `weight` the `directions` (N, width) and keeps their lengths.
+
+    Rows whose direction is zero stay as they are.
+    """
+    known = directions.any(dim=1).nonzero().squeeze(1)
+    lengths = weight[known].norm(dim=1, keepdim=True)
+    weight[known] = directions[known].float() * lengths
+
+
 def _width(config: RunConfig, features: TextFeatures) -> int:
-    """Returns the width of the rows of the encoder's table."""
+    """Returns the width of the rows of the encoder's tokens."""
     kind = ENCODERS[config.encoder.kind]
-    assert kind.table is not None  # noqa: S101 -- `row_init` is idle for kinds without one
+    assert kind.token_rows is not None  # noqa: S101 -- `row_init` is idle for kinds without them
     tables = {"encoder": to_tree(config.encoder), "text": features.config()}
     shapes = kind.tensor_shapes(Table(tables, "encoder", ""), Table(tables, "text", ""))
-    return shapes[kind.table][1]
-
-
-def _words(features: TextFeatures) -> int:
-    """Returns the number of ids that are a known word or subword."""
-    return len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
+    return shapes[kind.token_rows][1]
 
 
 def _texts(

@@ -10,8 +10,8 @@ from rejoinder.training.examples import GroupText
 Rows = NDArray[np.float32]
 
 _ITERATIONS = 5
-_FUNCTION_WORDS = 150
-"""The most frequent words say nothing about a word that they help to define."""
+FUNCTION_WORDS = 150
+"""So many most frequent words say nothing about a word that they help to define."""
 
 
 def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
@@ -32,7 +32,9 @@ def retrofitted(rows: Rows, links: sp.csr_matrix) -> Rows:
     return moved
 
 
-def links_of(groups: GroupText, ids: Ragged, words: int) -> sp.csr_matrix:
+def links_of(
+    groups: GroupText, ids: Ragged, words: int, function_words: NDArray[np.int64]
+) -> sp.csr_matrix:
     """Returns (words, words) links of each single word to the other texts of its groups.
 
     A text of n words is one link, divided among its words: synonyms are linked to each other, and
@@ -42,14 +44,16 @@ def links_of(groups: GroupText, ids: Ragged, words: int) -> sp.csr_matrix:
         groups: groups of texts.
         ids: token ids of `groups.texts`.
         words: number of ids that have a row; others are ignored.
+        function_words: ids that are ignored in definitions.
     """
     one, other, weights = [], [], []
     single = ids.lengths == 1
+    ids = ids.only(np.repeat(single, ids.lengths) | ~np.isin(ids.ids, function_words))
     for first, last in zip(groups.starts[:-1], groups.starts[1:], strict=True):
         members = groups.members[first:last]
         for word in members[single[members]]:
             for text in members[members != word]:
-                linked = ids[text][ids[text] >= (0 if single[text] else _FUNCTION_WORDS)]
+                linked = ids[text]
                 one.append(np.full(len(linked), ids[word][0]))
                 other.append(linked)
                 weights.append(np.full(len(linked), 1 / max(1, len(linked)), np.float32))

@@ -12,6 +12,7 @@ import torch
 from rejoinder.errors import RejoinderError, TrainingError
 from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.claims import claim, claim_output, sweep
+from rejoinder.kinds import ENCODERS
 from rejoinder.training import checkpoint
 from rejoinder.training.batches import Stream
 from rejoinder.training.checkpoint import TrainingState
@@ -19,7 +20,7 @@ from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
-from rejoinder.training.initial_rows import learn_rows
+from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Trainer
 from rejoinder.training.machine import own_torch_state, pick_device
@@ -175,8 +176,8 @@ def _drawn_model(
     generator = torch.Generator().manual_seed(config.training.seed)
     model = TrainableModel(prepared.features.rows, config, generator)
     if prepared.rows is not None:
-        for table in model.encoder.tables():
-            table.turn(torch.from_numpy(prepared.rows))
+        rows = model.get_parameter(f"encoder.{ENCODERS[config.encoder.kind].token_rows}")
+        turn_rows(rows, torch.from_numpy(prepared.rows))
     if initial_sha256 is not None and (initial := open_initial(config)) is not None:
         if initial.sha256 != initial_sha256:
             raise TrainingError(

@@ -186,8 +186,8 @@ class TrainingConfig(Settings):
     """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
     with length 1."""
     row_init: Literal["random", "cooccurrence"] = "random"
-    """Initial directions of the rows of words: random, or word vectors that are learned from the
-    training text before the first step (the words that stand near each other, factorised)."""
+    """Initial directions of the rows of words or subwords: random, or vectors that are learned from
+    the training text before the first step (the words that stand near each other, factorised)."""
     nested_dims: Annotated[tuple[Units, ...], Field(max_length=20), AsTuple] = ()
     """Numbers of dimensions that embeddings can be cut to: ranking objectives also train their
     first so many entries, so that `rejoinder export --dim` loses little."""
