@@ -51,8 +51,7 @@ class Row:
     megabytes: float | None
     speed: float | None
     """Sentences per second."""
-    sources: tuple[str, ...] = ()
-    """Where published figures are from; empty for encoders that were run here."""
+    published: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -154,7 +153,7 @@ def published(place: Path) -> list[Row]:
     rows = []
     for model in tree["model"]:
         sources = {
-            "scores": model.get("stsb_from", tree["scores_from"]),
+            "STS-B": model.get("stsb_from"),
             "MB": model.get("megabytes_from"),
             "sentences/s": model.get("speed_from"),
         }
@@ -165,7 +164,8 @@ def published(place: Path) -> list[Row]:
                 sts=statistics.fmean(model["sts"]) if "sts" in model else None,
                 megabytes=model.get("megabytes"),
                 speed=model.get("speed"),
-                sources=tuple(f"{what}: {source}" for what, source in sources.items() if source),
+                published=True,
+                notes=tuple(f"{what}: {source}" for what, source in sources.items() if source),
             )
         )
     return rows
@@ -178,13 +178,14 @@ def table(rows: Sequence[Row]) -> str:
     notes = [
         "Pearson's r of the cosine, all pairs of a set together. Without a mark: measured here, on "
         f"{len(os.sched_getaffinity(0))} cores, speed on the sentences of the STS Benchmark. *: "
-        "published; its speed is of another machine and other texts."
+        "published; scores of embeddings-benchmark/results (commit f4cc6c8b365a) where no note "
+        "says otherwise, speed of another machine and other texts."
     ]
     footnotes: dict[str, int] = {}
     for row in rows:
-        said = "; ".join([*row.sources, *row.notes])
+        said = "; ".join(row.notes)
         mark = f"<sup>{footnotes.setdefault(said, len(footnotes) + 1)}</sup>" if said else ""
-        star = "*" if row.sources else ""
+        star = "*" if row.published else ""
         cells = [
             row.name + star + mark,
             "–"
@@ -210,7 +211,7 @@ def plot(rows: Sequence[Row]) -> str:
             axes.annotate(row.name, (0.005, row.stsb), xycoords=("axes fraction", "data"),
                           va="bottom", fontsize=6.5, color="#666666")  # fmt: skip
             continue
-        here = not row.sources
+        here = not row.published
         colour = COLOURS[0 if here else 5]
         axes.plot(row.speed, row.stsb, "o" if here else "D", ms=7, color=colour,
                   mfc=colour if here else "white")  # fmt: skip

@@ -24,7 +24,7 @@ def true_scores(seed: int, spread: float) -> np.ndarray:
 def test_points_of_a_law_give_that_law(limit, gain, exponent):
     sizes = np.array([1e5, 3e5, 1e6, 1e7])
     law = fit_power_law(sizes, limit - gain * (sizes / 1e5) ** -exponent)
-    assert law(sizes) == pytest.approx(limit - gain * (sizes / 1e5) ** -exponent, abs=1e-4)
+    assert law(sizes) == pytest.approx(limit - gain * (sizes / 1e5) ** -exponent, abs=1e-3)
     assert law.limit <= 1
     assert law.gain >= 0
 

@@ -139,4 +139,4 @@ def _fit(sizes: Floats, scores: Floats) -> list[PowerLaw]:
         smallest[better] = error[better]
         found = np.stack([limit, gain, np.full_like(gain, exponent)], axis=1)
         best[better] = found[better]
-    return [PowerLaw(*row, base) for row in best.tolist()]
+    return [PowerLaw(limit, gain, exponent, base) for limit, gain, exponent in best.tolist()]
