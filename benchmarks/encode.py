@@ -24,7 +24,7 @@ import numpy as np
 
 from rejoinder.api.encoders import load_encoder
 from rejoinder.models.folder import ModelContents, Tensors, read_model, write_model
-from rejoinder.protocols import Encodes
+from rejoinder.protocols import Encodes, Prepares
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
@@ -43,6 +43,8 @@ def main() -> None:
         load_seconds = time.perf_counter() - begun
     sentences = _sentences(arguments.sentences, model)[: arguments.count]
     encode: Callable[[list[str]], object] = encoder.encode
+    if isinstance(encoder, Prepares):
+        encoder.prepare("speed", sentences)
     if isinstance(encoder, SentenceEncoder):
         encode = partial(encoder.encode, batch_size=arguments.batch_size)
     encode(sentences[:BATCH_SIZE])
