@@ -1,7 +1,8 @@
-"""Sentences a second through `SentenceEncoder.encode`, and the peak of memory.
+"""Sentences a second through `encode`, and the peak of memory.
 
     python benchmarks/encode.py                         # a random model, made-up sentences
     python benchmarks/encode.py --model RUN/model --sentences file.txt
+    python benchmarks/encode.py --model baseline:bow --sentences file.txt   # as evaluate takes it
 
 Without a model, one of 100,000 words x 300 with layers 300, 300, 500 and random weights is written
 to a temporary folder: the paper's sizes. Without sentences, they are drawn from its words, 10 each
@@ -15,11 +16,15 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from rejoinder.api.encoders import load_encoder
 from rejoinder.models.folder import ModelContents, Tensors, read_model, write_model
+from rejoinder.protocols import Encodes, Prepares
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
@@ -32,23 +37,27 @@ LAYERS = (300, 300, 500)
 def main() -> None:
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as folder:
-        place = arguments.model or _random_model(Path(folder) / "model")
+        name = arguments.model or str(_random_model(Path(folder) / "model"))
         begun = time.perf_counter()
-        model = read_model(place)
-        encoder = SentenceEncoder(model)
+        encoder, model = _open(name)
         load_seconds = time.perf_counter() - begun
     sentences = _sentences(arguments.sentences, model)[: arguments.count]
-    encoder.encode(sentences[:BATCH_SIZE], batch_size=arguments.batch_size)
+    encode: Callable[[list[str]], object] = encoder.encode
+    if isinstance(encoder, Prepares):
+        encoder.prepare("speed", sentences)
+    if isinstance(encoder, SentenceEncoder):
+        encode = partial(encoder.encode, batch_size=arguments.batch_size)
+    encode(sentences[:BATCH_SIZE])
     seconds = []
     for _ in range(arguments.repeats):
         begun = time.perf_counter()
-        encoder.encode(sentences, batch_size=arguments.batch_size)
+        encode(sentences)
         seconds.append(time.perf_counter() - begun)
-    ids = model.features(sentences[:BATCH_SIZE]).lengths
+    ids = None if model is None else model.features(sentences[:BATCH_SIZE]).lengths
     report = {
         "sentences_per_second": round(len(sentences) / statistics.median(seconds)),
         "sentences": len(sentences),
-        "ids_per_sentence": round(float(ids.mean()), 1),
+        "ids_per_sentence": None if ids is None else round(float(ids.mean()), 1),
         "load_seconds": round(load_seconds, 2),
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "model": repr(encoder),
@@ -59,7 +68,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--model", type=Path, help="model folder; default: random weights")
+    parser.add_argument(
+        "--model", help="model folder, or what `rejoinder evaluate` takes; default: random weights"
+    )
     parser.add_argument("--sentences", type=Path, help="one sentence a line; default: made up")
     parser.add_argument("--count", type=int, default=200_000, help="sentences at most")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE)
@@ -67,10 +78,18 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _sentences(place: Path | None, model: ModelContents) -> list[str]:
+def _open(name: str) -> tuple[Encodes, ModelContents | None]:
+    """Returns an encoder, and what its folder contains if it is a model folder."""
+    if not Path(name).is_dir():
+        return load_encoder(name), None
+    model = read_model(Path(name))
+    return SentenceEncoder(model), model
+
+
+def _sentences(place: Path | None, model: ModelContents | None) -> list[str]:
     if place is not None:
         return place.read_text("utf-8").splitlines()
-    if not isinstance(model.features, WordFeatures):
+    if model is None or not isinstance(model.features, WordFeatures):
         sys.exit("this model has no words to make sentences of; give --sentences")
     words = np.array(model.features.vocabulary.words)
     draw = np.random.default_rng(0)

@@ -16,8 +16,8 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """The palette of Okabe and Ito: distinct for colour-blind readers and in grey."""
 
 
-def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """Returns a matplotlib figure, whose size is in inches, and its axes.
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """Returns a matplotlib figure, whose size is in inches, and its axes: an array if several.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -28,7 +28,7 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
 
     mpl.rcParams["svg.hashsalt"] = "rejoinder"  # makes the ids in an SVG reproducible
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
+    return figure, figure.subplots(rows, columns)
 
 
 def svg_of(figure: Any) -> str:
