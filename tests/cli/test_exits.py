@@ -141,6 +141,8 @@ def test_an_output_that_can_not_be_written_is_found_before_the_work(place, words
     ],
 )
 def test_signals_leave_nothing_behind(place, number, status, said):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("the tests were started by nohup, and programs that they start ignore SIGHUP")
     before = sorted(place.iterdir())
     words = ["encode", "--model", "model", "-", "--out", "e.npy"]  # waits for its input
     with subprocess.Popen(

@@ -54,9 +54,13 @@ def test_without_any_model_that_is_one_sentence(here, monkeypatch, words):
 
 def test_the_list_of_models(shipped):
     card = shipped / "rejoinder-small" / "MODEL_CARD.md"
-    card.write_text("---\nlicense: cc-by-4.0\n---\n" + card.read_text("utf-8"), "utf-8")
+    card.write_text("---\nlicense: cc-by-4.0\n---\n", "utf-8")
     base, small = json.loads(call("models", "--json").stdout)
-    assert (base["name"], base["default"], base["licence"]) == ("rejoinder-base", True, None)
+    assert (base["name"], base["default"], base["licence"]) == (
+        "rejoinder-base",
+        True,
+        "not-stated",
+    )
     assert (small["name"], small["default"], small["dim"]) == ("rejoinder-small", False, 5)
     assert (small["kind"], small["licence"]) == ("dan", "cc-by-4.0")
     assert small["folder"] == str(shipped / "rejoinder-small")
