@@ -206,8 +206,14 @@ class _Session:
         """Begins or resumes a run."""
         if plan.resume:
             return self._go_on(plan)
-        overwrite, progress = self.overwrite, self._progress
-        begin(plan.config, self._data, plan.folder, overwrite=overwrite, progress=progress)
+        begin(
+            plan.config,
+            self._data,
+            plan.folder,
+            overwrite=self.overwrite,
+            progress=self._progress,
+            threads=self._threads,
+        )
         with removed_if_refused(plan.folder):
             return self._go_on(plan)
 

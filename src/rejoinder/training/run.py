@@ -68,9 +68,18 @@ class RunResult:
 
 
 def begin(
-    config: RunConfig, data: Data, run: Path, *, overwrite: bool, progress: PreparationProgress
+    config: RunConfig,
+    data: Data,
+    run: Path,
+    *,
+    overwrite: bool,
+    progress: PreparationProgress,
+    threads: int | None = None,
 ) -> None:
     """Makes the folder of a run with config, vocabulary and excluded rows; takes no step yet.
+
+    `threads` is the number of CPU threads of torch, None for torch's setting; initial rows repeat
+    bit for bit with the same number.
 
     Raises:
         RejoinderError: the data is not usable, or the folder can't be written.
@@ -80,7 +89,9 @@ def begin(
         with new_folder(run, overwrite=overwrite) as folder:
             features = None if initial is None else initial.features
             prepared = prepare(data, config, progress, features)
-            prepared = replace(prepared, rows=learn_rows(config, data, prepared, progress))
+            with own_torch_state(torch.device("cpu"), threads):
+                rows = learn_rows(config, data, prepared, progress)
+            prepared = replace(prepared, rows=rows)
             write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
 
 
