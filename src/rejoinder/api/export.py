@@ -10,7 +10,7 @@ from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.tasks.response import rank_responses
 from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.files.claims import claim_output
-from rejoinder.models.folder import ModelContents, read_model, write_model
+from rejoinder.models.folder import ModelContents, folder_bytes, read_model, write_model
 from rejoinder.models.layout import RESPONSES
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.runtime.encoder import SentenceEncoder
@@ -144,7 +144,7 @@ def size_of(folder: Path, contents: ModelContents, scores: ExportScores) -> Mode
     """Returns the size of the model in `folder`, and its scores."""
     table = contents.tensors.get(f"encoder.{contents.kind.table}")
     return ModelSize(
-        bytes=sum(file.stat().st_size for file in folder.iterdir()),
+        bytes=folder_bytes(folder),
         rows=0 if table is None else len(table),
         dim=contents.dim,
         dtype=contents.weight_type,

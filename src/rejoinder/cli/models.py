@@ -37,6 +37,7 @@ def models(
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:
     from rejoinder.models.config import read_config
+    from rejoinder.models.folder import folder_bytes
     from rejoinder.models.layout import known_kind
     from rejoinder.models.shipped import DEFAULT
     from rejoinder.models.terms import licence_of
@@ -48,15 +49,10 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
         "default": name == DEFAULT,
         "kind": kind.name,
         "dim": kind.dim(encoder),
-        "bytes": size_of(folder),
+        "bytes": folder_bytes(folder),
         "licence": licence_of(folder),
         "folder": str(folder),
     }
-
-
-def size_of(folder: Path) -> int:
-    """Returns the bytes of the files in a model folder."""
-    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 def model_folder(model: str | None, sha256: str | None) -> Path:

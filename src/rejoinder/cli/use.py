@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, read_pairs
-from rejoinder.cli.models import model_folder, open_encoder, size_of
+from rejoinder.cli.models import model_folder, open_encoder
 from rejoinder.cli.options import (
     JsonOption,
     ModelOption,
@@ -174,7 +174,7 @@ def info(
     quiet: QuietOption = False,
 ) -> None:
     """Show what a model is and what it was trained on."""
-    from rejoinder.models.folder import read_model
+    from rejoinder.models.folder import folder_bytes, read_model
     from rejoinder.models.terms import licence_of, terms_of, training_rows
 
     set_quiet(quiet)
@@ -187,7 +187,7 @@ def info(
         "encoder": dict(contents.encoder),
         "heads": {name: dict(head) for name, head in contents.heads.items()},
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
-        "bytes": size_of(folder),
+        "bytes": folder_bytes(folder),
         "licence": licence_of(folder),
         "folder": str(folder),
     }

@@ -133,6 +133,11 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
         write_text(new / FILE, text + "\n")
 
 
+def folder_bytes(folder: Path) -> int:
+    """Returns the bytes of the files in a model folder."""
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
 def read_model(folder: Path) -> ModelContents:
     """Reads a model folder and checks its version, files, hashes, names, shapes and values.
 

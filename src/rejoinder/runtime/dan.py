@@ -39,9 +39,9 @@ class DanRuntime:
 
     def __call__(self, batch: Ragged) -> Array:
         """(N, D) float32, not normalised; zero rows for sentences without a known feature."""
-        rows, offsets = self._rows(batch)
-        sums = self._sums(rows, offsets)  # (N, width)
-        counts = np.diff(offsets)
+        rows = self._rows(batch)
+        sums = self._sums(rows.ids, rows.offsets)  # (N, width)
+        counts = rows.lengths
         sums /= (np.maximum(counts, 1) ** self.power).astype(np.float32)[:, None]
         embeddings = self.layers(sums)
         embeddings[counts == 0] = 0.0  # an empty sentence must not depend on biases
@@ -54,17 +54,14 @@ class DanRuntime:
         """Sums of table rows, (N, width) float32, where sentence i has those from offsets[i] on."""
         return _sums_of(self.table, rows, offsets)
 
-    def _rows(self, batch: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Table rows of each sentence and their offsets, without bigrams that have no row."""
+    def _rows(self, batch: Ragged) -> Ragged:
+        """Table rows of each sentence, without bigrams that have no row."""
         if self.bigram_rows is None:
-            return batch.ids, batch.offsets
+            return batch
         rows = batch.ids.copy()
         bigrams = rows >= self.words
         rows[bigrams] = self.bigram_rows[rows[bigrams] - self.words]
-        kept = rows >= 0
-        ends = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(kept, out=ends[1:])
-        return rows[kept], ends[batch.offsets]
+        return Ragged(rows, batch.offsets).only(rows >= 0)
 
 
 class Int8DanRuntime(DanRuntime):

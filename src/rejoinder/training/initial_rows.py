@@ -13,9 +13,17 @@ from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config import to_tree
 from rejoinder.training.cooccurrence import Cooccurrences
 from rejoinder.training.examples import GroupText
-from rejoinder.training.preparation import Data, PreparationProgress, Prepared, WordRows
+from rejoinder.training.preparation import (
+    Data,
+    LabelledTasks,
+    PreparationProgress,
+    Prepared,
+    WordRows,
+    distinct_texts,
+)
 from rejoinder.training.retrofitting import FUNCTION_WORDS, links_of, retrofitted
 from rejoinder.training.settings import RunConfig
+from rejoinder.training.stream import read_without
 from rejoinder.training.tasks.paraphrase import ParaphraseTask
 
 _MOST_PAIRS = 5_000_000
@@ -32,13 +40,14 @@ def learn_rows(
     ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
     counts = Cooccurrences(words, config.training.seed, ranked=ranked)
-    for texts in _texts(config, data, prepared, progress):
+    labelled = data.labelled(config)
+    for texts in _texts(config, data, labelled, prepared, progress):
         counts.add(features(texts))
     rows = counts.rows(_width(config, features))
     function_words = counts.most_frequent(FUNCTION_WORDS)
     links = [
         links_of(file.content, features(file.content.texts), len(rows), function_words)
-        for task, files in data.labelled(config)
+        for task, files in labelled
         for file in files
         if isinstance(task, ParaphraseTask)
         and task.retrofit
@@ -68,21 +77,20 @@ def _width(config: RunConfig, features: TextFeatures) -> int:
 
 
 def _texts(
-    config: RunConfig, data: Data, prepared: Prepared, progress: PreparationProgress
+    config: RunConfig,
+    data: Data,
+    labelled: LabelledTasks,
+    prepared: Prepared,
+    progress: PreparationProgress,
 ) -> Iterator[pl.Series]:
     """Yields the texts that the run trains on: of many pairs, a sample."""
-    files = {id(file.content): file for _, listed in data.labelled(config) for file in listed}
-    for file in files.values():
-        yield pl.Series(file.content.texts, dtype=pl.String)
+    yield from distinct_texts(labelled)
     blocks = list(enumerate(data.needed_pairs().blocks("train"))) if config.reads_pairs else []
     rows = sum(block.rows for _, block in blocks)
     sample = blocks[:: -(-rows // _MOST_PAIRS) or 1]
     done, total = 0, sum(block.rows for _, block in sample)
     for number, block in sample:
-        frame = data.needed_pairs().read(block, ["input", "response"])
-        kept = np.ones(len(frame), bool)
-        kept[prepared.excluded.get(number, [])] = False
-        frame = frame.filter(pl.Series(kept))
+        frame = read_without(data.needed_pairs(), block, prepared.excluded.get(number))
         yield pl.concat([frame["input"], frame["response"]])
         done += block.rows
         progress(done, total)

@@ -20,6 +20,8 @@ from rejoinder.training.settings import RunConfig
 from rejoinder.training.sources import Selection, select_sources
 from rejoinder.training.tasks.base import Task
 
+LabelledTasks = Sequence[tuple[Task, Sequence[Labelled]]]
+"""The labelled files of each task."""
 PreparationProgress = Callable[[int, int], None]
 """Called with the number of pairs read so far and the number of all pairs."""
 
@@ -126,13 +128,10 @@ def prepare(
     excluded: dict[int, NDArray[np.int64]] = {}
     left_out: list[pl.DataFrame] = []  # the leaks themselves
     tasks = data.labelled(config)
-    # the text of a file that two tasks read in the same way is counted once
-    labelled = {id(file.content): file for _, files in tasks for file in files}
 
     def texts() -> Iterator[pl.Series]:
         nonlocal pairs
-        for file in labelled.values():
-            yield pl.Series(file.content.texts, dtype=pl.String)
+        yield from distinct_texts(tasks)
         done, hashes = 0, _hashes(config)
         columns = ["input", "response", *(["source"] if selection.left_out else [])]
         for number, block in enumerate(blocks):
@@ -164,6 +163,13 @@ def prepare(
     return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set)
 
 
+def distinct_texts(tasks: LabelledTasks) -> Iterator[pl.Series]:
+    """Yields the texts of labelled files; those that two tasks read in the same way once."""
+    contents = {id(file.content): file.content for _, files in tasks for file in files}
+    for content in contents.values():
+        yield pl.Series(content.texts, dtype=pl.String)
+
+
 def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, int]:
     """Returns the number of pairs by evaluation set, all of which hold a sentence of some set."""
     if not leaks:
@@ -177,9 +183,7 @@ def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, in
     return counts
 
 
-def labelled_facts(
-    tasks: Sequence[tuple[Task, Sequence[Labelled]]],
-) -> dict[str, dict[str, Any]]:
+def labelled_facts(tasks: LabelledTasks) -> dict[str, dict[str, Any]]:
     """Returns the SHA-256 of each labelled file, its rows by task, and the rows left out."""
     facts: dict[str, dict[str, Any]] = {}
     for task, files in tasks:

@@ -119,14 +119,17 @@ class PairStream:
         )
 
     def _frame(self, number: int) -> pl.DataFrame:
-        block: Block = self.blocks[number]
-        frame = self.pairs.read(block, ["input", "response"])
-        left_out = self.excluded.get(number)
-        if left_out is None:
-            return frame
-        keep = np.ones(len(frame), bool)
-        keep[left_out] = False
-        return frame.filter(pl.Series(keep))
+        return read_without(self.pairs, self.blocks[number], self.excluded.get(number))
+
+
+def read_without(pairs: Pairs, block: Block, left_out: NDArray[np.int64] | None) -> pl.DataFrame:
+    """Returns the inputs and responses of a block without the rows `left_out`, indices or None."""
+    frame = pairs.read(block, ["input", "response"])
+    if left_out is None:
+        return frame
+    keep = np.ones(len(frame), bool)
+    keep[left_out] = False
+    return frame.filter(pl.Series(keep))
 
 
 def text_keys(texts: pl.Series) -> NDArray[np.int64]:

@@ -192,6 +192,13 @@ class StepInputs:
     """The table `[objective]` of the config."""
 
 
+def mutual_loss(step: StepInputs) -> "StepLoss":
+    """Each side of a row picks the other among those of the batch, as neither comes first."""
+    from rejoinder.objectives.in_batch import in_batch_softmax
+
+    return in_batch_softmax(step.left, step.right, step.scale, same=step.same, symmetric=True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ObjectiveKind:
     """One kind of objective: its table in a config, its data, its loss, its head."""

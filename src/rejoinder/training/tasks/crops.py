@@ -1,14 +1,11 @@
 """Two spans of one reply find each other (Izacard et al. 2022, Contriever, §3.1)."""
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from rejoinder.training.pair_rows import Crops
-from rejoinder.training.tasks.base import ObjectiveKind, PairsTask, StepInputs
-
-if TYPE_CHECKING:
-    from rejoinder.objectives.in_batch import StepLoss
+from rejoinder.training.tasks.base import ObjectiveKind, PairsTask, mutual_loss
 
 
 class CropsTask(PairsTask):
@@ -29,15 +26,9 @@ class CropsTask(PairsTask):
         return self
 
 
-def _loss(step: StepInputs) -> "StepLoss":
-    from rejoinder.objectives.in_batch import in_batch_softmax
-
-    return in_batch_softmax(step.left, step.right, step.scale, same=step.same, symmetric=True)
-
-
 CROPS = ObjectiveKind(
     name="crops",
     task=CropsTask,
-    loss=_loss,
+    loss=mutual_loss,
     rows=lambda task: Crops(task.min_words, task.least, task.most),
 )

@@ -1,12 +1,9 @@
 """Groups of sentences with the same meaning: a sentence finds another of its group."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rejoinder.training.examples import GroupedExamples, read_group_text
-from rejoinder.training.tasks.base import GroupFiles, LabelledTask, ObjectiveKind, StepInputs
-
-if TYPE_CHECKING:
-    from rejoinder.objectives.in_batch import StepLoss
+from rejoinder.training.tasks.base import GroupFiles, LabelledTask, ObjectiveKind, mutual_loss
 
 
 class ParaphraseTask(LabelledTask):
@@ -19,17 +16,10 @@ class ParaphraseTask(LabelledTask):
     their groups: of synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
 
 
-def _loss(step: StepInputs) -> "StepLoss":
-    from rejoinder.objectives.in_batch import in_batch_softmax
-
-    # neither side comes first, so each picks the other
-    return in_batch_softmax(step.left, step.right, step.scale, same=step.same, symmetric=True)
-
-
 PARAPHRASE = ObjectiveKind(
     name="paraphrase",
     task=ParaphraseTask,
-    loss=_loss,
+    loss=mutual_loss,
     read=read_group_text,
     examples=lambda _task, text: GroupedExamples(text.starts, text.members),
 )
