@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,9 +14,7 @@ from rejoinder.objectives.in_batch import duplicates, in_batch_softmax
 
 
 def rows(count: int, seed: int) -> torch.Tensor:
-    return torch.nn.functional.normalize(
-        torch.randn(count, 4, generator=torch.Generator().manual_seed(seed)), dim=1
-    )
+    return F.normalize(torch.randn(count, 4, generator=torch.Generator().manual_seed(seed)), dim=1)
 
 
 def slow(inputs, responses, scale, same=()):
@@ -30,17 +29,21 @@ def slow(inputs, responses, scale, same=()):
     return total / len(inputs)
 
 
-def dense(inputs, responses, scale, same, *, symmetric):
+def dense(inputs, responses, scale, same, *, symmetric, nested=()):
     """The same with PyTorch's operations, which differentiate themselves."""
+    if nested:
+        cut = [[F.normalize(side[:, :n], dim=1) for side in (inputs, responses)] for n in nested]
+        sides = [*cut, (inputs, responses)]
+        return sum(dense(*each, scale, same, symmetric=symmetric) for each in sides) / len(sides)
     scores = inputs @ responses.T * scale
     if same is not None:
         masked = torch.zeros(scores.shape).index_put_(tuple(same), torch.ones(())).bool()
         scores = scores.masked_fill(masked, float("-inf"))
     size = len(scores)
     target = torch.arange(size)
-    loss = torch.nn.functional.cross_entropy(scores, target)
+    loss = F.cross_entropy(scores, target)
     if symmetric:
-        loss = (loss + torch.nn.functional.cross_entropy(scores[:, :size].T, target)) / 2
+        loss = (loss + F.cross_entropy(scores[:, :size].T, target)) / 2
     return loss
 
 
@@ -72,8 +75,9 @@ def test_masked_duplicates_are_no_negatives():
     masked=st.booleans(),
     strip=st.sampled_from([1, 7, 20, 1 << 20]),
     more=st.integers(0, 5),
+    nested=st.sampled_from([(), (2,), (1, 3)]),
 )
-def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip, more):
+def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip, more, nested):
     keys = np.random.default_rng(seed).integers(0, 6, (2, size))
     same = torch.from_numpy(duplicates(keys[0], keys[1])) if masked else None
     ours = [rows(size, seed), rows(size + more, seed + 1), torch.tensor(2.5)]
@@ -82,8 +86,8 @@ def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip, mo
         value.requires_grad_()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_STRIP_SCORES", strip)
-        loss = in_batch_softmax(*ours, same=same, symmetric=symmetric).loss
-    expected = dense(*theirs, same, symmetric=symmetric)
+        loss = in_batch_softmax(*ours, same=same, symmetric=symmetric, nested=nested).loss
+    expected = dense(*theirs, same, symmetric=symmetric, nested=nested)
     torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
     (3 * loss).backward()
     (3 * expected).backward()
@@ -108,6 +112,16 @@ def test_a_perfect_batch_costs_nothing():
     result = in_batch_softmax(eye, eye, torch.tensor(100.0))
     assert result.loss.item() == pytest.approx(0.0, abs=1e-6)
     assert result.correct.item() == 4
+
+
+def test_an_empty_sentence_has_no_gradient_of_its_own_in_nested_dimensions():
+    anchors, candidates = rows(3, 0), rows(3, 1)
+    anchors[1] = 0.0
+    anchors.requires_grad_()
+    step = in_batch_softmax(anchors, candidates, torch.tensor(9.0), symmetric=True, nested=[2])
+    step.loss.backward()
+    assert step.loss.isfinite()
+    assert anchors.grad.isfinite().all()
 
 
 def test_bfloat16_is_near():

@@ -57,6 +57,31 @@ class FeedForward(nn.Module):
             return y
         return y + (x if self.skip is None else self.skip(x))
 
+    def first_entries(self, x: Tensor) -> Tensor:
+        """Returns (N, n), the first `n` entries of the outputs for (N, n) `x` with zeros behind.
+
+        Products that zeros and unread outputs would take are left out.
+        """
+        size, last = x.shape[1], len(self.layers) - 1
+        y = x
+        for number, layer in enumerate(self.layers):
+            y = _block(
+                layer,
+                y if number == 0 else self.activation(y),
+                outside=size if number == last else None,
+                inside=size if number == 0 else None,
+            )
+        if not self.residual:
+            return y
+        return y + (x if self.skip is None else _block(self.skip, x, size, size))
+
+
+def _block(layer: nn.Module, x: Tensor, outside: int | None, inside: int | None) -> Tensor:
+    """Applies the first `outside` units of a linear layer to its first `inside` inputs."""
+    assert isinstance(layer, nn.Linear)  # noqa: S101 -- for the type checker
+    bias = None if layer.bias is None else layer.bias[:outside]
+    return F.linear(x, layer.weight[:outside, :inside], bias)
+
 
 def unit_rows(x: Tensor, present: Tensor) -> Tensor:
     """Returns (N, dim) rows scaled to length 1; rows where `present` (N,) is false become zero.

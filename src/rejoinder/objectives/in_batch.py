@@ -1,12 +1,16 @@
 """The in-batch softmax shared by all ranking objectives.
 
 Large batches make better encoders, but then most of a step goes into B x B scores: written with
-PyTorch's operations, that is a dozen passes over a matrix larger than any cache. Here a strip of
-rows is scored and turned into probabilities and gradients while it is in the cache, and nothing of
-size B x B is ever stored.
+PyTorch's operations, that is a dozen passes over a matrix larger than any cache, and a product of
+matrices for each direction and each number of nested dimensions. Here a strip of rows is turned
+into probabilities and gradients while it is in the cache, and one product serves both directions
+and all nested dimensions: what the first 512 entries add to a score is added to that of the first
+128.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,6 +39,7 @@ def in_batch_softmax(
     *,
     same: Tensor | None = None,
     symmetric: bool = False,
+    nested: Sequence[int] = (),
 ) -> StepLoss:
     """Softmax over the candidates of the batch, cross-entropy against the diagonal.
 
@@ -45,65 +50,186 @@ def in_batch_softmax(
         same: (2, M) int64, index pairs (i, j) off the diagonal, both below B and ascending in i,
             that are no true negatives. They are left out of the softmax.
         symmetric: also pick the right anchor for each of the first B candidates, and return the
-            mean of both losses.
+            mean of both losses. The scores of the whole batch are then held in memory.
+        nested: ascending numbers below D. The loss is the mean over the first N entries of all
+            rows, scaled to length 1, for each of these N, and the rows as they are (Kusupati et
+            al. 2022, section 3); `correct` is that of the rows as they are.
     """
-    loss, correct = _InBatchSoftmax.apply(anchors, candidates, scale, same)  # type: ignore[no-untyped-call]
-    if symmetric:
-        other = None if same is None else same.flip(0)[:, same[1].argsort(stable=True)]
-        back, _ = _InBatchSoftmax.apply(candidates[: len(anchors)], anchors, scale, other)  # type: ignore[no-untyped-call]
-        loss = (loss + back) / 2
+    loss, correct = _InBatchSoftmax.apply(  # type: ignore[no-untyped-call]
+        anchors, candidates, scale, same, symmetric, tuple(nested)
+    )
     return StepLoss(loss, correct)
 
 
+class _Side:
+    """The rows of one side of a batch, and the gradients of the loss by them."""
+
+    def __init__(self, rows: Tensor, cuts: Sequence[int], kind: torch.dtype) -> None:
+        self.rows = rows.to(kind)
+        self.cuts = cuts
+        self.by_rows = torch.zeros_like(rows)
+        lengths = torch.stack([rows[:, :cut].norm(dim=1) for cut in cuts])
+        self.inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
+        """(levels, N) factors that scale the first entries to length 1."""
+        self.inverse[-1] = 1.0
+        self.along = torch.zeros_like(self.inverse)
+        """(levels, N) dot products of scaled entries and the gradients by them."""
+
+    def gradient(self) -> Tensor:
+        """Returns (N, D), the gradient by the rows as they were before scaling."""
+        for level, cut in enumerate(self.cuts[:-1]):
+            share = self.along[level] * self.inverse[level].square()
+            self.by_rows[:, :cut] -= share.unsqueeze(1) * self.rows[:, :cut].float()
+        return self.by_rows
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Some anchors against all candidates."""
+
+    rows: slice
+    cosines: list[Tensor]
+    """One per level, (b, B + E) float32."""
+    masked: tuple[Tensor, Tensor] | None
+    """Index pairs within the strip that are no true negatives."""
+
+    def scores(self, level: int, scale: Tensor) -> Tensor:
+        """Returns (b, B + E) a new tensor, minus infinity where masked."""
+        scores = self.cosines[level] * scale
+        if self.masked is not None:
+            scores[self.masked] = -torch.inf
+        return scores
+
+
 class _InBatchSoftmax(torch.autograd.Function):
-    """Computes the loss and, in the same pass, the gradients of all three arguments."""
+    """Computes the loss and, in the same pass, the gradients of all three tensors."""
 
     @staticmethod
     def forward(
-        ctx: Any, inputs: Tensor, responses: Tensor, scale: Tensor, same: Tensor | None
+        ctx: Any,
+        anchors: Tensor,
+        candidates: Tensor,
+        scale: Tensor,
+        same: Tensor | None,
+        symmetric: bool,
+        nested: tuple[int, ...],
     ) -> tuple[Tensor, Tensor]:
-        size = len(inputs)
-        low = torch.is_autocast_enabled(inputs.device.type)
-        kind = torch.get_autocast_dtype(inputs.device.type) if low else inputs.dtype
-        left, right = inputs.to(kind), responses.to(kind)  # (B, D)
-        by_inputs, by_responses = torch.empty_like(inputs), torch.zeros_like(responses)
-        loss, by_scale = inputs.new_zeros(()), inputs.new_zeros(())
-        correct = torch.zeros((), dtype=torch.int64, device=inputs.device)
-        starts = range(0, size, max(1, _STRIP_SCORES // len(responses)))
-        with torch.autocast(inputs.device.type, enabled=False):
-            for start in starts:
-                rows = slice(start, min(start + starts.step, size))
-                own = torch.arange(rows.start, rows.stop, device=inputs.device)
-                at = own - start
-                cosines = (left[rows] @ right.T).float()  # (b, B)
-                scores = cosines * scale
-                if same is not None:
-                    first, last = torch.searchsorted(
-                        same[0].contiguous(), torch.tensor([start, rows.stop], device=same.device)
-                    ).tolist()
-                    scores[same[0, first:last] - start, same[1, first:last]] = -torch.inf
-                peak, best = scores.max(dim=1, keepdim=True)
-                correct += (best[:, 0] == own).sum()
-                right_scores = scores[at, own]
-                p = scores.sub_(peak).exp_()  # (b, B), probabilities once divided
-                totals = p.sum(dim=1, keepdim=True)
-                loss += (totals.log() + peak)[:, 0].sum() - right_scores.sum()
-                p /= totals
-                p[at, own] -= 1.0  # the gradient of the loss by the scores
-                by_scale += torch.linalg.vecdot(p, cosines).sum()
-                p16 = p.to(kind)
-                by_inputs[rows] = (p16 @ right).float()
-                by_responses += (p16.T @ left[rows]).float()
+        device, size = anchors.device, len(anchors)
+        low = torch.is_autocast_enabled(device.type)
+        kind = torch.get_autocast_dtype(device.type) if low else anchors.dtype
+        cuts = (*nested, anchors.shape[1])
+        starts = range(0, size, max(1, _STRIP_SCORES // len(candidates)))
+        loss, by_scale = anchors.new_zeros(()), anchors.new_zeros(())
+        correct = torch.zeros((), dtype=torch.int64, device=device)
+        with torch.autocast(device.type, enabled=False):
+            left, right = _Side(anchors, cuts, kind), _Side(candidates, cuts, kind)
+            strips = (
+                _strip(left, right, slice(start, min(start + starts.step, size)), same)
+                for start in starts
+            )
+            columns: Sequence[Tensor | None] = [None] * len(cuts)
+            if symmetric:
+                stored = list(strips)
+                sums = [_log_sums(stored, level, scale, size) for level in range(len(cuts))]
+                loss += torch.stack(sums).sum()
+                columns, strips = sums, (stored.pop(0) for _ in starts)
+            for strip in strips:
+                gradients = []
+                for level in range(len(cuts)):
+                    part, correct_rows, by_scores = _softmax(strip, level, scale, columns[level])
+                    loss += part
+                    products = by_scores * strip.cosines[level]
+                    along = products.sum(dim=1)
+                    left.along[level, strip.rows] = along
+                    right.along[level] += products.sum(dim=0)
+                    by_scale += along.sum()
+                    gradients.append(by_scores)
+                correct += correct_rows  # of the last level, the rows as they are
+                _add_gradients(left, right, strip.rows, gradients)
+        terms = size * len(cuts) * (2 if symmetric else 1)
+        factor = scale / terms
         ctx.save_for_backward(
-            by_inputs.mul_(scale / size), by_responses.mul_(scale / size), by_scale / size
+            left.gradient().mul_(factor), right.gradient().mul_(factor), by_scale / terms
         )
         ctx.mark_non_differentiable(correct)
-        return loss / size, correct
+        return loss / terms, correct
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        by_inputs, by_responses, by_scale = ctx.saved_tensors
-        return gradient * by_inputs, gradient * by_responses, gradient * by_scale, None
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        by_anchors, by_candidates, by_scale = ctx.saved_tensors
+        return gradient * by_anchors, gradient * by_candidates, gradient * by_scale, *(None,) * 3
+
+
+def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
+    """Returns the cosines of some anchors with all candidates at every level."""
+    total, cosines = None, []
+    for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
+        added = (left.rows[rows, start:stop] @ right.rows[:, start:stop].T).float()
+        total = added if total is None else total + added
+        if stop < left.cuts[-1]:
+            cosines.append(total * left.inverse[level, rows, None] * right.inverse[level])
+        else:
+            cosines.append(total)
+    masked = None
+    if same is not None:
+        ends = torch.tensor([rows.start, rows.stop], device=same.device)
+        first, last = torch.searchsorted(same[0].contiguous(), ends).tolist()
+        masked = same[0, first:last] - rows.start, same[1, first:last]
+    return _Strip(rows, cosines, masked)
+
+
+def _log_sums(strips: Sequence[_Strip], level: int, scale: Tensor, size: int) -> Tensor:
+    """Returns (B,) the logarithm of the sum of exp(score) over all anchors, by candidate."""
+    peaks = torch.stack(
+        [strip.scores(level, scale)[:, :size].amax(dim=0) for strip in strips]
+    ).amax(dim=0)
+    sums = torch.zeros_like(peaks)
+    for strip in strips:
+        sums += strip.scores(level, scale)[:, :size].sub_(peaks).exp_().sum(dim=0)
+    return sums.log_().add_(peaks)
+
+
+def _softmax(
+    strip: _Strip, level: int, scale: Tensor, column: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the sum of a strip's losses, how many are right, and the gradient by its scores.
+
+    With `column`, (B,) of `_log_sums`, it is also the loss and gradient of the other direction,
+    but for the sum of `column`.
+    """
+    scores = strip.scores(level, scale)  # (b, B + E)
+    own = torch.arange(strip.rows.start, strip.rows.stop, device=scores.device)
+    at = own - strip.rows.start
+    directions = 1.0 if column is None else 2.0
+    peak, best = scores.max(dim=1, keepdim=True)
+    right_scores = directions * scores[at, own].sum()
+    back = None if column is None else (scores[:, : len(column)] - column).exp_()
+    p = scores.sub_(peak).exp_()  # probabilities once divided
+    totals = p.sum(dim=1, keepdim=True)
+    loss = (totals.log() + peak)[:, 0].sum() - right_scores
+    p /= totals
+    if back is not None:
+        p[:, : back.shape[1]] += back
+    p[at, own] -= directions
+    return loss, (best[:, 0] == own).sum(), p
+
+
+def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[Tensor]) -> None:
+    """Adds the gradients by the entries of both sides of a strip.
+
+    The first entries take part in the scores of every level, the last ones in those of the last:
+    going backwards, the gradient by the sum of products grows by that of one level a block.
+    """
+    total = by_scores[-1]
+    blocks = list(pairwise((0, *left.cuts)))
+    for level in range(len(blocks) - 1, -1, -1):
+        start, stop = blocks[level]
+        if level < len(blocks) - 1:
+            scaled = by_scores[level] * left.inverse[level, rows, None]
+            total = total + scaled.mul_(right.inverse[level])
+        low = total.to(left.rows.dtype)
+        left.by_rows[rows, start:stop] = (low @ right.rows[:, start:stop]).float()
+        right.by_rows[:, start:stop] += (low.T @ left.rows[rows, start:stop]).float()
 
 
 def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -146,24 +146,26 @@ class TrainableModel(nn.Module):
         return respond(self.heads[RESPONSES], embeddings)
 
 
-class _CutHead(nn.Module):
-    """A head that reads the first entries of embeddings, zeros behind them, and returns as many."""
+def first_entries(inputs: StepInputs, dim: int) -> StepInputs:
+    """Returns the inputs of a step with only the first `dim` entries of the rows, unit again.
 
-    def __init__(self, head: nn.Module, dim: int) -> None:
+    The head, too, returns as many, of rows with zeros behind them.
+    """
+    left, right = (F.normalize(rows[:, :dim], dim=1) for rows in (inputs.left, inputs.right))
+    head = None if inputs.head is None else _FirstEntries(cast("FeedForward", inputs.head))
+    return replace(inputs, left=left, right=right, head=head)
+
+
+class _FirstEntries(nn.Module):
+    """A head whose outputs are as wide as its inputs."""
+
+    def __init__(self, head: FeedForward) -> None:
         super().__init__()
-        self.head, self.dim = head, dim
+        self.head = head
 
     def forward(self, rows: Tensor) -> Tensor:
         """(N, d) to (N, d)."""
-        out: Tensor = self.head(F.pad(rows, (0, self.dim - rows.shape[1])))
-        return out[:, : rows.shape[1]]
-
-
-def first_entries(inputs: StepInputs, dim: int) -> StepInputs:
-    """Returns the inputs of a step with only the first `dim` entries of the rows, unit again."""
-    left, right = (F.normalize(rows[:, :dim], dim=1) for rows in (inputs.left, inputs.right))
-    head = None if inputs.head is None else _CutHead(inputs.head, inputs.left.shape[1])
-    return replace(inputs, left=left, right=right, head=head)
+        return self.head.first_entries(rows)
 
 
 def _scale_key(task: str) -> str:

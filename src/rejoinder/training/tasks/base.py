@@ -190,13 +190,17 @@ class StepInputs:
     """The task's table."""
     settings: "ObjectiveConfig"
     """The table `[objective]` of the config."""
+    nested: tuple[int, ...] = ()
+    """`training.nested_dims` for an objective that `nests`, else empty."""
 
 
 def mutual_loss(step: StepInputs) -> "StepLoss":
     """Each side of a row picks the other among those of the batch, as neither comes first."""
     from rejoinder.objectives.in_batch import in_batch_softmax
 
-    return in_batch_softmax(step.left, step.right, step.scale, same=step.same, symmetric=True)
+    return in_batch_softmax(
+        step.left, step.right, step.scale, same=step.same, symmetric=True, nested=step.nested
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,3 +224,6 @@ class ObjectiveKind:
     ranks: bool = True
     """Whether it ranks candidates of the batch: it then has a learned scale, and duplicates can be
     masked."""
+    nests: bool = False
+    """Whether `loss` also trains `StepInputs.nested`. If not, `loss` of an objective that ranks is
+    called once per number of dimensions, which is slower."""

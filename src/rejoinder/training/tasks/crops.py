@@ -30,5 +30,6 @@ CROPS = ObjectiveKind(
     name="crops",
     task=CropsTask,
     loss=mutual_loss,
+    nests=True,
     rows=lambda task: Crops(task.min_words, task.least, task.most),
 )

@@ -45,7 +45,12 @@ def _loss(step: StepInputs) -> "StepLoss":
     from rejoinder.objectives.in_batch import in_batch_softmax
 
     return in_batch_softmax(
-        step.left, step.right, step.scale, same=step.same, symmetric=step.task.symmetric
+        step.left,
+        step.right,
+        step.scale,
+        same=step.same,
+        symmetric=step.task.symmetric,
+        nested=step.nested,
     )
 
 
@@ -55,4 +60,5 @@ ENTAILMENT_RANKING = ObjectiveKind(
     loss=_loss,
     read=read_inference_text,
     examples=_examples,
+    nests=True,
 )

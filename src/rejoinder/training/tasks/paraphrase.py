@@ -20,6 +20,7 @@ PARAPHRASE = ObjectiveKind(
     name="paraphrase",
     task=ParaphraseTask,
     loss=mutual_loss,
+    nests=True,
     read=read_group_text,
     examples=lambda _task, text: GroupedExamples(text.starts, text.members),
 )
