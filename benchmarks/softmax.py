@@ -49,7 +49,7 @@ def main() -> None:
     for _ in range(args.rounds):
         for name, loss in (("at once", at_once), ("one by one", one_by_one)):
             start = time.perf_counter()
-            loss(left, right, scale, args.nested).backward()
+            loss(left, right, scale, args.nested).backward()  # type: ignore[no-untyped-call]
             seconds[name].append(time.perf_counter() - start)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     print(describe_machine())

@@ -50,8 +50,10 @@ _ADDED: Mapping[str, Any] = {
     "nested_dims": [],
     "retrofit": False,
     "row_init": "random",
+    "sif": 0.0,
     "sources": [],
     "where": {},
+    "whitening": 0.0,
 }
 """Keys that earlier versions did not have, and the values that mean what those versions did: runs
 that they began can be resumed."""

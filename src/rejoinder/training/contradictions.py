@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from math import isclose
 from typing import TYPE_CHECKING
 
+from rejoinder.encoders.settings import DanConfig
 from rejoinder.kinds import ENCODERS
 from rejoinder.training.idle import idle_keys, is_set
 from rejoinder.training.tasks import OBJECTIVES
@@ -48,6 +49,23 @@ def _rates(config: "RunConfig") -> Iterator[str]:
     for number, phase in enumerate(config.phases):
         if not phase.learning_rate and not (has_table and phase.table_learning_rate):
             yield f"phases.{number}.learning_rate is 0, and nothing else learns; set it above 0"
+
+
+def _whitening(config: "RunConfig") -> Iterator[str]:
+    encoder = config.encoder
+    sums = isinstance(encoder, DanConfig) and not encoder.layers
+    for number, phase in enumerate(config.phases):
+        if phase.whitens and not sums:
+            what = "encoder.layers" if isinstance(encoder, DanConfig) else f"a {encoder.kind}"
+            yield (
+                f"phases.{number}.{'sif' if phase.sif else 'whitening'} changes rows whose sum is "
+                f"the embedding, and {what} would read them; set it to 0"
+            )
+        if phase.whitens and config.export.weights == "average" and number:
+            yield (
+                f"phases.{number}.{'sif' if phase.sif else 'whitening'} changes all rows at once: "
+                'their mean before and after means nothing; set export.weights to "last"'
+            )
 
 
 def _windows(config: "RunConfig") -> Iterator[str]:
@@ -142,6 +160,7 @@ def _files(config: "RunConfig") -> Iterator[str]:
 _CHECKS: tuple[tuple[tuple[str, ...], Callable[["RunConfig"], Iterator[str]]], ...] = (
     (("phases",), _phases),
     (("phases", "encoder"), _rates),
+    (("phases", "encoder", "export"), _whitening),
     (("phases", "training", "tasks"), _windows),
     (("head", "encoder"), _head),
     (("training", "encoder"), _nested),

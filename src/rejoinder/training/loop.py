@@ -10,7 +10,7 @@ from pathlib import Path
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
-from rejoinder.text.features import TextFeatures
+from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training import checkpoint as checkpoints
 from rejoinder.training.batches import Position
 from rejoinder.training.checkpoint import Checkpoint, TrainingState
@@ -20,8 +20,9 @@ from rejoinder.training.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
 from rejoinder.training.prefetch import Prefetcher
 from rejoinder.training.reporting import Meter, Reporter
-from rejoinder.training.settings import RunConfig
+from rejoinder.training.settings import Phase, RunConfig
 from rejoinder.training.tasks.base import Task
+from rejoinder.training.whitening import whiten
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores a model in training; the first score chooses the best weights."""
@@ -130,6 +131,9 @@ class Trainer:
         step = self.state.step
         # dropout follows from the seed and the step: a resumed run draws the same
         seed_generators(self.model.device, self.config.training.seed * 1_000_003 + step)
+        phase, within = phase_at(self.config.phases, step)
+        if phase.whitens and not within:
+            self._whiten(phase)
         self.optimizers.zero()
         result = self.model.loss(batch)
         loss = result.loss.item()
@@ -145,11 +149,15 @@ class Trainer:
                 "weights were not changed by it. Lower the learning rate, or train in fp32; the "
                 "last checkpoint is intact."
             )
-        phase, within = phase_at(self.config.phases, step)
         self.optimizers.step(phase, within)
         metrics = meter.add(step + 1, batch.task.label, loss, int(result.correct), batch.rows)
         if metrics is not None:
             self.reporter.step(step + 1, metrics | self._scales())
+
+    def _whiten(self, phase: Phase) -> None:
+        assert isinstance(self.features, WordFeatures)  # noqa: S101 -- a config check sees to it
+        for table in self.model.encoder.tables():
+            whiten(table.weight, len(self.features.vocabulary), phase.sif, phase.whitening)
 
     def _scales(self) -> dict[str, float]:
         return {

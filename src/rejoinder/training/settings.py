@@ -150,6 +150,19 @@ class Phase(Settings):
     """Steps of linear increase from 0, at the beginning of the phase."""
     decay: Literal["none", "linear"] = "none"
     """`linear` decreases the rate to 0 at the end of the phase."""
+    sif: float = Field(default=0.0, ge=0, le=1)
+    """At the beginning of the phase, the row of a word of frequency p (by its rank) is multiplied
+    by a / (a + p), where a is this number (smooth inverse frequency, Arora et al. 2017); 0 leaves
+    rows as they are. For a DAN without layers."""
+    whitening: float = Field(default=0.0, ge=0, le=1)
+    """At the beginning of the phase, rows are whitened: their covariance, by frequency, is
+    multiplied by its own power of minus this number (Yokoi et al. 2024); 1 makes it the identity,
+    0 leaves it. For a DAN without layers."""
+
+    @property
+    def whitens(self) -> bool:
+        """Whether the phase begins by changing the rows of words."""
+        return bool(self.sif or self.whitening)
 
 
 class TrainingConfig(Settings):
