@@ -62,6 +62,22 @@ def test_runs_of_several_seeds(small_pairs, tmp_path):
     assert weights(single) == weights(runs[2])
 
 
+def test_runs_of_several_seeds_are_prepared_once_and_alike(small_pairs, tmp_path):
+    learned = parse_config({**DAN, **SHORT, "training": {"row_init": "cooccurrence"}}, "test")
+    common = {"pairs": small_pairs, "evaluate": lambda _encoder: {"x": 1}}
+    told = []
+    runs = train_seeds(
+        learned, [1, 2], out=tmp_path / "runs", progress=lambda *done: told.append(done), **common
+    )
+    once = len(told)
+    single = train(learned, out=tmp_path / "one", overrides=["training.seed=2"], **common)
+    assert weights(single) == weights(runs[2]) != weights(runs[1])
+    train_seeds(
+        learned, [3], out=tmp_path / "more", progress=lambda *done: told.append(done), **common
+    )
+    assert len(told) == 2 * once > 0
+
+
 def test_misuse(small_pairs, tmp_path):
     common = {"out": tmp_path / "run", "pairs": small_pairs}
     for options, error, message in (

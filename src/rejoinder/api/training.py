@@ -11,7 +11,7 @@ from rejoinder.files.claims import claim, refuse_occupied
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training.config import load_config
 from rejoinder.training.loop import Evaluate, Limits
-from rejoinder.training.preparation import Data, PreparationProgress
+from rejoinder.training.preparation import Data, PreparationProgress, Prepared
 from rejoinder.training.reporting import Reporter, SilentReporter
 from rejoinder.training.run import RunResult, begin, go_on, removed_if_refused
 from rejoinder.training.settings import RunConfig
@@ -185,6 +185,8 @@ class _Session:
         self._reporter = options.get("reporter") or SilentReporter()
         self._progress = options.get("progress") or (lambda _done, _total: None)
         pairs, data = options.get("pairs"), options.get("data")
+        self._prepared: Prepared | None = None
+        """What the first run prepared; the others differ in their seeds only."""
         self._data = Data(
             None if pairs is None else open_pairs(Path(pairs)), None if data is None else Path(data)
         )
@@ -206,13 +208,14 @@ class _Session:
         """Begins or resumes a run."""
         if plan.resume:
             return self._go_on(plan)
-        begin(
+        self._prepared = begin(
             plan.config,
             self._data,
             plan.folder,
             overwrite=self.overwrite,
             progress=self._progress,
             threads=self._threads,
+            prepared=self._prepared,
         )
         with removed_if_refused(plan.folder):
             return self._go_on(plan)

@@ -44,7 +44,7 @@ class Cooccurrences:
         """
         self.words = min(words, _MOST_WORDS)
         self._generator = np.random.default_rng(seed)
-        self._shares = _kept_shares(_zipf(words)[: self.words])
+        self._shares = _kept_shares(zipf(words)[: self.words])
         self._occurrences = None if ranked else np.zeros(self.words)
         self._counts = sp.csr_matrix((self.words, self.words), dtype=np.float32)
         self._waiting: list[Ragged] = []
@@ -93,8 +93,8 @@ class Cooccurrences:
         return rows
 
 
-def _zipf(words: int) -> NDArray[np.float64]:
-    """Returns the frequencies of words in order of frequency, by Zipf's law."""
+def zipf(words: int) -> NDArray[np.float64]:
+    """Returns (words,) the frequencies of words in order of frequency, by Zipf's law."""
     ranks = np.arange(1, words + 1)
     frequencies: NDArray[np.float64] = 1 / ranks / (1 / ranks).sum()
     return frequencies

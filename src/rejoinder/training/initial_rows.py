@@ -26,6 +26,8 @@ from rejoinder.training.settings import RunConfig
 from rejoinder.training.stream import read_without
 from rejoinder.training.tasks.paraphrase import ParaphraseTask
 
+_SEED = 0
+"""Rows are learned from the data, as the vocabulary is: runs of several seeds share them."""
 _MOST_PAIRS = 5_000_000
 """More pairs are sampled: word vectors gain little by them, and counts would outgrow memory."""
 
@@ -39,7 +41,7 @@ def learn_rows(
     features = prepared.features
     ranked = isinstance(features, WordFeatures)  # ids of subwords are in the order of merges
     words = len(features.vocabulary) if isinstance(features, WordFeatures) else features.rows
-    counts = Cooccurrences(words, config.training.seed, ranked=ranked)
+    counts = Cooccurrences(words, _SEED, ranked=ranked)
     labelled = data.labelled(config)
     for texts in _texts(config, data, labelled, prepared, progress):
         counts.add(features(texts))

@@ -75,11 +75,13 @@ def begin(
     overwrite: bool,
     progress: PreparationProgress,
     threads: int | None = None,
-) -> None:
+    prepared: Prepared | None = None,
+) -> Prepared:
     """Makes the folder of a run with config, vocabulary and excluded rows; takes no step yet.
 
     `threads` is the number of CPU threads of torch, None for torch's setting; initial rows repeat
-    bit for bit with the same number.
+    bit for bit with the same number. `prepared` is the result for another run of the same data and
+    of a config that differs in its seed only: it is taken as it is.
 
     Raises:
         RejoinderError: the data is not usable, or the folder can't be written.
@@ -87,12 +89,14 @@ def begin(
     with claim_output(run, overwrite=overwrite):
         initial = open_initial(config)
         with new_folder(run, overwrite=overwrite) as folder:
-            features = None if initial is None else initial.features
-            prepared = prepare(data, config, progress, features)
-            with own_torch_state(torch.device("cpu"), threads):
-                rows = learn_rows(config, data, prepared, progress)
-            prepared = replace(prepared, rows=rows)
+            if prepared is None:
+                features = None if initial is None else initial.features
+                prepared = prepare(data, config, progress, features)
+                with own_torch_state(torch.device("cpu"), threads):
+                    rows = learn_rows(config, data, prepared, progress)
+                prepared = replace(prepared, rows=rows)
             write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
+            return prepared
 
 
 @contextmanager

@@ -8,6 +8,8 @@ turned is the sum of weighted and turned rows.
 import torch
 from torch import Tensor
 
+from rejoinder.training.cooccurrence import zipf
+
 _ROWS = 16_384
 """Rows turned at a time."""
 
@@ -16,8 +18,8 @@ _ROWS = 16_384
 def whiten(weight: Tensor, words: int, sif: float, whitening: float) -> None:
     """Weighs and whitens rows in place; their mean length stays as it was.
 
-    The word of rank r has the frequency p = 1 / ((r + 1) H) of Zipf's law, where H makes the sum of
-    all words 1. Rows that are no word's, such as those of unknown words, count as the rarest word.
+    The frequency p of a word is that of its rank, by Zipf's law. Rows that are no word's, such as
+    those of unknown words, count as the rarest word.
 
     Args:
         weight: (rows, D) float32, first those of the words in order of frequency.
@@ -28,13 +30,13 @@ def whiten(weight: Tensor, words: int, sif: float, whitening: float) -> None:
             about 0 of rows weighted by p (Yokoi et al. 2024, section 3). 1 makes C the identity.
     """
     lengths = weight.norm(dim=1).mean()
-    ranks = torch.arange(len(weight), device=weight.device).clamp(max=words - 1) + 1
-    frequencies = 1 / ranks.double()
-    frequencies /= frequencies[:words].sum()
+    frequencies = torch.from_numpy(zipf(words)).to(weight.device)
     if sif:
-        weight.mul_((sif / (sif + frequencies)).float().unsqueeze(1))
+        weights = (sif / (sif + frequencies)).float()
+        weight[:words].mul_(weights.unsqueeze(1))
+        weight[words:].mul_(weights[-1])
     if whitening:
-        turn = _power(_covariance(weight[:words], frequencies[:words]), -whitening / 2)
+        turn = _power(_covariance(weight[:words], frequencies), -whitening / 2)
         for start in range(0, len(weight), _ROWS):
             weight[start : start + _ROWS] = weight[start : start + _ROWS] @ turn
     weight.mul_(lengths / weight.norm(dim=1).mean())
