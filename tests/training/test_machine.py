@@ -1,5 +1,7 @@
 """Torch's global state: set for a block, given back to the caller."""
 
+import platform
+import resource
 import sys
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import torch
 
 from rejoinder.errors import InputError
 from rejoinder.training.machine import (
+    kept_memory,
     multiplies_in_bfloat16,
     own_torch_state,
     pick_device,
@@ -38,6 +41,24 @@ def test_without_a_number_the_threads_stay_as_they_are():
         torch.set_num_threads(threads + 1)
     assert torch.get_num_threads() == threads + 1
     torch.set_num_threads(threads)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_freed_memory_is_kept_for_the_next_tensor_and_given_back_at_the_end():
+    size = 2**24  # 64 MB
+
+    def faults(size):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        torch.ones(size)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    pages = size * 4 // resource.getpagesize()
+    with kept_memory():
+        faults(size)
+        again = faults(size - 1_024)  # room for the alignment of tensors
+    after = faults(size)
+    assert again < pages / 20
+    assert after > pages / 2
 
 
 def test_seeding_is_that_of_torch():

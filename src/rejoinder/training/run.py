@@ -23,7 +23,7 @@ from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Trainer
-from rejoinder.training.machine import own_torch_state, pick_device
+from rejoinder.training.machine import kept_memory, own_torch_state, pick_device
 from rejoinder.training.mixture import Mixture
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import phase_at
@@ -147,7 +147,7 @@ def go_on(
         BusyError: another process trains in this folder.
     """
     torch_device = pick_device(device)
-    with claim(run), own_torch_state(torch_device, threads):
+    with claim(run), own_torch_state(torch_device, threads), kept_memory():
         sweep(run)
         stored = load_config(run / "config.toml")
         config = config or stored
