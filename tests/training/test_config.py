@@ -137,6 +137,8 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
         ("table_learning_rate", 0.2),
         ("warmup_steps", 20),
         ("decay", "linear"),
+        ("sif", 0.0),
+        ("whitening", 0.0),
     ]
     assert config_hash(config) == (
         "41046b65f0b9199f79775ce39cc309901fb7909647dd22cff0541b8afa5fbe2d"
