@@ -34,8 +34,15 @@ def python(code: str) -> str:
 
 def command(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).with_name("rejoinder")
+    # a user's pip compiles what it installs; here the first command does
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
-        [program, *map(str, words)], capture_output=True, text=True, check=False, cwd=folder
+        [program, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=variables,
     )
 
 
