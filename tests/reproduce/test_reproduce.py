@@ -8,8 +8,9 @@ import pytest
 import zstandard
 from typer.testing import CliRunner
 
+from rejoinder import export
 from rejoinder.cli.main import app
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, ModelError
 from rejoinder.reproduce import budgets
 from rejoinder.reproduce.budgets import BUDGETS, budget_of, multitask_config, response_config
 from rejoinder.training.config import parse_config
@@ -106,6 +107,34 @@ def test_it_continues_where_it_stopped(report, data):
     other = run("--data", data, "--out", report, "--budget", "quick")
     assert isinstance(other.exception, InputError)
     assert "holds a reproduction with other options" in str(other.exception)
+
+
+@pytest.mark.shared_data
+def test_a_model_trained_elsewhere_has_rows_of_its_own(report, data, tmp_path):
+    model = report / "work/runs/multitask/model"
+    export(model, tmp_path / "model", dtype="int8", name="elsewhere")
+    options = ("--data", data, "--out", report, "--budget", "smoke", "--quiet")
+    result = run(*options, "--also", tmp_path / "model")
+    assert result.exit_code == 0, result.output
+    assert "`elsewhere`: trained elsewhere" in result.stdout
+    sections = result.stdout.split("### ")
+    for number, rows in ((1, 1), (2, 1), (3, 2), (4, 2), (6, 1)):
+        section = next(one for one in sections if one.startswith(f"Table {number}:"))
+        assert section.count("| elsewhere") == rows
+    tree = json.loads((report / "results.json").read_text("utf-8"))
+    scores = {
+        name: next(one for one in tree["results"][name] if one["task"] == "stsb/angular")["scores"]
+        for name in ("Reddit+SNLI", "elsewhere", "elsewhere tuned")
+    }
+    assert scores["elsewhere"]["pearson"] == pytest.approx(
+        scores["Reddit+SNLI"]["pearson"], abs=0.01
+    )
+    assert scores["elsewhere tuned"]["pearson"] > scores["elsewhere"]["pearson"]
+    twice = run(*options, "--also", tmp_path / "model", "--also", tmp_path / "model")
+    assert isinstance(twice.exception, InputError)
+    assert "there is another model 'elsewhere'" in str(twice.exception)
+    missing = run(*options, "--also", tmp_path / "none")
+    assert isinstance(missing.exception, ModelError)
 
 
 @pytest.mark.parametrize("encoder", ["dan", "transformer"])

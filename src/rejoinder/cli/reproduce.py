@@ -18,6 +18,8 @@ rejoinder reproduce --data ../shared/data --budget smoke --out report/
 
 rejoinder reproduce --data ../shared/data --encoder dan --budget standard --out report/
 
+rejoinder reproduce --data ../shared/data --also run/model --out report/
+
 Repeat the command to continue an interrupted reproduction.
 """
 
@@ -36,6 +38,10 @@ def reproduce(
         ),
     ] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all training runs.")] = 1,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of a trained model for rows of its own. May be given again."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
@@ -54,7 +60,9 @@ def reproduce(
     from rejoinder.reproduce.writer import write_reproduction
 
     require("report", "jinja2", "matplotlib")  # missed now, not after hours of training
-    options = Options(data, out, encoder, budget_of(budget), seed, device, threads)
+    options = Options(
+        data, out, encoder, budget_of(budget), seed, device, threads, tuple(also or ())
+    )
 
     def training_progress(name: str, steps: int) -> "AbstractContextManager[Reporter]":
         status_line(f"training {name}")

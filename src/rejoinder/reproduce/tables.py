@@ -34,6 +34,19 @@ def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table
     ]
 
 
+def _labelled(work: Reproduced, names: Sequence[str], ours: str) -> Iterator[tuple[str, str]]:
+    """Yields the names of models and the labels of their rows: `names`, then those of `also`.
+
+    The tuned ones of `also` are there if `names` has tuned models.
+    """
+    for name in names:
+        yield name, f"{name} ({ours})"
+    forms = ("", " tuned") if any(name.endswith(" tuned") for name in names) else ("",)
+    for name in (f"{model}{form}" for model in work.also for form in reversed(forms)):
+        if name in work.results:
+            yield name, f"{name} (ours)"
+
+
 def _find(results: Sequence[Result], task: str, split: str) -> Result | None:
     matches = (result for result in results if (result.task, result.split) == (task, split))
     return next(matches, None)
@@ -47,10 +60,10 @@ def _score(results: Sequence[Result], task: str, split: str, name: str) -> float
 
 def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells(values, 1)) for name, values in paper["table1"].items()]
-    for name in ("Reddit", "Reddit+SNLI"):
+    for name, label in _labelled(work, ("Reddit", "Reddit+SNLI"), ours):
         if result := _find(work.results[name], "response/p@n", "test"):
             percent = [100 * value for key, value in result.scores.items() if key.startswith("P@")]
-            rows.append((f"{name} ({ours})", *_cells(percent, 1)))
+            rows.append((label, *_cells(percent, 1)))
     return Table(
         "Table 1: the true response among 99 others, test, %",
         ("model", "P@1", "P@3", "P@10"),
@@ -61,16 +74,17 @@ def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
 
 def _table2(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells([value], 1)) for name, value in paper["table2"].items()]
-    accuracy = _score(work.results["Reddit+SNLI"], "snli/head", "test", "accuracy")
-    rows.append((f"Reddit+SNLI ({ours})", *_cells([accuracy], 1)))
+    for name, label in _labelled(work, ("Reddit+SNLI",), ours):
+        accuracy = _score(work.results[name], "snli/head", "test", "accuracy")
+        rows.append((label, *_cells([accuracy], 1)))
     return Table("Table 2: accuracy on SNLI, test, %", ("model", "accuracy"), tuple(rows))
 
 
 def _table3(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells(values, 3)) for name, values in paper["table3"].items()]
-    for name in reversed(MODELS):
+    for name, label in _labelled(work, MODELS[::-1], ours):
         values = [_stsb(work.results[name], split)[0] for split in ("dev", "test")]
-        rows.append((f"{name} ({ours})", *_cells(values, 3)))
+        rows.append((label, *_cells(values, 3)))
     title = "Table 3: Pearson's r on the STS Benchmark"
     return Table(title, ("model", "dev", "test"), tuple(rows))
 
@@ -79,10 +93,11 @@ def _table4(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     genres = ("all", "captions", "forums", "news")
     columns = tuple(f"{split} {genre}" for split in ("dev", "test") for genre in genres)
     rows = []
-    for name in MODELS:
-        rows.append((name, *_cells(paper["table4"][name], 3)))
+    for name, label in _labelled(work, MODELS, ours):
+        if name in MODELS:
+            rows.append((name, *_cells(paper["table4"][name], 3)))
         values = [*_stsb(work.results[name], "dev"), *_stsb(work.results[name], "test")]
-        rows.append((f"{name} ({ours})", *_cells(values, 3)))
+        rows.append((label, *_cells(values, 3)))
     return Table("Table 4: the same by category", ("model", *columns), tuple(rows))
 
 
@@ -128,10 +143,10 @@ def best_and_worst(items: pl.DataFrame) -> Iterator[tuple[str, float, float, str
 
 def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells([value], 2), "") for name, value in paper["table6"].items()]
-    for name in ("Reddit", "Reddit+SNLI"):
+    for name, label in _labelled(work, ("Reddit", "Reddit+SNLI"), ours):
         results = work.results[name]
         values = [_score(results, f"cqa-b/{year}", "test", "map") for year in (2017, 2016)]
-        rows.append((f"{name} ({ours})", *_cells(values, 2)))
+        rows.append((label, *_cells(values, 2)))
     note = ""
     if missing := [name for name in work.missing if name.startswith("cqa-b")]:
         note = f"Missing, because the data is not available: {', '.join(missing)}."

@@ -45,6 +45,8 @@ class Options:
     seed: int = 1
     device: str = "auto"
     threads: int | None = None
+    also: tuple[Path, ...] = ()
+    """Folders of models trained elsewhere, which the tables show below the reproduction's."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class Reproduced:
     """Everything that the tables and figures show."""
 
     results: Mapping[str, Sequence[Result]]
-    """Results by the paper's name of the model."""
+    """Results by the paper's name of the model, then those of `also` and of "NAME tuned"."""
+    also: tuple[str, ...]
+    """Names of the models that were trained elsewhere."""
     curve: Mapping[float, Sequence[Result]]
     """Results by the share of the NLI data."""
     missing: tuple[str, ...]
@@ -111,8 +115,10 @@ class Work:
         """Does all stages that are not done yet.
 
         Raises:
-            RejoinderError: data is missing, or a stage fails; finished stages stay.
+            RejoinderError: data is missing, a model of `also` can't be loaded or has the name of
+                another, or a stage fails; finished stages stay.
         """
+        also = self._also()  # first, so that a wrong path is told before hours of training
         self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
         tree = response_config(self.options.encoder, self.options.budget, self.options.seed)
         base = self._trained("responses", tree, 1.0)
@@ -124,6 +130,8 @@ class Work:
             name: self._evaluated(name, model, _TASKS)
             for name, model in zip(MODELS, models, strict=True)
         }
+        for name, encoder in also.items():
+            results |= self._evaluated_elsewhere(name, encoder)
         curve = {}
         for share in budget.curve:
             config = multitask_config(tree, budget, str(base), nli, share)
@@ -132,7 +140,7 @@ class Work:
             curve[share] = self._evaluated(name, model, ("stsb/angular",))
         count = open_pairs(self.folder / "pairs").count("train")
         facts = {"stages": self._facts, "machine": describe_machine(), "pairs": count}
-        return Reproduced(results, curve, tuple(self._missing), facts)
+        return Reproduced(results, tuple(also), curve, tuple(self._missing), facts)
 
     def _stage(self, name: str, made: Path, work: Callable[[], Mapping[str, Any] | None]) -> None:
         """Does `work` unless the file `made` by it is there; notes its seconds and facts."""
@@ -194,18 +202,50 @@ class Work:
     def _with_tuned(self, model: Path) -> tuple[Encodes, Encodes]:
         """Returns a model, and the model with its adaptation."""
         encoder = SentenceEncoder.load(model)
-        made = model.parent / "adaptation.safetensors"
+        run = model.parent
+        return encoder, self._tuned(run.name, encoder, run / "adaptation.safetensors")
+
+    def _tuned(self, name: str, encoder: SentenceEncoder, made: Path) -> Encodes:
+        """Returns an encoder with its adaptation, which is the file `made`."""
 
         def work() -> None:
             train, dev = (read_stsb(self.options.data, split) for split in ("train", "dev"))
             fit_adaptation(encoder, train, dev).write(made)
 
-        self._stage(f"{model.parent.name} tuned", made, work)
-        return encoder, Adapted(encoder, read_adaptation(made))
+        self._stage(f"{name} tuned", made, work)
+        return Adapted(encoder, read_adaptation(made))
 
-    def _evaluated(self, name: str, encoder: Encodes, tasks: Sequence[str]) -> list[Result]:
-        """Returns the results of an encoder, named `name`, on evaluation tasks."""
-        path = self.folder / "results" / f"{name}.json"
+    def _also(self) -> dict[str, SentenceEncoder]:
+        """Returns the models that were trained elsewhere, by name."""
+        models: dict[str, SentenceEncoder] = {}
+        for place in self.options.also:
+            encoder = SentenceEncoder.load(place, threads=self.options.threads)
+            name = encoder.describe()["name"]
+            if name in models or name in MODELS:
+                raise InputError(
+                    f"--also {place}: there is another model {name!r} in the tables; give one of "
+                    "them another name with `rejoinder export MODEL --name NAME --out DIR`."
+                )
+            models[name] = encoder
+        return models
+
+    def _evaluated_elsewhere(self, name: str, encoder: SentenceEncoder) -> dict[str, list[Result]]:
+        """Returns the results of a model that was trained elsewhere, as it is and tuned."""
+        about = encoder.describe()
+        stem = f"also-{about['sha256'][:12]}"
+        results = {name: self._evaluated(name, encoder, _TASKS, stem)}
+        if about["adaptation"] is None:
+            tuned = f"{name} tuned"
+            made = self.folder / "also" / f"{stem}.safetensors"
+            adapted = self._tuned(name, encoder, made)
+            results[tuned] = self._evaluated(tuned, adapted, _TASKS, f"{stem}-tuned")
+        return results
+
+    def _evaluated(
+        self, name: str, encoder: Encodes, tasks: Sequence[str], stem: str | None = None
+    ) -> list[Result]:
+        """Returns the results of an encoder on tasks. Their file is called `stem`, or `name`."""
+        path = self.folder / "results" / f"{stem or name}.json"
         pairs = self.folder / "pairs"
         context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))
 

@@ -15,7 +15,7 @@ from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.files.atomic import write_text
 from rejoinder.reproduce.tables import tables_of
-from rejoinder.reproduce.work import MODELS, Options, Reproduced
+from rejoinder.reproduce.work import Options, Reproduced
 from rejoinder.version import VERSION
 
 _SHOWN = "Reddit+SNLI"
@@ -48,10 +48,11 @@ def write_reproduction(work: Reproduced, options: Options) -> None:
     about = {
         "encoder": options.encoder,
         "command": f"rejoinder reproduce --encoder {options.encoder} --budget "
-        f"{options.budget.name} --seed {options.seed}",
+        f"{options.budget.name} --seed {options.seed}"
+        + "".join(f" --also {place}" for place in options.also),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "version": VERSION,
-        "note": "The published Tables 2 to 6 are the Transformer's.",
+        "note": _note(work),
     }
     heading = (
         f"# Yang et al. 2018, reproduced with the encoder `{about['encoder']}`\n\n"
@@ -69,6 +70,14 @@ def write_reproduction(work: Reproduced, options: Options) -> None:
         write_text(options.out / name, content)
 
 
+def _note(work: Reproduced) -> str:
+    note = "The published Tables 2 to 6 are the Transformer's."
+    if not work.also:
+        return note
+    names = " and ".join(f"`{name}`" for name in work.also)
+    return f"{note} {names}: trained elsewhere, by a recipe of its own (`--also`)."
+
+
 def _results(work: Reproduced, options: Options) -> str:
     tree = {
         "format_version": 1,
@@ -78,7 +87,9 @@ def _results(work: Reproduced, options: Options) -> str:
         "seed": options.seed,
         "facts": work.facts,
         "missing": list(work.missing),
-        "results": {name: [as_tree(result) for result in work.results[name]] for name in MODELS},
+        "results": {
+            name: [as_tree(result) for result in results] for name, results in work.results.items()
+        },
         "figure8": {
             f"{share:g}": [as_tree(result) for result in results]
             for share, results in work.curve.items()
