@@ -53,7 +53,7 @@ BUDGETS = {
     for budget in (
         Budget("smoke", ("conversations/reddit_other.jsonl.zst",), 12, 8, 4, (0.1, 0.9), 256, 2),
         Budget("quick", ALL_CONVERSATIONS, 250, 120, 20, (0.1, 0.3, 0.5, 0.9), 4_096, 5, 2.5),
-        Budget("standard", ALL_CONVERSATIONS, 1_000, 600, 200, _CURVE, 4_096, 5, 40.0),
+        Budget("standard", ALL_CONVERSATIONS, 1_000, 1_200, 400, _CURVE, 4_096, 5, 40.0),
         Budget("full", ALL_CONVERSATIONS, 20_000, 10_000, 2_000, _CURVE, 4_096, inference=0.05),
     )
 }
