@@ -45,20 +45,21 @@ def test_without_a_number_the_threads_stay_as_they_are():
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
 def test_freed_memory_is_kept_for_the_next_tensor_and_given_back_at_the_end():
-    size = 2**24  # 64 MB
+    size = 2**28  # bytes; nothing else of this process frees as much at once
 
-    def faults(size):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        torch.ones(size)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
-    pages = size * 4 // resource.getpagesize()
+    before = resident()
     with kept_memory():
-        faults(size)
-        again = faults(size - 1_024)  # room for the alignment of tensors
-    after = faults(size)
-    assert again < pages / 20
-    assert after > pages / 2
+        torch.ones(size // 4)
+        kept = resident() - before
+        torch.ones(size // 4 - 1_024)  # room for the alignment of tensors
+        again = resident() - before
+    left = resident() - before
+    assert kept > 0.9 * size
+    assert again < 1.1 * size
+    assert left < 0.1 * size
 
 
 def test_seeding_is_that_of_torch():
