@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder import InputError, export
-from rejoinder.api.export import ExportScores, ModelSize, size_of
+from rejoinder.api.export import ModelSize, size_of
+from rejoinder.api.export_scores import ExportScores
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.smaller import nested_dims
 from rejoinder.text.features import WordFeatures

@@ -20,7 +20,7 @@ from rejoinder.cli.output import print_table
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.models.shipped import DEFAULT, shipped_models
-from rejoinder.text.normalize import as_series, normalize
+from rejoinder.text.columns import as_series, normalize
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_DUMP = ROOT / "examples" / "small.jsonl"

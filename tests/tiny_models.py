@@ -86,7 +86,7 @@ def transformer_model(*, seed=0):
     import torch
 
     from rejoinder.encoders.transformer import TransformerConfig, TransformerEncoder
-    from rejoinder.text.normalize import as_series
+    from rejoinder.text.columns import as_series
     from rejoinder.text.subwords import learn_subwords
 
     features = learn_subwords(

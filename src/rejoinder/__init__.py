@@ -72,7 +72,13 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
+    from rejoinder.errors import missing_extra
+
+    try:
+        module = import_module(f"{__name__}.{_MODULES.get(name, 'errors')}")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) or error from None
+    value: object = getattr(module, name)
     globals()[name] = value  # the next use needs no call
     return value
 

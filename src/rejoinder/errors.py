@@ -74,6 +74,29 @@ def require(extra: str, *packages: str) -> None:
             raise MissingExtraError(package, extra)
 
 
+_EXTRAS = {
+    "duckdb": "extract",
+    "ibis": "extract",
+    "polars": "eval",
+    "pydantic": "train",
+    "scipy": "eval",
+    "torch": "train",
+}
+"""The extra that brings a package which modules import at their top."""
+
+
+def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
+    """Returns the error that says which extra brings the package that could not be imported.
+
+    None means that the package is none of an extra's, so that something else is wrong.
+
+    >>> print(missing_extra(ModuleNotFoundError("No module named 'polars'", name="polars")))
+    polars is not installed; it comes with: pip install 'rejoinder[eval]'
+    """
+    package = (error.name or "").partition(".")[0]
+    return MissingExtraError(package, _EXTRAS[package]) if package in _EXTRAS else None
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns a hint with the known word most similar to `name`, or with all if none is similar.
 

@@ -21,7 +21,7 @@ from rejoinder.leaks import (
     shipped,
 )
 from rejoinder.leaks.build import build
-from rejoinder.text.normalize import as_series
+from rejoinder.text.columns import as_series
 
 
 def slow_hash(text: str) -> int:

@@ -12,7 +12,6 @@ from rejoinder.models.folder import BIGRAM_ROWS, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.buckets import word_buckets
-from rejoinder.text.normalize import as_series
 from runs import same_files
 from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model
 
@@ -80,7 +79,7 @@ def test_the_first_buckets_are_kept(buckets):
     np.testing.assert_array_equal(after[known + 4 :], before[known + 12 :])
     one, other = SentenceEncoder(model), SentenceEncoder(few)
     np.testing.assert_allclose(other.encode(KNOWN), one.encode(KNOWN), atol=1e-6)
-    word = next(word for word in NAMES if word_buckets(as_series([word]), 12)[0] < 4)
+    word = next(word for word in NAMES if word_buckets([word], 12)[0] < 4)
     np.testing.assert_allclose(other.encode(word), one.encode(word), atol=1e-6)
     none = SentenceEncoder(made(model, unknown_buckets=0))
     assert none.unknown(word).tolist() == [True]

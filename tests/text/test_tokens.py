@@ -8,9 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
-from rejoinder.text.normalize import UNICODE, as_series, normalize, tokenize
+from rejoinder.text.columns import as_series, normalize, tokenize
+from rejoinder.text.normalize import normalize_text, tokens_of
+from rejoinder.text.strings import as_strings
+from rejoinder.text.unicode_14 import DIGIT, LETTER, OTHER, SPACE, UNICODE, classes
 
 QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
+
+
+def by_columns(texts: list[str]) -> list[list[str]]:
+    return tokenize(as_series(texts)).to_list()
+
+
+def by_sentence(texts: list[str]) -> list[list[str]]:
+    return [tokens_of(text) for text in as_strings(texts)]
+
+
+both = pytest.mark.parametrize("tokens_by", [by_columns, by_sentence])
 
 
 def assigned() -> list[str]:
@@ -59,26 +73,35 @@ def reference_tokens(text: str) -> list[str]:
     unicodedata.unidata_version.split(".")[0] != UNICODE.split(".")[0],
     reason=f"the rules are defined for Unicode {UNICODE}; Python has {unicodedata.unidata_version}",
 )
-def test_every_assigned_character_is_read_as_the_reference_reads_it():
+@both
+def test_every_assigned_character_is_read_as_the_reference_reads_it(tokens_by):
     characters = assigned()
     assert len(characters) > 280_000
-    assert normalize(pl.Series(characters)).to_list() == [
-        reference_normalize(character) for character in characters
-    ]
+    expected = [reference_normalize(character) for character in characters]
+    assert normalize(pl.Series(characters)).to_list() == expected
+    assert [normalize_text(character) for character in characters] == expected
     texts = [f"a{character}b1{character}2" for character in characters]
     expected = [reference_tokens(reference_normalize(text)) for text in texts]
-    assert tokenize(pl.Series(texts)).to_list() == expected
+    assert tokens_by(texts) == expected
 
 
+@pytest.mark.skipif(not unicodedata.unidata_version.startswith(UNICODE), reason="another Unicode")
+def test_the_classes_of_code_points_are_those_of_the_tables():
+    names = {"word": LETTER, "digit": DIGIT, "space": SPACE, "other": OTHER}
+    assert classes() == bytes(names[kind(chr(code))] for code in range(0x110000))
+
+
+@both
 @settings(deadline=None)
-@given(st.text(alphabet="aB'’ 12.,ßİΣﬁé\u0301\x00\n中", max_size=30))
-def test_tokens_are_those_of_the_reference(text):
-    assert tokenize(pl.Series([text])).to_list() == [reference_tokens(reference_normalize(text))]
+@given(text=st.text(alphabet="aB'’ 12.,ßİΣﬁé\u0301\x00\n中", max_size=30))
+def test_tokens_are_those_of_the_reference(tokens_by, text):
+    assert tokens_by([text]) == [reference_tokens(reference_normalize(text))]
 
 
-def test_words_keep_inner_apostrophes_only():
-    texts = pl.Series(["Don’t 'quote' rock'n'roll o' '", "3rd x2y", "wow!!"])
-    assert tokenize(texts).to_list() == [
+@both
+def test_words_keep_inner_apostrophes_only(tokens_by):
+    texts = ["Don’t 'quote' rock'n'roll o' '", "3rd x2y", "wow!!"]
+    assert tokens_by(texts) == [
         ["don't", "'", "quote", "'", "rock'n'roll", "o", "'", "'"],
         ["3", "rd", "x", "2", "y"],
         ["wow", "!", "!"],
@@ -99,8 +122,9 @@ def test_words_keep_inner_apostrophes_only():
         ("\ud83d\ude00", ["😀"]),
     ],
 )
-def test_awkward_strings_have_defined_tokens(text, tokens):
-    assert tokenize(as_series([text])).to_list() == [tokens]
+@both
+def test_awkward_strings_have_defined_tokens(tokens_by, text, tokens):
+    assert tokens_by([text]) == [tokens]
 
 
 def test_many_rows_keep_their_order():

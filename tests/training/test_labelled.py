@@ -13,7 +13,7 @@ from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes, sentence_hashes
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.vocabulary import learn_vocabulary
+from rejoinder.text.learning import learn_vocabulary
 from rejoinder.training.batches import Position
 from rejoinder.training.labelled import LabelledStream, read_labelled
 from rejoinder.training.mixture import Mixture

@@ -1,23 +1,17 @@
 """Exports a smaller model, and measures what it loses."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rejoinder.api.pairs import response_pairs
-from rejoinder.datasets.sts import read_stsb
-from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.tasks.response import rank_responses
-from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.files.claims import claim_output
 from rejoinder.models.folder import ModelContents, folder_bytes, read_model, write_model
-from rejoinder.models.layout import RESPONSES
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
 
-_MOST_INPUTS = 10_000
-"""Number of inputs whose responses are ranked."""
+Scores = Callable[[ModelContents], Mapping[str, float]]
+"""Scores a model on dev, by name."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +94,7 @@ def export(
         DataMissingError: `data` does not hold the STS Benchmark.
         BusyError: another command is writing `out`.
         StorageError: `out` can't be written.
+        MissingExtraError: scores need a package that is not installed.
     """
     options = ExportOptions(
         dtype=dtype, dim=dim, max_words=max_words, unknown_buckets=unknown_buckets
@@ -108,7 +103,7 @@ def export(
     with claim_output(path, overwrite=overwrite):
         contents = read_model(folder)
         made = smaller(contents, options, any_dim=any_dim)
-        scores = ExportScores(data, pairs)
+        scores = _scores_of(data, pairs)
         before = size_of(folder, contents, scores)
         write_model(path, replace(made, name=name or made.name), overwrite=overwrite)
         written = read_model(path)
@@ -117,30 +112,16 @@ def export(
     return Exported(SentenceEncoder(written), before, after, dropped)
 
 
-class ExportScores:
-    """Scores models on dev, also those without a response side.
+def _scores_of(data: str | Path | None, pairs: str | Path | None) -> Scores:
+    """Returns the scores that the data at hand allow; without any, no package of an extra."""
+    if data is None and pairs is None:
+        return lambda _: {}
+    from rejoinder.api.export_scores import ExportScores
 
-    Of a folder of data sets it takes the STS Benchmark, of a folder of pairs the dev split.
-    """
-
-    def __init__(self, data: str | Path | None, pairs: str | Path | None) -> None:
-        self._benchmark = None if data is None else read_stsb(Path(data), "dev")
-        self._pairs = None if pairs is None else response_pairs(Path(pairs), "dev")
-
-    def __call__(self, model: ModelContents) -> Mapping[str, float]:
-        """Returns the scores by name; responses are ranked only with a response side."""
-        encoder = SentenceEncoder(model)
-        scores: dict[str, float] = {}
-        if self._benchmark is not None:
-            angular, _ = score_stsb(encoder, self._benchmark)
-            scores["STS-B Pearson"] = angular.scores["pearson"]
-        if self._pairs is not None and RESPONSES in model.heads:
-            ranked = rank_responses(Embedder(encoder), self._pairs, max_inputs=_MOST_INPUTS)
-            scores[ranked.main] = ranked.scores[ranked.main]
-        return scores
+    return ExportScores(data, pairs)
 
 
-def size_of(folder: Path, contents: ModelContents, scores: ExportScores) -> ModelSize:
+def size_of(folder: Path, contents: ModelContents, scores: Scores) -> ModelSize:
     """Returns the size of the model in `folder`, and its scores."""
     table = contents.tensors.get(f"encoder.{contents.kind.table}")
     return ModelSize(

@@ -16,7 +16,7 @@ from rejoinder.cli.options import (
 )
 from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.cli.words import one_list
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +68,7 @@ def list_sets(
     from rejoinder.datasets.catalogue import catalogue, select
 
     set_quiet(quiet)
+    require("data", "polars")
     chosen = one_list("data list", names or [])
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
@@ -117,6 +118,7 @@ def add_sets(
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
+    require("data", "polars")
     added = add(select(one_list("data add", [name])), files, data, overwrite=overwrite)
     _print_added(added, data, as_json=as_json)
 
@@ -143,6 +145,7 @@ def fetch_sets(
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
+    require("data", "polars")
     datasets = select(one_list("data fetch", names))
     with download_bar() as progress:
         results = list(fetch(datasets, data, progress, overwrite=overwrite, timeout=timeout))
@@ -177,6 +180,7 @@ def list_licences(
     from rejoinder.datasets.licences import all_rows
 
     set_quiet(quiet)
+    require("data", "polars")
     if config is None and pairs is not None:
         raise InputError("--pairs is read together with a config; name one.")
     if config is None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from rejoinder.errors import RejoinderError
+from rejoinder.errors import RejoinderError, missing_extra
 from rejoinder.files.platform import TERMINATION_SIGNALS
 from rejoinder.files.storage import storage_cause
 
@@ -33,6 +33,11 @@ def status_of(command: Callable[[], object]) -> int:
             sys.stdout.flush()
     except RejoinderError as error:
         status = _report(str(error), _BAD)
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        status = _report(str(missing), _BAD)
     except BrokenPipeError:
         status = 0
     except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Manifest
@@ -88,6 +88,7 @@ def extract(
     from rejoinder.corpus.extract import extract as run
 
     set_quiet(quiet)
+    require("extract", "polars", "ibis")
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     with StageProgress("pairs") as progress:
         manifest = run(

@@ -8,6 +8,7 @@ import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, ThreadsOption, set_quiet
 from rejoinder.cli.output import status_line
+from rejoinder.errors import require
 
 if TYPE_CHECKING:
     from rejoinder.training.reporting import Reporter
@@ -52,8 +53,8 @@ def reproduce(
     --json prints results.json, all results with their settings, instead of the tables.
     """
     set_quiet(quiet)
+    require("train", "polars", "pydantic", "torch")
     from rejoinder.cli.progress import TrainingProgress
-    from rejoinder.errors import require
     from rejoinder.files.claims import claim
     from rejoinder.reproduce.budgets import budget_of
     from rejoinder.reproduce.work import Options, Work

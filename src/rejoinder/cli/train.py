@@ -16,7 +16,7 @@ from rejoinder.cli.options import (
     set_quiet,
 )
 from rejoinder.cli.output import print_table, status_line
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,6 +94,7 @@ def train(
     from rejoinder.cli.progress import TrainingProgress
 
     set_quiet(quiet)
+    require("train", "polars", "pydantic", "torch")
     seeds = _numbers(seed or ())
     settings = list(overrides or ())
     if exclude_leaks and no_exclude_leaks:

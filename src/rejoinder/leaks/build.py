@@ -12,7 +12,7 @@ from rejoinder.datasets.sts import ROWS, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.leaks.hashes import combined_hashes, sentence_hashes
 from rejoinder.leaks.sets import EvaluationSet, distinct, no_hashes
-from rejoinder.text.normalize import as_series
+from rejoinder.text.columns import as_series
 
 Pair = tuple[str, str]
 

@@ -5,7 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.formats.splitmix import GOLDEN_GAMMA, mix64
-from rejoinder.text.normalize import normalize
+from rejoinder.text.columns import normalize
 
 _ROWS = 32_768
 """Number of sentences that are hashed at a time."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.adaptation.linear import Adaptation, read_adaptation
@@ -23,6 +22,7 @@ from rejoinder.models.card import model_card
 from rejoinder.models.config import FILE, WEIGHTS, check_config, format_of, read_config
 from rejoinder.models.layout import expected_shapes, known_kind
 from rejoinder.models.quantized import scales_name
+from rejoinder.models.tensors import Tensors, read_tensors
 from rejoinder.models.version_1 import renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
@@ -33,8 +33,6 @@ _TYPES: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
 _FLOATS = (np.float16, np.float32)
 _ROWS = (np.int8, *_FLOATS)
 _REMEDY = "Copy the whole folder again."
-
-Tensors = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -138,8 +136,11 @@ def folder_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
-def read_model(folder: Path) -> ModelContents:
+def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
     """Reads a model folder and checks its version, files, hashes, names, shapes and values.
+
+    Without `verify` neither hashes nor values are checked, so that the weights of a large model,
+    which are mapped into memory, are read as they are used. Sizes of files are still compared.
 
     Raises:
         ModelError: the folder is not a model, or is damaged; the message says where.
@@ -148,13 +149,13 @@ def read_model(folder: Path) -> ModelContents:
     shapes = expected_shapes(config, str(folder / FILE))
     for name, facts in config["files"].items():
         try:
-            check_file(folder / name, facts, ModelError, _REMEDY)
+            check_file(folder / name, facts, ModelError, _REMEDY, content=verify)
         except OSError as error:
             raise ModelError(f"{folder / name} can't be read: {error.strerror}.") from None
-    tensors = _load_tensors(folder / WEIGHTS)
+    tensors = read_tensors(folder / WEIGHTS, remedy=_REMEDY)
     if config["format_version"] == 1:
         tensors = renamed(tensors)
-    _check_tensors(tensors, shapes, config, str(folder / WEIGHTS))
+    _check_tensors(tensors, shapes, config, str(folder / WEIGHTS), values=verify)
     adaptation = None
     if config.get("adaptation") is not None:
         adaptation = read_adaptation(folder / ADAPTATION)
@@ -178,15 +179,9 @@ def read_model(folder: Path) -> ModelContents:
     )
 
 
-def _load_tensors(path: Path) -> Tensors:
-    try:
-        tensors: Tensors = load_file(path)
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:  # foreign types
-        raise ModelError(f"{path} can't be read: {error}; {_REMEDY}") from None
-    return tensors
-
-
-def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], where: str) -> None:
+def _check_tensors(
+    tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], where: str, *, values: bool = True
+) -> None:
     types = dict(_TYPES)
     kind = known_kind(config["encoder"], where)
     if kind.table is not None:
@@ -214,13 +209,21 @@ def _check_tensors(tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], 
                 f"{where}: {name} is of type {tensors[name].dtype}; "
                 f"{' or '.join(kind.__name__ for kind in allowed)} is needed."
             )
-        if not np.isfinite(tensors[name]).all():
+        if values and not _finite(tensors[name]):
             raise ModelError(f"{where}: {name} contains values that are not finite.")
     if not tensors["scale"] > 0:
         raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")
     if BIGRAM_ROWS in tensors:
         text = config["text"]
         _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
+
+
+def _finite(tensor: NDArray[Any]) -> bool:
+    """Returns whether all values are finite, without a second array of the tensor's size."""
+    if tensor.dtype.kind != "f":
+        return True
+    # an infinity or NaN makes the largest or the least value one
+    return bool(np.isfinite(tensor.max(initial=0)) and np.isfinite(tensor.min(initial=0)))
 
 
 def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:

@@ -71,6 +71,7 @@ class SentenceEncoder:
         model: str | Path,
         *,
         sha256: str | None = None,
+        verify: bool = True,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> "SentenceEncoder":
@@ -83,6 +84,8 @@ class SentenceEncoder:
                 folder or that in `REJOINDER_CACHE`.
             sha256: SHA-256 of the archive in hexadecimal. An address needs it, nothing else takes
                 it.
+            verify: Whether to compare the files with their hashes, and to check that weights are
+                finite. If False, a large model is ready at once, and read as it is used.
             threads: See the constructor.
             progress: Called during a download with the address, the number of bytes received, and
                 that of all or None.
@@ -95,7 +98,8 @@ class SentenceEncoder:
             BusyError: another process has been downloading the same archive for ten minutes.
             StorageError: the cache can't be written.
         """
-        return cls(read_model(find_model(model, sha256, progress)), threads=threads)
+        folder = find_model(model, sha256, progress)
+        return cls(read_model(folder, verify=flag("verify", verify)), threads=threads)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Writes the model to a folder. The same model gives the same bytes.

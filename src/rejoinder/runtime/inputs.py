@@ -1,4 +1,4 @@
-"""Checks arguments of `SentenceEncoder` and converts them to columns, matrices and paths."""
+"""Checks arguments of `SentenceEncoder` and converts them to lists, matrices and paths."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from os import PathLike
@@ -7,7 +7,6 @@ from reprlib import repr as short
 from typing import TypeGuard
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, ModelError
@@ -16,10 +15,10 @@ from rejoinder.models.config import FILE as CONFIG
 from rejoinder.models.shipped import shipped_model, shipped_models
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.layers import Array, unit_rows
-from rejoinder.text.normalize import as_series
+from rejoinder.text.strings import as_strings
 
-Sentences = str | Sequence[str] | Iterable[str] | pl.Series | NDArray[np.str_]
-"""One sentence or many."""
+Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
+"""One sentence or many: a list, any iterable, a column of Polars or pandas, a NumPy array."""
 
 _UNIT = 1e-5
 """Largest deviation of a row's length from 1 that float32 rounding explains."""
@@ -103,11 +102,11 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def as_texts(sentences: Sentences) -> tuple[pl.Series, bool]:
-    """Returns sentences as a column, and whether a single string was given.
+def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
+    """Returns sentences as a list, and whether a single string was given.
 
-    >>> as_texts("Hi.")[0].to_list(), as_texts("Hi.")[1], as_texts(["Hi.", "Ho."])[1]
-    (['Hi.'], True, False)
+    >>> as_texts("Hi."), as_texts(["Hi.", "Ho."])
+    ((['Hi.'], True), (['Hi.', 'Ho.'], False))
 
     Raises:
         InputError: an element is not a string, or `sentences` is not an ordered collection.
@@ -116,12 +115,12 @@ def as_texts(sentences: Sentences) -> tuple[pl.Series, bool]:
     if isinstance(sentences, np.ndarray):
         sentences = sentences.tolist()
     if isinstance(sentences, str):
-        return as_series([sentences]), True
+        return as_strings([sentences]), True
     if not isinstance(sentences, Iterable):
         raise InputError(
             f"sentences must be a string or a collection of strings; got {short(sentences)}."
         )
-    return as_series(sentences), False
+    return as_strings(sentences), False
 
 
 def _refuse_unordered(sentences: object) -> None:
@@ -168,12 +167,12 @@ def as_unit_rows(embeddings: NDArray[np.floating], dim: int) -> Embeddings:
     return unit_rows(matrix, present)
 
 
-def first_indices(texts: pl.Series) -> NDArray[np.int64]:
+def first_indices(texts: Sequence[str]) -> NDArray[np.int64]:
     """Returns for each text the index at which it first occurs, (N,) int64.
 
-    >>> first_indices(pl.Series(["b", "a", "b"])).tolist()
+    >>> first_indices(["b", "a", "b"]).tolist()
     [0, 1, 0]
     """
-    frame = pl.DataFrame({"text": texts}).with_row_index("index")
-    first = frame.select(pl.col("index").first().over("text"))
-    return first.to_series().to_numpy().astype(np.int64)
+    first: dict[str, int] = {}
+    indices = (first.setdefault(text, index) for index, text in enumerate(texts))
+    return np.fromiter(indices, np.int64, len(texts))

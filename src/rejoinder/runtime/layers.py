@@ -1,6 +1,9 @@
 """Dense layers in NumPy: the counterpart of `encoders.dense` in torch."""
 
+import math
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,18 @@ Array = NDArray[np.float32]
 
 
 def _gelu(x: Array) -> Array:
-    from scipy.special import erf  # takes a tenth of the time in which a command answers
+    return np.asarray(0.5 * x * (1.0 + _erf()(x / np.float32(2**0.5))), np.float32)
 
-    return np.asarray(0.5 * x * (1.0 + erf(x / np.float32(2**0.5))), np.float32)
+
+@cache
+def _erf() -> Callable[[Array], NDArray[Any]]:
+    """Returns the error function of arrays: SciPy's, or the one of `math`, which is slower."""
+    if find_spec("scipy") is not None:
+        from scipy.special import erf
+
+        return lambda x: np.asarray(erf(x))
+    each = np.frompyfunc(math.erf, 1, 1)
+    return lambda x: np.asarray(each(x), np.float64)
 
 
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {

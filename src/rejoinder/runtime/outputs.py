@@ -1,7 +1,8 @@
-"""Computes the outputs of a model for columns of text: embeddings and entailment."""
+"""Computes the outputs of a model for texts: embeddings and entailment."""
+
+from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
@@ -33,17 +34,17 @@ class ModelOutputs:
         self._export = model.export
         self._adaptation = model.adaptation
 
-    def unknown(self, texts: pl.Series) -> NDArray[np.bool_]:
+    def unknown(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Returns which texts have no known word, (N,) bool."""
         unknown = np.empty(len(texts), np.bool_)
         for low in range(0, len(texts), BATCH_SIZE):
-            batch = texts.slice(low, BATCH_SIZE)
+            batch = texts[low : low + BATCH_SIZE]
             unknown[low : low + len(batch)] = self._features(batch).lengths == 0
         return unknown
 
     def embed(
         self,
-        texts: pl.Series,
+        texts: Sequence[str],
         batch_size: int = BATCH_SIZE,
         *,
         response: bool = False,
@@ -82,7 +83,7 @@ class ModelOutputs:
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
         return out
 
-    def entailment(self, premises: pl.Series, hypotheses: pl.Series) -> NDArray[np.float32]:
+    def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
         """Returns (N, 3) float32 probabilities of contradiction, neutral and entailment.
 
         Raises:
@@ -98,7 +99,7 @@ class ModelOutputs:
                 f"{self._name} was not trained on inference; train it with a task `entailment`, "
                 "as the shipped config dan-multitask-modern does."
             )
-        u1, u2 = np.split(self.embed(pl.concat([premises, hypotheses]), adapted=False), 2)
+        u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False), 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
         scores = self._classifier(features * np.float32(self._dim**0.5))
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))

@@ -39,8 +39,7 @@ class RuntimeKind:
 
 
 RUNTIMES: list[RuntimeKind] = [
-    RuntimeKind("dan", ("float16", "float32"), "rejoinder.runtime.dan:DanRuntime"),
-    RuntimeKind("dan", ("int8",), "rejoinder.runtime.dan:Int8DanRuntime"),
+    RuntimeKind("dan", ("int8", "float16", "float32"), "rejoinder.runtime.dan:DanRuntime"),
     RuntimeKind(
         None, ("int8", "float16", "float32"), "rejoinder.runtime.torch_runtime:TorchRuntime"
     ),

@@ -3,10 +3,10 @@
 Both functions are part of the model format (text rules 1): they must never change.
 """
 
+from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.formats.splitmix import GOLDEN_GAMMA, mix64
@@ -27,10 +27,10 @@ def bigram_buckets(
     return (mixed % np.uint64(buckets)).astype(np.int32)
 
 
-def word_buckets(words: pl.Series, buckets: int) -> NDArray[np.int32]:
+def word_buckets(words: Sequence[str], buckets: int) -> NDArray[np.int32]:
     """Returns (N,) int32, the bucket of each word: CRC-32 of its UTF-8, modulo `buckets`.
 
-    >>> word_buckets(pl.Series(["kerrville", "Ulaanbaatar"]), 1000).tolist()
+    >>> word_buckets(["kerrville", "Ulaanbaatar"], 1000).tolist()
     [294, 390]
     """
     checksums = (crc32(word.encode()) for word in words)

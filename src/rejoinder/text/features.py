@@ -1,18 +1,21 @@
 """Features of sentences: the token ids that an encoder reads. They are saved with a model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import polars as pl
 
 from rejoinder.errors import ModelError
-from rejoinder.text.buckets import bigram_buckets, word_buckets
-from rejoinder.text.normalize import RULES, UNICODE, as_series, tokenize
+from rejoinder.text.buckets import bigram_buckets
+from rejoinder.text.normalize import RULES
 from rejoinder.text.ragged import Ragged, offsets_of
+from rejoinder.text.strings import as_strings
+from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.words import WordIds
 
 
 class TextFeatures(Protocol):
@@ -23,7 +26,7 @@ class TextFeatures(Protocol):
         """Number of different ids: the rows of an encoder's embedding table."""
         ...
 
-    def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
+    def __call__(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence, in order. Without known tokens there are none."""
         ...
 
@@ -64,28 +67,24 @@ class WordFeatures:
         """Number of ids: words and bigram buckets."""
         return self.words + self.buckets
 
-    def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
+    def __call__(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's words in order, then those of its bigrams."""
-        tokens = tokenize(as_series(sentences))
-        lengths = tokens.list.len().to_numpy().astype(np.int64)
-        # explode would turn an empty list into a null row
-        flat = tokens.filter(pl.Series(lengths > 0)).explode()
-        ids = self.vocabulary.ids(flat)
-        owner = np.repeat(np.arange(len(tokens)), lengths)
-        known = ids >= 0
-        if self.unknown_buckets:
-            hashed = word_buckets(flat.filter(pl.Series(~known)), self.unknown_buckets)
-            words, word_owner = ids.copy(), owner
-            words[~known] = hashed + np.int32(len(self.vocabulary))
-        else:
-            words, word_owner = ids[known], owner[known]
-        unigrams = Ragged(words, _offsets(word_owner, len(tokens)))
+        texts = as_strings(sentences)
         if not self.buckets:
-            return unigrams
+            return self.word_ids(texts)
+        batch = self.word_ids(texts, keep_unknown=True)
+        words = batch.only(batch.ids >= 0)
+        known = (batch.ids >= 0) & (batch.ids < len(self.vocabulary))
+        owner = np.repeat(np.arange(len(batch)), batch.lengths)
         pairs = known[:-1] & known[1:] & (owner[:-1] == owner[1:])
-        hashed = bigram_buckets(ids[:-1][pairs], ids[1:][pairs], self.buckets)
-        bigrams = Ragged(hashed + np.int32(self.words), _offsets(owner[:-1][pairs], len(tokens)))
-        return _interleave(unigrams, bigrams)
+        hashed = bigram_buckets(batch.ids[:-1][pairs], batch.ids[1:][pairs], self.buckets)
+        bigrams = Ragged(hashed + np.int32(self.words), _offsets(owner[:-1][pairs], len(batch)))
+        return _interleave(words, bigrams)
+
+    @cached_property
+    def word_ids(self) -> WordIds:
+        """The ids of words alone, and the way in which they are computed."""
+        return WordIds(self.vocabulary, self.unknown_buckets)
 
     def config(self) -> dict[str, object]:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""

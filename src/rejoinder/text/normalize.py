@@ -1,81 +1,52 @@
-"""Normalisation and tokens: the first steps from sentences to ids, for a whole column.
+"""Normalisation and tokens of one sentence, in plain Python: the first steps from text to ids.
 
 The version of the rules, `RULES`, is stored with every model. The rules are defined for the code
-points assigned in Unicode `UNICODE`. For those, every later version of Polars gives the same text
-(a test compares all of them with Python's tables).
+points assigned in Unicode `UNICODE`; every later version of Python normalises those alike.
+`text.columns` has the same rules for columns of Polars, `native._words` those for tokens in C.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+import unicodedata
+from functools import cache
 
-import polars as pl
-
-from rejoinder.errors import InputError
-from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.text.unicode_14 import DIGIT, LETTER, SPACE, runs
 
 RULES = 1
-UNICODE = "14.0"
 
-PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
-"""Matches a token of normalised text. White space only separates tokens."""
-
-_ROWS = 32_768
-_QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
+QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
+"""Quotation marks and apostrophes, and the straight ones that they become."""
+_QUOTES = str.maketrans(QUOTES)
+_ASCII = re.compile(r"[a-z]+(?:'[a-z]+)*|[0-9]+|[^ \t-\ra-z0-9]")
 
 
-def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series:
-    """Returns sentences as a String column. Halves of surrogate pairs become U+FFFD.
+def normalize_text(text: str) -> str:
+    r"""Normalises a sentence: NFKC, straight quotes, lower case.
 
-    Raises:
-        InputError: an element is not a string. The message names its index.
+    >>> normalize_text("It\u2019s \uff26\uff35\uff2c\uff2c"), normalize_text("\ufb01ne")
+    ("it's full", 'fine')
     """
-    if isinstance(sentences, pl.Series):
-        if sentences.dtype == pl.Null and not len(sentences):
-            return sentences.cast(pl.String)
-        if sentences.dtype != pl.String or sentences.null_count():
-            raise InputError(
-                f"sentences must be strings without nulls; got a column of {sentences.dtype} "
-                f"with {sentences.null_count()} nulls."
-            )
-        return sentences
-    items = list(sentences)
-    for index, item in enumerate(items):
-        if not isinstance(item, str):
-            raise InputError(
-                f"sentence {index} is a {type(item).__name__}; sentences must be strings."
-            )
-    try:
-        return pl.Series(items, dtype=pl.String)
-    except UnicodeEncodeError:
-        return pl.Series([replace_surrogates(item) for item in items], dtype=pl.String)
+    if not text.isascii():  # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
+        text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
+    return text.lower()
 
 
-def normalize(sentences: pl.Series) -> pl.Series:
-    """Normalises sentences: NFKC, straight quotes, lower case.
+def tokens_of(text: str) -> list[str]:
+    """Returns the tokens of a sentence.
 
-    >>> normalize(pl.Series(["It\u2019s \uff26\uff35\uff2c\uff2c", "\ufb01ne"])).to_list()
-    ["it's full", 'fine']
+    >>> tokens_of("Don't panic, it's 42!")
+    ["don't", 'panic', ',', "it's", '42', '!']
     """
-    # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
-    non_ascii = (sentences.str.len_bytes() != sentences.str.len_chars()).arg_true()
-    if len(non_ascii):
-        normalized = sentences.gather(non_ascii).str.normalize("NFKC")
-        normalized = normalized.str.replace_many(list(_QUOTES), list(_QUOTES.values()))
-        sentences = sentences.clone().scatter(non_ascii, normalized)
-    return sentences.str.to_lowercase()
+    text = normalize_text(text)
+    return (_ASCII if text.isascii() else _unicode()).findall(text)
 
 
-def tokenize(sentences: pl.Series) -> pl.Series:
-    """Returns the tokens of each sentence: a column of lists of strings.
-
-    >>> tokenize(pl.Series(["Don't panic, it's 42!", ""])).to_list()
-    [["don't", 'panic', ',', "it's", '42', '!'], []]
-    """
-    # Polars spreads several frames over all cores, but one long column uses a single core
-    frames = [
-        pl.LazyFrame({"text": normalize(sentences.slice(start, _ROWS))}).select(
-            pl.col("text").str.extract_all(PATTERN)
-        )
-        for start in range(0, max(len(sentences), 1), _ROWS)
-    ]
-    parts = pl.collect_all(frames)
-    return pl.concat(parts).to_series()
+@cache
+def _unicode() -> re.Pattern[str]:
+    """Returns the pattern of a token of any normalised text."""
+    letters, digits, spaces = (
+        "".join(f"{chr(low)}-{chr(high - 1)}" for low, high in runs(kind))
+        for kind in (LETTER, DIGIT, SPACE)
+    )
+    return re.compile(
+        f"[{letters}]+(?:'[{letters}]+)*|[{digits}]+|[^{spaces}{letters}{digits}]",
+    )

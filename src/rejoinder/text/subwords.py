@@ -5,18 +5,19 @@ gives the same vocabulary, without the iterations of Unigram.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from rejoinder.errors import InputError, MissingExtraError, ModelError
 from rejoinder.files.atomic import write_text
-from rejoinder.text.normalize import RULES, UNICODE, as_series, normalize
+from rejoinder.text.normalize import RULES, normalize_text
 from rejoinder.text.ragged import Ragged
+from rejoinder.text.strings import as_strings
+from rejoinder.text.unicode_14 import UNICODE
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -70,14 +71,14 @@ class SubwordFeatures:
         tokenizer.enable_truncation(self.max_tokens)
         return tokenizer
 
-    def __call__(self, sentences: Sequence[str] | pl.Series) -> Ragged:
+    def __call__(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's subwords, in order. An empty sentence has none."""
-        texts = normalize(as_series(sentences))
+        texts = [normalize_text(text) for text in as_strings(sentences)]
         flat: list[int] = []
         lengths: list[int] = []
         for start in range(0, len(texts), _CHUNK):
             for encoding in self._tokenizer.encode_batch_fast(
-                texts.slice(start, _CHUNK).to_list(), add_special_tokens=False
+                texts[start : start + _CHUNK], add_special_tokens=False
             ):
                 flat.extend(encoding.ids)
                 lengths.append(len(encoding.ids))
@@ -125,7 +126,7 @@ class SubwordFeatures:
 
 
 def learn_subwords(
-    texts: Iterable[pl.Series], *, size: int, min_count: int, max_tokens: int
+    texts: Iterable[Iterable[str]], *, size: int, min_count: int, max_tokens: int
 ) -> SubwordFeatures:
     """Learns at most `size` subwords, including the 256 bytes, in one pass over `texts`.
 
@@ -150,8 +151,9 @@ def learn_subwords(
 
     def batches() -> Iterator[list[str]]:
         for column in texts:
-            for start in range(0, len(column), _CHUNK):
-                yield normalize(column.slice(start, _CHUNK)).to_list()
+            normalized = [normalize_text(text) for text in column]
+            for start in range(0, len(normalized), _CHUNK):
+                yield normalized[start : start + _CHUNK]
 
     tokenizer.train_from_iterator(batches(), trainer)
     return SubwordFeatures(tokenizer.to_str(), max_tokens)

@@ -14,7 +14,7 @@ from rejoinder.datasets.inference import InferenceColumns, read_inference
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
-from rejoinder.text.normalize import as_series
+from rejoinder.text.columns import as_series
 from rejoinder.training.tasks.base import DataFile, GroupFile, InferenceFile
 
 ENTAILMENT, CONTRADICTION = NLI_CLASSES.index("entailment"), NLI_CLASSES.index("contradiction")

@@ -13,7 +13,7 @@ from rejoinder.corpus.shards import Pairs
 from rejoinder.errors import InputError
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures, WordFeatures
-from rejoinder.text.vocabulary import learn_vocabulary
+from rejoinder.text.learning import learn_vocabulary
 from rejoinder.training.examples import LabelledText
 from rejoinder.training.labelled import Labelled, read_labelled
 from rejoinder.training.settings import RunConfig

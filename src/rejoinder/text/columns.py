@@ -1,0 +1,67 @@
+"""Normalisation and tokens of whole columns, with Polars: for learning, and searches in text.
+
+The rules are those of `text.normalize`; a test compares both on every assigned character.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from rejoinder.errors import InputError
+from rejoinder.text.normalize import QUOTES
+from rejoinder.text.strings import as_strings
+
+PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
+"""Matches a token of normalised text. White space only separates tokens."""
+
+_ROWS = 32_768
+
+
+def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series:
+    """Returns sentences as a String column. Halves of surrogate pairs become U+FFFD.
+
+    Raises:
+        InputError: an element is not a string. The message names its index.
+    """
+    if isinstance(sentences, pl.Series):
+        if sentences.dtype == pl.Null and not len(sentences):
+            return sentences.cast(pl.String)
+        if sentences.dtype != pl.String or sentences.null_count():
+            raise InputError(
+                f"sentences must be strings without nulls; got a column of {sentences.dtype} "
+                f"with {sentences.null_count()} nulls."
+            )
+        return sentences
+    return pl.Series(as_strings(sentences), dtype=pl.String)
+
+
+def normalize(sentences: pl.Series) -> pl.Series:
+    """Normalises sentences: NFKC, straight quotes, lower case.
+
+    >>> normalize(pl.Series(["It\u2019s \uff26\uff35\uff2c\uff2c", "\ufb01ne"])).to_list()
+    ["it's full", 'fine']
+    """
+    # NFKC leaves ASCII as it is, and nearly all conversation is ASCII
+    non_ascii = (sentences.str.len_bytes() != sentences.str.len_chars()).arg_true()
+    if len(non_ascii):
+        normalized = sentences.gather(non_ascii).str.normalize("NFKC")
+        normalized = normalized.str.replace_many(list(QUOTES), list(QUOTES.values()))
+        sentences = sentences.clone().scatter(non_ascii, normalized)
+    return sentences.str.to_lowercase()
+
+
+def tokenize(sentences: pl.Series) -> pl.Series:
+    """Returns the tokens of each sentence: a column of lists of strings.
+
+    >>> tokenize(pl.Series(["Don't panic, it's 42!", ""])).to_list()
+    [["don't", 'panic', ',', "it's", '42', '!'], []]
+    """
+    # Polars spreads several frames over all cores, but one long column uses a single core
+    frames = [
+        pl.LazyFrame({"text": normalize(sentences.slice(start, _ROWS))}).select(
+            pl.col("text").str.extract_all(PATTERN)
+        )
+        for start in range(0, max(len(sentences), 1), _ROWS)
+    ]
+    parts = pl.collect_all(frames)
+    return pl.concat(parts).to_series()

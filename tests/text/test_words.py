@@ -1,0 +1,142 @@
+"""Ids of words: one contract for the kernel in C, whole columns, and a sentence at a time."""
+
+from concurrent.futures import ThreadPoolExecutor
+from unicodedata import unidata_version
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder.native import kernel
+from rejoinder.text.buckets import word_buckets
+from rejoinder.text.normalize import tokens_of
+from rejoinder.text.strings import as_strings
+from rejoinder.text.unicode_14 import UNICODE
+from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.text.words import WordIds
+
+SENTENCES = [
+    "How old are you?",
+    "",
+    "  \t\n\x0b\x0c\r ",
+    "Don\u2019t 'quote' ROCK'N'ROLL o' '",
+    "\x00a\x1cb\x85c\u3000d",
+    "Stra\u00dfe \u0130stanbul \u03a3\u03bf\u03c6\u03cc\u03c2 \ufb01ne 3rd x2y \u0663\u0664",
+    "\U0001f469\u200d\U0001f469 \u05e9\u05dc\u05d5\u05dd e\u0301 \u4e2d\u6587",
+    "a" * 100_000,
+    "it's " * 3_000,
+]
+WORDS = tuple(dict.fromkeys(token for text in SENTENCES[:7:2] for token in tokens_of(text)))
+ways = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(
+            "native",
+            marks=pytest.mark.skipif(kernel("_words") is None, reason="the kernel is not built"),
+        ),
+        "polars",
+        "python",
+    ],
+)
+settings_of_ids = pytest.mark.parametrize(
+    ("buckets", "keep_unknown"), [(0, False), (0, True), (7, False), (7, True)]
+)
+
+
+def slow_ids(words: WordIds, text: str, keep_unknown: bool) -> list[int]:
+    """The definition, one token at a time."""
+    ids = []
+    for token in tokens_of(text):
+        if token in words.vocabulary.words:
+            ids.append(words.vocabulary.words.index(token))
+        elif words.unknown_buckets:
+            bucket = word_buckets([token], words.unknown_buckets)[0]
+            ids.append(len(words.vocabulary) + int(bucket))
+        elif keep_unknown:
+            ids.append(-1)
+    return ids
+
+
+@ways
+@settings_of_ids
+@settings(deadline=None)
+@given(texts=st.lists(st.text(alphabet="ahowq oldAre'\u2019 12.\u00df\u03a3\u4e2d", max_size=30)))
+def test_ids_are_those_of_the_definition(way, buckets, keep_unknown, texts):
+    words = WordIds(Vocabulary(WORDS), buckets)
+    batch = words(texts, keep_unknown=keep_unknown, way=way)
+    assert [batch[row].tolist() for row in range(len(batch))] == [
+        slow_ids(words, text, keep_unknown) for text in texts
+    ]
+    assert (batch.ids.dtype, batch.offsets.dtype) == (np.int32, np.int64)
+
+
+@ways
+@settings_of_ids
+def test_awkward_sentences_have_the_ids_of_the_definition(way, buckets, keep_unknown):
+    words = WordIds(Vocabulary(WORDS), buckets)
+    batch = words(SENTENCES, keep_unknown=keep_unknown, way=way)
+    assert [batch[row].tolist() for row in range(len(batch))] == [
+        slow_ids(words, text, keep_unknown) for text in SENTENCES
+    ]
+
+
+@ways
+@pytest.mark.skipif(not unidata_version.startswith(UNICODE), reason="another Unicode")
+@settings(deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cn")), max_size=20), max_size=4))
+def test_no_text_is_read_differently(way, texts):
+    texts = as_strings(texts)
+    vocabulary = Vocabulary(
+        tuple(dict.fromkeys(token for text in texts for token in tokens_of(text)))
+    )
+    batch = WordIds(vocabulary, 0)(texts, way=way)
+    tokens = [[vocabulary.words[index] for index in batch[row]] for row in range(len(batch))]
+    assert tokens == [tokens_of(text) for text in texts]
+
+
+@ways
+def test_several_threads_may_share_it(way):
+    words = WordIds(Vocabulary(WORDS), 3)
+    expected = words(SENTENCES * 20, way=way).ids.tolist()
+    with ThreadPoolExecutor(4) as pool:
+        results = pool.map(lambda _: words(SENTENCES * 20, way=way).ids.tolist(), range(12))
+        assert all(result == expected for result in results)
+
+
+def test_a_large_vocabulary_is_found_word_by_word():
+    letters = "abcdefghijklmnopqrst"
+    names = tuple(
+        a + b + c + d for a in letters for b in letters for c in letters for d in letters[:5]
+    )
+    ids = WordIds(Vocabulary(names), 0)([" ".join(names)]).ids
+    assert np.array_equal(ids, np.arange(len(names)))
+
+
+def test_the_way_follows_from_what_is_installed(monkeypatch):
+    words = WordIds(Vocabulary(WORDS), 0)
+    assert words.way(1) == ("python" if kernel("_words") is None else "native")
+    monkeypatch.setenv("REJOINDER_NATIVE", "0")
+    plain = WordIds(Vocabulary(WORDS), 0)
+    assert (plain.way(1), plain.way(100_000)) == ("python", "polars")
+
+
+@pytest.mark.skipif(kernel("_words") is None, reason="the kernel is not built")
+class TestKernel:
+    def test_what_does_not_fit_is_refused(self):
+        table = kernel("_words").Table
+        with pytest.raises(ValueError, match="0x110000 classes"):
+            table(b"a\n", b"")
+        with pytest.raises(ValueError, match="a line for each word"):
+            table(b"a", bytes(0x110000))
+        filled = table(b"a\n", bytes(0x110000))
+        with pytest.raises(RuntimeError, match="once"):
+            filled.__init__(b"a\n", bytes(0x110000))
+        with pytest.raises(ValueError, match="buckets"):
+            filled.ids(("a",), -1, False)
+        with pytest.raises(TypeError):
+            filled.ids(["a"], 0, False)
+        with pytest.raises(TypeError):
+            filled.ids((1,), 0, False)
+        with pytest.raises(UnicodeEncodeError):
+            filled.ids(("\ud800",), 0, False)
