@@ -1,7 +1,8 @@
-"""Sentences a second through `encode`, and the peak of memory.
+"""Sentences a second through `encode`, the time of one sentence, and the peak of memory.
 
     python benchmarks/encode.py                         # a random model, made-up sentences
     python benchmarks/encode.py --model RUN/model --sentences file.txt
+    python benchmarks/encode.py --latency               # one sentence at a time as well
     python benchmarks/encode.py --model baseline:bow --sentences file.txt   # as evaluate takes it
 
 Without a model, one of 100,000 words x 300 with layers 300, 300, 500 and random weights is written
@@ -32,6 +33,7 @@ from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 
 WORDS = 100_000
+LATENCY_COUNT = 2_000
 LAYERS = (300, 300, 500)
 
 
@@ -59,6 +61,7 @@ def main() -> None:
         "sentences_per_second": round(len(sentences) / statistics.median(seconds)),
         "sentences": len(sentences),
         "ids_per_sentence": None if ids is None else round(float(ids.mean()), 1),
+        "microseconds_alone": _alone(encode, sentences) if arguments.latency else None,
         "load_seconds": round(load_seconds, 2),
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "model": repr(encoder),
@@ -76,7 +79,20 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=200_000, help="sentences at most")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--latency", action="store_true", help="encode the first 2,000 one by one as well: median"
+    )
     return parser.parse_args()
+
+
+def _alone(encode: Callable[[list[str]], object], sentences: list[str]) -> float:
+    """Returns the median of microseconds in which one sentence is encoded."""
+    seconds = []
+    for sentence in sentences[:LATENCY_COUNT]:
+        begun = time.perf_counter()
+        encode([sentence])
+        seconds.append(time.perf_counter() - begun)
+    return round(statistics.median(seconds) * 1e6, 1)
 
 
 def _open(name: str) -> tuple[Encodes, ModelContents | None]:

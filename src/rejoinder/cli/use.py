@@ -176,6 +176,7 @@ def info(
     """Show what a model is and what it was trained on."""
     from rejoinder.models.folder import folder_bytes, read_model
     from rejoinder.models.terms import licence_of, terms_of, training_rows
+    from rejoinder.runtime.runtimes import computed_by
 
     set_quiet(quiet)
     folder = model_folder(model, model_sha256)
@@ -188,6 +189,7 @@ def info(
         "heads": {name: dict(head) for name, head in contents.heads.items()},
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
         "bytes": folder_bytes(folder),
+        "computed_by": computed_by(contents),
         "licence": licence_of(folder),
         "folder": str(folder),
     }

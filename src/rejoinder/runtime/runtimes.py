@@ -10,6 +10,9 @@ from rejoinder.errors import ModelError
 from rejoinder.kinds.registry import resolve
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
+from rejoinder.runtime.batches import BATCH_SIZE
+from rejoinder.runtime.sums import sums_way
+from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
 
 
@@ -34,14 +37,19 @@ class RuntimeKind:
     """Encoder kind; None means any kind, through its torch module."""
     weights: tuple[str, ...]
     """Types of the encoder's weights, as NumPy names them."""
+    library: str
+    """The library that computes."""
     build: str
     """`"module:class"` of a `Runtime` built from (`ModelContents`, number of threads or None)."""
 
 
 RUNTIMES: list[RuntimeKind] = [
-    RuntimeKind("dan", ("int8", "float16", "float32"), "rejoinder.runtime.dan:DanRuntime"),
+    RuntimeKind("dan", ("int8", "float16", "float32"), "numpy", "rejoinder.runtime.dan:DanRuntime"),
     RuntimeKind(
-        None, ("int8", "float16", "float32"), "rejoinder.runtime.torch_runtime:TorchRuntime"
+        None,
+        ("int8", "float16", "float32"),
+        "torch",
+        "rejoinder.runtime.torch_runtime:TorchRuntime",
     ),
 ]
 """All runtimes; the first that fits a model is used."""
@@ -54,9 +62,33 @@ def open_runtime(model: ModelContents, threads: int | None) -> Runtime:
         ModelError: no runtime fits the model.
         MissingExtraError: the runtime needs a package that is not installed.
     """
+    runtime: Runtime = resolve(_runtime_of(model).build)(model, threads)
+    return runtime
+
+
+def computed_by(model: ModelContents) -> dict[str, str]:
+    """Returns what computes the embeddings of a model here, without loading it.
+
+    `library` does the matrices. Of models of words, `words` is how their ids are found
+    (`text.words`); of a DAN, `sums` how their rows are added (`runtime.sums`).
+    """
+    runtime = _runtime_of(model)
+    found = {"library": runtime.library}
+    if isinstance(model.features, WordFeatures):
+        found["words"] = model.features.word_ids.way(BATCH_SIZE)
+    if runtime.encoder == "dan":
+        found["sums"] = sums_way()
+    return found
+
+
+def _runtime_of(model: ModelContents) -> RuntimeKind:
+    """Returns the first runtime that fits a model.
+
+    Raises:
+        ModelError: no runtime fits.
+    """
     kind, weights = model.kind.name, model.weight_type
     for candidate in RUNTIMES:
         if candidate.encoder in (None, kind) and weights in candidate.weights:
-            runtime: Runtime = resolve(candidate.build)(model, threads)
-            return runtime
+            return candidate
     raise ModelError(f"no runtime computes encoder kind {kind!r} with weights of type {weights}.")

@@ -17,6 +17,11 @@ Array = NDArray[np.float32]
 _NO_SCALES = np.empty(0, np.float32)
 
 
+def sums_way() -> str:
+    """Returns how sums are computed here: `native` or `numpy`."""
+    return "numpy" if kernel("_sums") is None else "native"
+
+
 class RowSums:
     """Sums, for each sentence, of the rows of a table that its ids name."""
 
@@ -25,11 +30,6 @@ class RowSums:
         self.table = np.ascontiguousarray(table)
         self.scales = _NO_SCALES if scales is None else np.ascontiguousarray(scales, np.float32)
         self._native = kernel("_sums")
-
-    @property
-    def way(self) -> str:
-        """How sums are computed: `native` or `numpy`."""
-        return "numpy" if self._native is None else "native"
 
     def __call__(self, batch: Ragged) -> Array:
         """Returns (N, D) float32; zero rows for sentences without ids.

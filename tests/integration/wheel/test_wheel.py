@@ -16,12 +16,15 @@ import pytest
 import rejoinder
 from rejoinder.models.folder import write_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
+from rejoinder.native import kernel
 
 ANSWER_BUDGET = 2.0
 """Seconds of the processor from the start of a command to its answer, the fewest of three. Other
 work on the machine adds nothing to them."""
-IMPORT_BUDGET = 0.25
+IMPORT_BUDGET = 0.15
 """Seconds that `import rejoinder` may take, the fastest of five."""
+WITHOUT_MODELS, WITH_MODELS = 100_000_000, 140_000_000
+"""Bytes that the package and what it needs may take, without byte code."""
 DIMENSION = 5
 """Of the tiny model's embeddings."""
 
@@ -60,8 +63,31 @@ def model(tmp_path_factory) -> Path:
 
 def test_it_is_the_wheel_that_is_tested_and_no_extra_is_here():
     assert Path(sys.prefix) in Path(rejoinder.__file__).parents
-    for package in ("torch", "duckdb", "ibis", "tokenizers", "tensorboard", "httpx", "gensim"):
+    absent = "torch duckdb ibis tokenizers tensorboard httpx gensim polars scipy sklearn"
+    for package in absent.split():
         assert find_spec(package) is None, package
+
+
+def test_an_installation_without_extras_is_small():
+    site = Path(rejoinder.__file__).parents[1]
+    tools = {"pip", "setuptools", "pytest", "_pytest", "__pycache__"}
+    models = Path(rejoinder.__file__).parent / "data" / "models"
+    sizes = [
+        (file.stat().st_size, models in file.parents)
+        for file in site.rglob("*")
+        if file.is_file()
+        and file.relative_to(site).parts[0] not in tools
+        and "__pycache__" not in file.parts
+    ]
+    assert sum(size for size, is_model in sizes if not is_model) < WITHOUT_MODELS
+    assert sum(size for size, _ in sizes) < WITH_MODELS
+
+
+def test_the_kernels_in_c_are_built():
+    assert kernel("_words") is not None
+    assert kernel("_sums") is not None
+    facts = json.loads(command("info", "--json").stdout)
+    assert facts["computed_by"] == {"library": "numpy", "words": "native", "sums": "native"}
 
 
 def test_the_package_is_imported_fast_and_without_what_is_heavy():
