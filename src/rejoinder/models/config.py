@@ -19,10 +19,13 @@ from rejoinder.text.subwords import FILE as SUBWORDS
 from rejoinder.text.vocabulary import FILE as VOCABULARY
 
 FILE = "config.json"
-FORMATS = (1, 2, 3)
+FORMATS = (1, 2, 3, 4)
 """The format versions that are read. 3 is 2 with an int8 table or without a response head, which
-code that knows only 2 can't run; a model of neither is still written as 2."""
+code that knows only 2 can't run; 4 has its encoder in a graph of ONNX. A model of neither is still
+written as 2."""
+GRAPH_FORMAT = FORMATS[-1]
 WEIGHTS = "weights.safetensors"
+GRAPH = "encoder.onnx"
 
 _SEAL = "sha256"
 _TEXT_FILES = {"subwords": SUBWORDS, "words": VOCABULARY}
@@ -69,8 +72,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config  # type: ignore[no-any-return]
 
 
-def format_of(heads: Container[str], tensors: Mapping[str, NDArray[Any]]) -> int:
-    """Returns the lowest format version that can describe a model: 2 or 3."""
+def format_of(
+    heads: Container[str], tensors: Mapping[str, NDArray[Any]], graph: bytes | None = None
+) -> int:
+    """Returns the lowest format version that can describe a model, from 2 to 4."""
+    if graph is not None:
+        return GRAPH_FORMAT
     quantized = any(tensor.dtype == np.int8 for tensor in tensors.values())
     return 3 if quantized or RESPONSES not in heads else 2
 
@@ -94,6 +101,8 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     needed = [WEIGHTS, _TEXT_FILES[text.word("kind", sorted(_TEXT_FILES))]]
     if config.get("adaptation") is not None:
         needed.append(ADAPTATION)
+    if config["format_version"] == GRAPH_FORMAT:
+        needed.append(GRAPH)
     files = Table(config, "files", where).values
     for name in files:
         if name not in needed:

@@ -13,13 +13,21 @@ from safetensors.numpy import save_file
 from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.errors import ModelError
-from rejoinder.files.atomic import new_folder, write_text
+from rejoinder.files.atomic import new_folder, write_bytes, write_text
 from rejoinder.files.hashed import check_file, file_facts, sealed
 from rejoinder.kinds import EncoderKind
 from rejoinder.kinds.base import Shapes
 from rejoinder.models.card import FILE as CARD
 from rejoinder.models.card import model_card
-from rejoinder.models.config import FILE, WEIGHTS, check_config, format_of, read_config
+from rejoinder.models.config import (
+    FILE,
+    GRAPH,
+    GRAPH_FORMAT,
+    WEIGHTS,
+    check_config,
+    format_of,
+    read_config,
+)
 from rejoinder.models.layout import expected_shapes, known_kind
 from rejoinder.models.quantized import scales_name
 from rejoinder.models.tensors import Tensors, read_tensors
@@ -55,6 +63,9 @@ class ModelContents:
     """SHA-256 of the weights file; empty before it is written."""
     adaptation: Adaptation | None = None
     """The linear map fitted on graded pairs after training, if any."""
+    graph: bytes | None = None
+    """The encoder as a graph of ONNX, of a model exported to it; `tensors` then have no
+    `encoder.…`."""
     export: Mapping[str, Any] | None = None
     """What a smaller model was made from: the source, the options, the heads left out."""
 
@@ -70,7 +81,12 @@ class ModelContents:
 
     @property
     def weight_type(self) -> str:
-        """NumPy name of the type of the encoder's weights, such as `float16`."""
+        """NumPy name of the type of the encoder's weights, such as `float16`.
+
+        For a graph it is the type that it was exported with.
+        """
+        if self.graph is not None:
+            return str((self.export or {}).get("dtype") or "float32")
         dtypes = [
             tensor.dtype
             for name, tensor in self.tensors.items()
@@ -104,7 +120,7 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
     """
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     config: dict[str, Any] = {
-        "format_version": format_of(model.heads, tensors),
+        "format_version": format_of(model.heads, tensors, model.graph),
         "rejoinder_version": VERSION,
         "name": model.name,
         "text": model.features.config(),
@@ -115,12 +131,15 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
     }
     if model.export is not None:
         config["export"] = dict(model.export)
-    _check_tensors(tensors, expected_shapes(config, str(folder)), config, str(folder))
+    _check_tensors(tensors, _shapes(config, str(folder)), config, str(folder))
     if model.adaptation is not None:
         model.adaptation.check_dim(model.dim, f"{folder}: ")
     with new_folder(folder, overwrite=overwrite) as new:
         save_file(tensors, new / WEIGHTS)
         names = [WEIGHTS, *model.features.save(new)]
+        if model.graph is not None:
+            write_bytes(new / GRAPH, model.graph)
+            names.append(GRAPH)
         if model.adaptation is not None:
             model.adaptation.write(new / ADAPTATION)
             names.append(ADAPTATION)
@@ -146,7 +165,7 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
         ModelError: the folder is not a model, or is damaged; the message says where.
     """
     config = read_config(folder)
-    shapes = expected_shapes(config, str(folder / FILE))
+    shapes = _shapes(config, str(folder / FILE))
     for name, facts in config["files"].items():
         try:
             check_file(folder / name, facts, ModelError, _REMEDY, content=verify)
@@ -175,8 +194,17 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
         tensors=tensors,
         sha256=config["files"][WEIGHTS]["sha256"],
         adaptation=adaptation,
+        graph=(folder / GRAPH).read_bytes() if GRAPH in config["files"] else None,
         export=config.get("export"),
     )
+
+
+def _shapes(config: Mapping[str, Any], where: str) -> Shapes:
+    """Returns the shapes of the tensors of a folder; a graph holds those of its encoder."""
+    shapes = expected_shapes(config, where)
+    if config["format_version"] < GRAPH_FORMAT:
+        return shapes
+    return {name: shape for name, shape in shapes.items() if not name.startswith("encoder.")}
 
 
 def _check_tensors(
@@ -184,7 +212,7 @@ def _check_tensors(
 ) -> None:
     types = dict(_TYPES)
     kind = known_kind(config["encoder"], where)
-    if kind.table is not None:
+    if kind.table is not None and config["format_version"] < GRAPH_FORMAT:
         table = f"encoder.{kind.table}"
         types[table] = _ROWS
         if table in tensors and tensors[table].dtype == np.int8:

@@ -41,9 +41,18 @@ class RuntimeKind:
     """The library that computes."""
     build: str
     """`"module:class"` of a `Runtime` built from (`ModelContents`, number of threads or None)."""
+    graph: bool = False
+    """Whether it runs graphs of ONNX, and nothing else."""
 
 
 RUNTIMES: list[RuntimeKind] = [
+    RuntimeKind(
+        None,
+        ("int8", "float32"),
+        "onnxruntime",
+        "rejoinder.runtime.onnx_runtime:OnnxRuntime",
+        graph=True,
+    ),
     RuntimeKind("dan", ("int8", "float16", "float32"), "numpy", "rejoinder.runtime.dan:DanRuntime"),
     RuntimeKind(
         None,
@@ -89,6 +98,7 @@ def _runtime_of(model: ModelContents) -> RuntimeKind:
     """
     kind, weights = model.kind.name, model.weight_type
     for candidate in RUNTIMES:
-        if candidate.encoder in (None, kind) and weights in candidate.weights:
+        fits = candidate.encoder in (None, kind) and weights in candidate.weights
+        if fits and candidate.graph == (model.graph is not None):
             return candidate
     raise ModelError(f"no runtime computes encoder kind {kind!r} with weights of type {weights}.")
