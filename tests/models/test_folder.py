@@ -253,7 +253,7 @@ def test_a_damaged_config(model, content, said):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("format_version",), 4, "format version 4; this version reads 1 to 3"),
+        (("format_version",), 5, "format version 5; this version reads 1 to 4"),
         (("text", "rules"), 99, "text rules 99"),
         (("text", "kind"), "letters", r"text\.kind is 'letters'; one of 'subwords', 'words'"),
         (

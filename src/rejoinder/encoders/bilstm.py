@@ -82,11 +82,15 @@ class BilstmEncoder(nn.Module):
             normalize=normalize,
         )
 
+    def encode_group(self, group: PaddedGroup) -> Tensor:
+        """Returns the embeddings of a group whose ids are rows of the table, (G, D)."""
+        return self._encode(group, self.table.weight)
+
     def _encode(self, group: PaddedGroup, values: Tensor) -> Tensor:
         """(G, D), not normalised."""
         # positions come first: an LSTM steps through them
-        forth, _ = self.forwards(F.embedding(group.ids.T, values))  # (T, G, H)
-        back, _ = self.backwards(F.embedding(_reversed(group).T, values))
+        forth = _states(self.forwards, F.embedding(group.ids.T, values))  # (T, G, H)
+        back = _states(self.backwards, F.embedding(_reversed(group).T, values))
         # the maximum does not depend on the order of the backward states
         padding = ~group.present.T.unsqueeze(2)  # (T, G, 1)
         pooled = torch.cat([_largest(forth, padding), _largest(back, padding)], dim=1)  # (G, 2H)
@@ -103,6 +107,20 @@ class BilstmEncoder(nn.Module):
             bound = (6.0 / sum(self.projection.weight.shape)) ** 0.5
             self.projection.weight.uniform_(-bound, bound, generator=generator)
             self.projection.bias.zero_()
+
+
+def _states(lstm: nn.LSTM, words: Tensor) -> Tensor:
+    """Returns (T, G, H), the states of an LSTM over (T, G, W)."""
+    device = words.device.type
+    if device == "cpu" and torch.is_autocast_enabled(device) and not _low_lstms():
+        with torch.autocast(device, enabled=False):
+            return lstm(words.float())[0]  # type: ignore[no-any-return]
+    return lstm(words)[0]  # type: ignore[no-any-return]
+
+
+def _low_lstms() -> bool:
+    """Whether oneDNN has LSTMs in bfloat16 for this processor; it has none without AVX-512."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _reversed(group: PaddedGroup) -> Tensor:

@@ -49,10 +49,10 @@ class TransformerEncoder(nn.Module):
     def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         device = self.projection.weight.device
-        return encode_groups(batch, self._encode, self.dim, device, normalize=normalize)
+        return encode_groups(batch, self.encode_group, self.dim, device, normalize=normalize)
 
-    def _encode(self, group: PaddedGroup) -> Tensor:
-        """(G, D), not normalised."""
+    def encode_group(self, group: PaddedGroup) -> Tensor:
+        """Returns the embeddings of a group, (G, D), not normalised."""
         hidden = self.config.hidden
         x = self.embedding(group.ids) * math.sqrt(hidden)  # (G, T, C)
         x = x + sinusoids(x.shape[1], hidden, x.device)

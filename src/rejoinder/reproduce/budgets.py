@@ -103,7 +103,7 @@ def response_config(encoder: str, budget: Budget, seed: int) -> dict[str, Any]:
         "optimizer": {"dense": "adam"} if small else {"dense": "adam", "table": "adagrad"},
         "training": {
             "seed": seed,
-            "precision": "bf16",
+            "precision": "auto",
             **({} if small else {"rank_init": 0.3}),
             "exclude_leaks": True,
             "log_every": 20,
