@@ -13,7 +13,7 @@ from rejoinder import errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FUNCTIONS = {"adapt", "compare", "evaluate", "export", "extract", "load_encoder", "train"}
-CLASSES = {"Hit", "SentenceEncoder"}
+CLASSES = {"Hit", "SentenceEmbedder", "SentenceEncoder"}
 ERRORS = {
     name
     for name, value in vars(errors).items()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from rejoinder.evaluation.comparison import compare
+    from rejoinder.interfaces.scikit_learn import SentenceEmbedder
     from rejoinder.runtime.encoder import SentenceEncoder
     from rejoinder.runtime.search import Hit
 
@@ -39,6 +40,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "RejoinderError",
+    "SentenceEmbedder",
     "SentenceEncoder",
     "StorageError",
     "TrainingError",
@@ -54,6 +56,7 @@ __all__ = [
 
 _MODULES = {
     "Hit": "runtime.search",
+    "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "runtime.encoder",
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",

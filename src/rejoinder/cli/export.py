@@ -16,9 +16,11 @@ from rejoinder.cli.options import (
     set_quiet,
 )
 from rejoinder.cli.output import form_of, note, print_rows, status_line
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.api.export import ModelSize
+    from rejoinder.interfaces.targets import Written
 
 EXAMPLES = """Examples:
 
@@ -26,12 +28,27 @@ rejoinder export runs/dan/model --dtype int8 --out small/
 
 rejoinder export runs/dan/model --dtype int8 --max-words 20000 --out small/ \\
 --data ../shared/data --pairs pairs/
+
+rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out base-model2vec/
+
+rejoinder export rejoinder-base --to sentence-transformers --out base-st/
+
+rejoinder export runs/transformer/model --to onnx --dtype int8 --out transformer-onnx/
 """
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="Model folder, such as RUN/model.")],
+    model: Annotated[
+        str, typer.Argument(help="Name of a model, or its folder, such as RUN/model.")
+    ],
     out: OutOption,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Write a folder for another library: sentence-transformers, model2vec or onnx.",
+        ),
+    ] = None,
     dtype: Annotated[
         str | None,
         typer.Option(
@@ -63,15 +80,25 @@ def export(
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a smaller model.
+    """Write a smaller model, or a model for another library.
 
     --data shows what it loses of the Pearson correlation on STS-B dev (angular),
     --pairs what it loses of P@1 of 100 on the dev split, of 10,000 inputs at most.
     """
-    from rejoinder.api import export as library
-
     set_quiet(quiet)
     printed = form_of(as_json=as_json, as_tsv=as_tsv)
+    if to is not None:
+        _refuse_with_target({"--data": data, "--pairs": pairs})
+        from rejoinder.interfaces.targets import export_to
+
+        written = export_to(
+            model, out, to, dtype=dtype, dim=dim, any_dim=any_dim, max_words=max_words,
+            unknown_buckets=unknown_buckets, name=name, overwrite=overwrite,
+        )  # fmt: skip
+        _show_written(written, printed)
+        return
+    from rejoinder.api import export as library
+
     exported = library.export(
         model, out, dtype=dtype, dim=dim, any_dim=any_dim, max_words=max_words,
         unknown_buckets=unknown_buckets, name=name, data=data, pairs=pairs, overwrite=overwrite,
@@ -101,6 +128,27 @@ def export(
     if data is None and pairs is None:
         note("--data FOLDER and --pairs FOLDER show what STS-B dev and P@1 lose")
     status_line(f"wrote {out}")
+
+
+def _refuse_with_target(options: dict[str, object]) -> None:
+    """Refuses options of smaller models that have no effect on a folder for another library."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(
+                f"{option} is for smaller models of rejoinder; --to scores nothing. Leave it out."
+            )
+
+
+def _show_written(written: "Written", form: str) -> None:
+    """Prints the size of a folder for another library, and how it is loaded."""
+    columns = ("out", "to", "MB", "dim", "python")
+    size = round(written.bytes / 1e6, 2)
+    row = (str(written.folder), written.target, size, written.dim, written.python)
+    if form == "json":
+        typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+    else:
+        print_rows(columns, [row], form)
+    status_line(f"wrote {written.folder}")
 
 
 def _facts(size: "ModelSize") -> dict[str, Any]:

@@ -37,19 +37,36 @@ class Measured:
     """Minutes of training."""
 
 
-def model_card(config: Mapping[str, Any], measured: Measured = Measured()) -> str:
+@dataclass(frozen=True)
+class Use:
+    """How the folder of a card is used, where it is no model folder of this package."""
+
+    library: str
+    """The library that loads it, as model hubs call it."""
+    python: str
+    """Lines of Python that load it and compare two sentences."""
+    file: str = "README.md"
+    """Name of the card in it."""
+
+
+def model_card(
+    config: Mapping[str, Any], measured: Measured = Measured(), use: Use | None = None
+) -> str:
     """Returns the model card: YAML front matter and Markdown, from the content of `config.json`.
 
-    The same arguments give the same text.
+    The same arguments give the same text. `use` is that of a folder for another library.
     """
     text, training = _text(), config.get("training") or {}
     terms = terms_of(training_rows(training, config.get("adaptation")))
     known = any(row.licence.known for row in terms.rows)
+    if use is None:
+        path = json.dumps(config["name"], ensure_ascii=False)
+        use = Use("rejoinder", text["python"].format(path=path).strip(), FILE)
     parts = [
-        f"---\n{yaml_text(_front_matter(config, terms, measured))}---\n",
+        f"---\n{yaml_text(_front_matter(config, terms, measured, use))}---\n",
         text["head"].format(
             name=_cell(config["name"]),
-            path=json.dumps(config["name"], ensure_ascii=False),
+            python=use.python,
             version=config["rejoinder_version"],
             language="English" if known else "the language of its training data",
             terms=f"{terms.title}: {terms.reason}",
@@ -78,7 +95,9 @@ def _text() -> Mapping[str, Any]:
     return tomllib.loads(_TEXT.read_text("utf-8"))
 
 
-def _front_matter(config: Mapping[str, Any], terms: Terms, measured: Measured) -> dict[str, Any]:
+def _front_matter(
+    config: Mapping[str, Any], terms: Terms, measured: Measured, use: Use
+) -> dict[str, Any]:
     """Returns the keys that model hubs read."""
     matter: dict[str, Any] = {}
     if any(row.licence.known for row in terms.rows):
@@ -86,8 +105,8 @@ def _front_matter(config: Mapping[str, Any], terms: Terms, measured: Measured) -
     if terms.id == "cc-by-sa-4.0":
         matter["license"] = terms.id
     else:
-        matter |= {"license": "other", "license_name": terms.id, "license_link": FILE}
-    matter["library_name"] = "rejoinder"
+        matter |= {"license": "other", "license_name": terms.id, "license_link": use.file}
+    matter["library_name"] = use.library
     matter["pipeline_tag"] = "sentence-similarity"
     matter["tags"] = [
         "sentence-similarity", "feature-extraction", "sentence-embeddings", "rejoinder",

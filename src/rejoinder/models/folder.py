@@ -119,18 +119,7 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
         ModelError: tensors do not have the configured sizes, or contain values that are not finite.
     """
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
-    config: dict[str, Any] = {
-        "format_version": format_of(model.heads, tensors, model.graph),
-        "rejoinder_version": VERSION,
-        "name": model.name,
-        "text": model.features.config(),
-        "encoder": dict(model.encoder),
-        "heads": {name: dict(head) for name, head in sorted(model.heads.items())},
-        "training": dict(model.training),
-        "adaptation": None if model.adaptation is None else model.adaptation.describe(),
-    }
-    if model.export is not None:
-        config["export"] = dict(model.export)
+    config = config_of(model)
     _check_tensors(tensors, _shapes(config, str(folder)), config, str(folder))
     if model.adaptation is not None:
         model.adaptation.check_dim(model.dim, f"{folder}: ")
@@ -148,6 +137,23 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
         write_text(new / CARD, model_card(config))
         text = json.dumps(sealed(config), indent=1, ensure_ascii=False)
         write_text(new / FILE, text + "\n")
+
+
+def config_of(model: ModelContents) -> dict[str, Any]:
+    """Returns the content of `config.json`, all but `files` and the seal `sha256`."""
+    config: dict[str, Any] = {
+        "format_version": format_of(model.heads, model.tensors, model.graph),
+        "rejoinder_version": VERSION,
+        "name": model.name,
+        "text": model.features.config(),
+        "encoder": dict(model.encoder),
+        "heads": {name: dict(head) for name, head in sorted(model.heads.items())},
+        "training": dict(model.training),
+        "adaptation": None if model.adaptation is None else model.adaptation.describe(),
+    }
+    if model.export is not None:
+        config["export"] = dict(model.export)
+    return config
 
 
 def folder_bytes(folder: Path) -> int:

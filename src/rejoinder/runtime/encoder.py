@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,14 @@ from rejoinder.runtime.inputs import (
 )
 from rejoinder.runtime.outputs import ModelOutputs
 from rejoinder.runtime.search import Hit, Measure, dots, measured, nearest_rows
+from rejoinder.runtime.sentence_transformer_arguments import (
+    Arguments,
+    SentenceTransformerMethods,
+    output_form,
+)
 
 
-class SentenceEncoder:
+class SentenceEncoder(SentenceTransformerMethods):
     """Encodes sentences as vectors of length 1.
 
     A sentence without any known word has the zero vector, so its similarity with anything is 0.
@@ -143,14 +148,34 @@ class SentenceEncoder:
         adaptation = self._model.adaptation
         return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
 
+    @overload
     def encode(
         self,
         sentences: Sentences,
         *,
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
-        normalize: bool = True,
-    ) -> Embeddings:
+        normalize: bool | None = None,
+    ) -> Embeddings: ...
+    @overload
+    def encode(
+        self,
+        sentences: Sentences,
+        *,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool = False,
+        normalize: bool | None = None,
+        **arguments: Unpack[Arguments],
+    ) -> Any: ...
+    def encode(
+        self,
+        sentences: Sentences,
+        *,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool = False,
+        normalize: bool | None = None,
+        **arguments: Unpack[Arguments],
+    ) -> Any:
         """Computes the embeddings u of sentences.
 
         Args:
@@ -158,18 +183,27 @@ class SentenceEncoder:
                 Polars column, a NumPy array.
             batch_size: Sentences per batch. It affects memory and speed, not results.
             show_progress_bar: Whether to draw a progress bar on standard error.
-            normalize: Whether rows have length 1, as in training. If False, rows are the output
-                of the last layer.
+            normalize: Whether rows have length 1, as in training and by default. If False, rows
+                are the output of the last layer.
+            **arguments: Arguments of `SentenceTransformer.encode`: `normalize_embeddings` (another
+                name of `normalize`), `truncate_dim` (the first dimensions, scaled to length 1),
+                `precision` (float32, int8, uint8, binary, ubinary), `convert_to_tensor`, and
+                `convert_to_numpy` (False gives a list of tensors). Those that ask for something
+                that the models can't do, such as `prompt`, are refused.
 
         Returns:
             (N, D) float32 in the order given, or (D,) for a single string.
 
         Raises:
             InputError: an element is not a string (the message names its index), `batch_size` is
-                not a whole number of at least 1, or another argument is not True or False.
+                not a whole number of at least 1, or another argument is unknown or not valid.
             ModelError: the weights are so large that an embedding is not finite.
+            MissingExtraError: tensors are asked for, and torch is not installed.
         """
-        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=False)
+        form = output_form(arguments, normalize, self.dim)
+        return form(
+            self._encode(sentences, batch_size, show_progress_bar, form.normalize, response=False)
+        )
 
     def encode_response(
         self,

@@ -42,9 +42,7 @@ class OnnxRuntime:
                 model.graph, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # the library has no base class of its errors
-            raise ModelError(
-                f"ONNX Runtime can't read the graph of {model.name}: {error}"
-            ) from None
+            raise ModelError(f"the graph of {model.name} can't be read: {error}") from None
         self._dim = model.dim
         self._most = model.encoder.get("max_tokens")
 

@@ -8,11 +8,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.text.normalize import QUOTES
+from rejoinder.text.normalize import PATTERN, QUOTES
 from rejoinder.text.strings import as_strings
-
-PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
-"""Matches a token of normalised text. White space only separates tokens."""
 
 _ROWS = 32_768
 

@@ -13,6 +13,10 @@ from rejoinder.text.unicode_14 import DIGIT, LETTER, SPACE, runs
 
 RULES = 1
 
+PATTERN = r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*|\p{Nd}+|[^\s\p{L}\p{M}\p{Nd}]"
+"""Matches a token of normalised text, for engines that know Unicode's categories. White space only
+separates tokens."""
+
 QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
 """Quotation marks and apostrophes, and the straight ones that they become."""
 _QUOTES = str.maketrans(QUOTES)

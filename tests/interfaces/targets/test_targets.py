@@ -1,0 +1,143 @@
+"""Folders for other libraries: what is in them, what is refused, and that they appear whole."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from safetensors.numpy import load_file
+from typer.testing import CliRunner
+
+from rejoinder.cli.main import app
+from rejoinder.errors import InputError
+from rejoinder.interfaces.targets import FOLDER, TARGETS, Target, export_to
+from rejoinder.models.folder import write_model
+from rejoinder.runtime.encoder import SentenceEncoder
+from runs import same_files
+from tiny_models import WORDS, dan_model
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A working folder with a linear bag of words, and one that has more."""
+    linear = dan_model(layers=(), head=(4, 6), buckets=0)
+    write_model(tmp_path / "linear", replace(linear, name="linear"))
+    hashed = dan_model(layers=(), head=(4, 6), buckets=0, unknown_buckets=8)
+    write_model(tmp_path / "hashed", replace(hashed, name="hashed"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words):
+    result = CliRunner().invoke(app, ["export", *map(str, words)])
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    return result
+
+
+def files(path):
+    return {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
+
+
+def test_word_vectors_become_modules_of_sentence_transformers(folder):
+    written = export_to("linear", "out", "sentence-transformers")
+    assert written.python == 'SentenceTransformer("out")'
+    assert files(folder / "out") == {
+        "1_Normalize/config.json", "README.md", "config_sentence_transformers.json",
+        "model.safetensors", "modules.json", "tokenizer.json",
+    }  # fmt: skip
+    assert written.bytes == sum(
+        file.stat().st_size for file in (folder / "out").rglob("*") if file.is_file()
+    )
+    modules = json.loads((folder / "out/modules.json").read_text())
+    assert [(row["path"], row["type"].split(".")[-1]) for row in modules] == [
+        ("", "StaticEmbedding"),
+        ("1_Normalize", "Normalize"),
+    ]
+    assert load_file(folder / "out/model.safetensors")["embedding.weight"].shape == (
+        len(WORDS) + 1,
+        6,
+    )
+
+
+def test_other_models_are_copied_whole(folder):
+    written = export_to("hashed", "out", "sentence-transformers", name="mine")
+    assert written.python == 'SentenceTransformer("out", trust_remote_code=True)'
+    copy = SentenceEncoder.load(folder / "out/0_RejoinderModule")
+    assert copy.describe()["name"] == "mine"
+    text = "How old is Kerrville?"
+    assert (copy.encode(text) == SentenceEncoder.load(folder / "hashed").encode(text)).all()
+    [module] = json.loads((folder / "out/modules.json").read_text())
+    assert module["type"] == "rejoinder.interfaces.sentence_transformers.RejoinderModule"
+
+
+def test_the_card_says_terms_and_how_the_library_loads_the_folder(folder):
+    for target, library in (("model2vec", "StaticModel"), ("sentence-transformers", "SentenceT")):
+        export_to("linear", "out", target, overwrite=True)
+        card = (folder / "out/README.md").read_text("utf-8")
+        assert f'library_name: "{target}"' in card
+        assert 'license_link: "README.md"' in card
+        assert f"import {library}" in card
+        assert "## Licence" in card
+
+
+def test_model2vec_refuses_what_it_can_not_express_and_leaves_no_folder(folder):
+    with pytest.raises(InputError, match=r"can't express hashed: it has 8 buckets .*--unknown-buc"):
+        export_to("hashed", "out", "model2vec")
+    assert not (folder / "out").exists()
+    written = export_to("hashed", "out", "model2vec", unknown_buckets=0, max_words=20)
+    assert load_file(folder / "out/model.safetensors")["embeddings"].shape == (21, 6)
+    assert (written.target, written.dim) == ("model2vec", 6)
+
+
+def test_an_occupied_folder_stays_as_it_is(folder):
+    (folder / "out").mkdir()
+    (folder / "out/mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="--overwrite"):
+        export_to("linear", "out", "model2vec")
+    assert files(folder / "out") == {"mine.txt"}
+    export_to("linear", "out", "model2vec", overwrite=True)
+    assert "mine.txt" not in files(folder / "out")
+
+
+@pytest.mark.parametrize("target", ["model2vec", "sentence-transformers"])
+def test_the_same_model_gives_the_same_bytes(folder, target):
+    for out in ("one", "two"):
+        export_to("linear", out, target)
+    assert same_files(folder / "one", folder / "two")
+
+
+def test_the_command_says_how_the_folder_is_loaded(folder):
+    told = json.loads(call("linear", "--to", "model2vec", "--out", "out", "--json").stdout)
+    assert told["python"] == 'StaticModel.from_pretrained("out")'
+    assert (told["out"], told["to"], told["dim"]) == ("out", "model2vec", 6)
+    header, row = call("linear", "--to", "model2vec", "--out", "two", "--tsv").stdout.splitlines()
+    assert header.split("\t") == list(told)
+    assert row.split("\t")[0] == "two"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--to", "model2vek"], "did you mean 'model2vec'"),
+        (["--to", "model2vec", "--dtype", "int8"], "model2vec is written as float32"),
+        (["--to", "model2vec", "--data", "x"], "--data is for smaller models of rejoinder"),
+        (["--to", "model2vec", "--any-dim"], "give a dim, too"),
+        (["--to", "model2vec", "--unknown-buckets", "4"], "it has none"),
+    ],
+)
+def test_options_without_an_effect_are_refused(folder, words, said):
+    result = CliRunner().invoke(app, ["export", "linear", "--out", "out", *words])
+    assert isinstance(result.exception, InputError)
+    assert said in str(result.exception)
+    assert not (folder / "out").exists()
+
+
+def test_a_target_from_outside_the_package_is_written_like_the_others(folder, monkeypatch):
+    def write(model, path, _dtype):
+        (path / "words.txt").write_text("\n".join(model.features.vocabulary.words))
+        return f'open("{FOLDER}/words.txt")'
+
+    monkeypatch.setattr(TARGETS, "_records", dict(TARGETS._records))
+    TARGETS.register("word-list", Target(name="word-list", write=write))
+    told = json.loads(call("linear", "--to", "word-list", "--out", "out", "--json").stdout)
+    assert told["python"] == 'open("out/words.txt")'
+    assert (folder / "out/words.txt").read_text().split("\n") == WORDS
