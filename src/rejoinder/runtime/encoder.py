@@ -68,6 +68,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         if threads is not None:
             threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
+        self._dim = model.dim
         self._outputs = ModelOutputs(model, threads)
 
     @classmethod
@@ -127,7 +128,7 @@ class SentenceEncoder(SentenceTransformerMethods):
     @property
     def dim(self) -> int:
         """Dimension D of the embeddings."""
-        return self._model.dim
+        return self._dim
 
     def __repr__(self) -> str:
         kind = self._model.encoder["kind"]

@@ -31,7 +31,7 @@ class Ragged:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """(N,) int64, the number of ids of each sentence."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]  # np.diff takes 15 times as long for a few
 
     def take(self, indices: NDArray[np.int64]) -> "Ragged":
         """Returns the sentences with the given indices, in that order.

@@ -21,8 +21,11 @@ def as_strings(sentences: Iterable[str]) -> list[str]:
             raise InputError(
                 f"sentence {index} is a {type(item).__name__}; sentences must be strings."
             )
+    joined = "".join(items)
+    if joined.isascii():
+        return items
     try:
-        "".join(items).encode()
+        joined.encode()
     except UnicodeEncodeError:
         return [replace_surrogates(item) for item in items]
     return items
