@@ -26,6 +26,7 @@ from rejoinder.runtime.inputs import (
     is_matrix,
     whole_number,
 )
+from rejoinder.runtime.long_texts import OnTooLong, checked_way
 from rejoinder.runtime.outputs import ModelOutputs
 from rejoinder.runtime.search import Hit, Measure, dots, measured, nearest_rows
 
@@ -39,7 +40,13 @@ class SentenceEncoder:
     `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
     """
 
-    def __init__(self, model: ModelContents | None = None, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        model: ModelContents | None = None,
+        *,
+        threads: int | None = None,
+        on_too_long: OnTooLong = "truncate",
+    ) -> None:
         """Creates an encoder from the default model, or one in memory. For others, use `load`.
 
         Args:
@@ -47,9 +54,14 @@ class SentenceEncoder:
                 comes with the package.
             threads: Number of CPU cores, by default all that the process may use. PyTorch, which
                 runs Transformers and BiLSTMs, has one such setting per process.
+            on_too_long: What every method does with a sentence of more tokens than the model reads
+                (`describe()["max_tokens"]`; None means all): `error` refuses it, `truncate` reads
+                its first tokens, `split` encodes it in windows of that many tokens, whose unit
+                vectors are averaged by their numbers of tokens. `too_long` tells which they are.
 
         Raises:
-            InputError: `threads` is not a whole number from 1 to 1,024, or `model` is not a model.
+            InputError: `threads` is not a whole number from 1 to 1,024, `on_too_long` is none of
+                the three, or `model` is not a model.
             ModelError: the encoder kind is unknown, or the default model is not installed.
             MissingExtraError: the encoder needs a package that is not installed.
         """
@@ -63,7 +75,8 @@ class SentenceEncoder:
         if threads is not None:
             threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
-        self._outputs = ModelOutputs(model, threads)
+        self._on_too_long = checked_way(on_too_long)
+        self._outputs = ModelOutputs(model, threads, self._on_too_long)
 
     @classmethod
     def load(
@@ -72,6 +85,7 @@ class SentenceEncoder:
         *,
         sha256: str | None = None,
         threads: int | None = None,
+        on_too_long: OnTooLong = "truncate",
         progress: Progress | None = None,
     ) -> "SentenceEncoder":
         """Loads a model by name, by folder, or from an https address.
@@ -84,6 +98,7 @@ class SentenceEncoder:
             sha256: SHA-256 of the archive in hexadecimal. An address needs it, nothing else takes
                 it.
             threads: See the constructor.
+            on_too_long: See the constructor.
             progress: Called during a download with the address, the number of bytes received, and
                 that of all or None.
 
@@ -95,7 +110,8 @@ class SentenceEncoder:
             BusyError: another process has been downloading the same archive for ten minutes.
             StorageError: the cache can't be written.
         """
-        return cls(read_model(find_model(model, sha256, progress)), threads=threads)
+        contents = read_model(find_model(model, sha256, progress))
+        return cls(contents, threads=threads, on_too_long=on_too_long)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Writes the model to a folder. The same model gives the same bytes.
@@ -113,7 +129,11 @@ class SentenceEncoder:
             ModelError: the adaptation is of another dimension.
         """
         adaptation.check_dim(self.dim, f"{self!r}: ")
-        return SentenceEncoder(replace(self._model, adaptation=adaptation), threads=self._threads)
+        return SentenceEncoder(
+            replace(self._model, adaptation=adaptation),
+            threads=self._threads,
+            on_too_long=self._on_too_long,
+        )
 
     @property
     def dim(self) -> int:
@@ -146,6 +166,7 @@ class SentenceEncoder:
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
         normalize: bool = True,
+        on_too_long: OnTooLong | None = None,
     ) -> Embeddings:
         """Computes the embeddings u of sentences.
 
@@ -155,17 +176,21 @@ class SentenceEncoder:
             batch_size: Sentences per batch. It affects memory and speed, not results.
             show_progress_bar: Whether to draw a progress bar on standard error.
             normalize: Whether rows have length 1, as in training. If False, rows are the output
-                of the last layer.
+                of the last layer; that of a split sentence has length 1 in any case.
+            on_too_long: See the constructor, whose setting is the default.
 
         Returns:
             (N, D) float32 in the order given, or (D,) for a single string.
 
         Raises:
-            InputError: an element is not a string (the message names its index), `batch_size` is
-                not a whole number of at least 1, or another argument is not True or False.
+            InputError: an element is not a string or is too long (the message names its index),
+                `batch_size` is not a whole number of at least 1, or another argument is not one of
+                its values.
             ModelError: the weights are so large that an embedding is not finite.
         """
-        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=False)
+        return self._encode(
+            sentences, batch_size, show_progress_bar, normalize, on_too_long, response=False
+        )
 
     def encode_response(
         self,
@@ -174,13 +199,24 @@ class SentenceEncoder:
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
         normalize: bool = True,
+        on_too_long: OnTooLong | None = None,
     ) -> Embeddings:
         """Computes the embeddings v' of responses, to compare with `encode` of messages.
 
         Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
         length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
-        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=True)
+        return self._encode(
+            sentences, batch_size, show_progress_bar, normalize, on_too_long, response=True
+        )
+
+    def too_long(self, sentences: Sentences) -> NDArray[np.bool_]:
+        """Returns which sentences have more tokens than the model reads, (N,) bool.
+
+        Raises:
+            InputError: an element is not a string. The message names its index.
+        """
+        return self._outputs.too_long(as_texts(sentences)[0])
 
     def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have no known word and hence the zero vector, (N,) bool.
@@ -322,7 +358,14 @@ class SentenceEncoder:
         return self._outputs.embed(as_texts(values)[0])
 
     def _encode(
-        self, sentences: Sentences, batch_size: int, show: bool, normalize: bool, *, response: bool
+        self,
+        sentences: Sentences,
+        batch_size: int,
+        show: bool,
+        normalize: bool,
+        on_too_long: OnTooLong | None,
+        *,
+        response: bool,
     ) -> Embeddings:
         """Computes the embeddings of either side, as `encode` describes."""
         texts, single = as_texts(sentences)
@@ -332,6 +375,7 @@ class SentenceEncoder:
             response=response,
             normalize=flag("normalize", normalize),
             show=flag("show_progress_bar", show),
+            on_too_long=None if on_too_long is None else checked_way(on_too_long),
         )
         if response and self._model.adaptation is not None:
             out = self._model.adaptation.apply_responses(out)

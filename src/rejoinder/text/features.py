@@ -27,6 +27,10 @@ class TextFeatures(Protocol):
         """Returns the ids of each sentence, in order. Without known tokens there are none."""
         ...
 
+    def whole(self, sentences: Sequence[str] | pl.Series) -> Ragged:
+        """Returns the same, with the ids that an encoder does not read of a long sentence."""
+        ...
+
     def config(self) -> dict[str, object]:
         """Returns JSON values for `config.json`, which `load_features` reads."""
         ...
@@ -86,6 +90,10 @@ class WordFeatures:
         hashed = bigram_buckets(ids[:-1][pairs], ids[1:][pairs], self.buckets)
         bigrams = Ragged(hashed + np.int32(self.words), _offsets(owner[:-1][pairs], len(tokens)))
         return _interleave(unigrams, bigrams)
+
+    def whole(self, sentences: Sequence[str] | pl.Series) -> Ragged:
+        """Returns what a call returns: an encoder of words cuts long sentences itself."""
+        return self(sentences)
 
     def config(self) -> dict[str, object]:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""
