@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # type checkers know the name; importing `typing` would t
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
     from rejoinder.api.encoders import load_encoder
+    from rejoinder.api.encoding import EncodedFile, encode_file
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.training import train
@@ -34,6 +35,7 @@ __all__ = [
     "BusyError",
     "ConfigError",
     "DataMissingError",
+    "EncodedFile",
     "Hit",
     "InputError",
     "MissingExtraError",
@@ -45,6 +47,7 @@ __all__ = [
     "__version__",
     "adapt",
     "compare",
+    "encode_file",
     "evaluate",
     "export",
     "extract",
@@ -53,10 +56,12 @@ __all__ = [
 ]
 
 _MODULES = {
+    "EncodedFile": "api.encoding",
     "Hit": "runtime.search",
     "SentenceEncoder": "runtime.encoder",
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",
+    "encode_file": "api.encoding",
     "evaluate": "api.evaluation",
     "export": "api.export",
     "extract": "corpus.extract",

@@ -1,6 +1,5 @@
 """The commands that use a model, as a shell runs them: output, exit status, one line of error."""
 
-import gzip
 import io
 import json
 import re
@@ -133,7 +132,7 @@ def test_quiet_leaves_errors_alone(call, model, file, tmp_path):
 
 def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatch):
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "whole.npy")
-    monkeypatch.setattr("rejoinder.cli.encode._CHUNK", 3)
+    monkeypatch.setattr("rejoinder.api.encoding.CHUNK", 3)
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "parts.npy")
     parts = np.load(tmp_path / "parts.npy")
     np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)
@@ -158,7 +157,6 @@ def parquet(place):
     [
         (npy, "seems to be a NumPy array"),
         (parquet, "seems to be a Parquet file"),
-        (lambda p: p.write_bytes(gzip.compress(b"hello")), "seems to be compressed by gzip"),
         (lambda p: p.write_text("hello you", "utf-16"), "seems to be UTF-16 text"),
         (lambda p: p.write_bytes(b"hi\nhello\x00you"), "a binary file (line 2 holds a NUL byte)"),
         (
@@ -300,7 +298,7 @@ def test_markup_in_a_sentence_is_text(call, model):
             "can't be written",
         ),
         (
-            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.npy", "--json"],
+            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.npy", "--tsv"],
             "leave one of them out",
         ),
         (["encode", "-m", "{folder}", "--sentences", "{file}"], "is not a model folder"),
@@ -310,6 +308,8 @@ def test_markup_in_a_sentence_is_text(call, model):
         (["info", "-m", "{model}", "--model-sha256", "0" * 64], "is a name or a folder"),
         (["info", "-m", "https://h/m.zip"], "needs the SHA-256 of its archive"),
         (["encode", "-m", "{model}", "a", "--sentences", "-"], "not both"),
+        (["encode", "-m", "{model}", "a", "--resume"], "are about the file of --out"),
+        (["encode", "-m", "{model}", "a", "--on-too-long", "cut"], "error, truncate or split"),
         (["encode", "-m", "{model}", "{file}"], "are encoded by --sentences {file}."),
         (["similarity", "-m", "{model}", "one"], "two sentences are needed"),
         (

@@ -140,6 +140,11 @@ class SentenceEncoder:
         """Dimension D of the embeddings."""
         return self._model.dim
 
+    @property
+    def on_too_long(self) -> OnTooLong:
+        """What is done with sentences of more tokens than the model reads; see the constructor."""
+        return self._on_too_long
+
     def __repr__(self) -> str:
         kind = self._model.encoder["kind"]
         adaptation = self._model.adaptation
