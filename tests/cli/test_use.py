@@ -15,7 +15,7 @@ import pytest
 from rejoinder.cli import main
 from rejoinder.models.folder import write_model
 from rejoinder.runtime.encoder import SentenceEncoder
-from tiny_models import dan_model
+from tiny_models import bilstm_model, dan_model
 
 SENTENCES = ["How old are you?", "what is your age", "", "good morning"]
 
@@ -247,6 +247,29 @@ def test_sentences_without_a_known_word_are_pointed_at(call, model, file):
     assert "no known word in 1 of 4 responses" in err
     for command in (["similarity", "-m", model, "cat", "dog"], ["rank", "-m", model, "cat"]):
         assert call(*command, stdin=b"hello")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["similarity", "cat", "cat dog " * 30], "1 of 2 sentences"),
+        (["search", "cat dog " * 30, "cat", "--corpus", "-"], "1 of 2 queries"),
+        (["rank", "cat dog " * 30, "--responses", "-"], "1 of 1 messages"),
+    ],
+)
+def test_texts_that_are_too_long_are_told_or_refused(call, tmp_path, words, told):
+    write_model(tmp_path / "model", bilstm_model())
+    command = [words[0], "-m", tmp_path / "model", *words[1:]]
+    status, _, err = call(*command, stdin=b"cat")
+    assert (status, err) == (
+        0,
+        f"rejoinder: more than 40 tokens in {told}: the rest was not read\n",
+    )
+    split = call(*command, "--on-too-long", "split", stdin=b"cat")[2]
+    assert f"more than 40 tokens in {told}: each is the mean of pieces of 40 tokens" in split
+    status, _, err = call(*command, "--on-too-long", "error", stdin=b"cat")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "has 60 tokens, and the model reads 40" in err
 
 
 def test_info_says_what_it_is(call, model):
