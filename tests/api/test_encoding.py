@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rejoinder
-from rejoinder.api import encoding
+from rejoinder.api import encoding, sentence_stream
 from rejoinder.api.encoding import encode_file, interrupted_sentences
 from rejoinder.errors import InputError
 from rejoinder.files.unfinished import unfinished_folder
@@ -29,7 +29,7 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr(encoding, "CHUNK", CHUNK)
+    monkeypatch.setattr(sentence_stream, "CHUNK", CHUNK)
     monkeypatch.setattr(encoding, "_SAVE_SECONDS", 0.0)
 
 

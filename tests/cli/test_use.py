@@ -132,7 +132,7 @@ def test_quiet_leaves_errors_alone(call, model, file, tmp_path):
 
 def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatch):
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "whole.npy")
-    monkeypatch.setattr("rejoinder.api.encoding.CHUNK", 3)
+    monkeypatch.setattr("rejoinder.api.sentence_stream.CHUNK", 3)
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "parts.npy")
     parts = np.load(tmp_path / "parts.npy")
     np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Encodes sentences as a stream, and to a file, in runs that can be interrupted and resumed."""
+"""Encodes sentences to a file, as a stream, in runs that can be interrupted and resumed."""
 
 import math
 import time
@@ -8,22 +8,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rejoinder.api import sentence_stream
+from rejoinder.api.sentence_stream import EncodedChunk, Source, encoded_chunks
 from rejoinder.errors import InputError
 from rejoinder.files.claims import claim, is_device
 from rejoinder.files.hashed import Sha256
 from rejoinder.files.unfinished import Saved, growing, publish, read_unfinished
 from rejoinder.formats.embedding_files import format_of
-from rejoinder.formats.surrogates import replace_surrogates
-from rejoinder.formats.text_lines import file_lines
-from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.long_texts import OnTooLong, checked_way
 
-CHUNK = 32_768
-"""Number of sentences that are encoded at a time: what is in memory."""
 _SAVE_SECONDS = 10.0
-"""Seconds of work that a killed process may lose."""
+"""Seconds between two states that are saved."""
 
 EncodingProgress = Callable[[int, int, int | None], None]
 """Called before the first chunk and after each one, with the number of sentences that are done
@@ -50,16 +47,6 @@ class EncodedFile:
     """Duration of this run."""
 
 
-@dataclass(frozen=True)
-class EncodedChunk:
-    """At most `CHUNK` sentences and their embeddings."""
-
-    texts: list[str]
-    embeddings: Embeddings
-    unknown: int
-    too_long: int
-
-
 def encode_file(
     encoder: SentenceEncoder,
     sentences: str | Path | Iterable[str],
@@ -74,8 +61,9 @@ def encode_file(
 ) -> EncodedFile:
     """Encodes sentences, however many, to a file. It appears when it is complete.
 
-    What an interrupted or killed run has written is kept beside `out`, but for the last ten
-    seconds, until it is resumed. A resumed run gives the bytes of an uninterrupted one.
+    What an interrupted or killed run has written is kept beside `out` until it is resumed, but for
+    the last ten seconds, or the last 8,192 sentences where these took longer. A resumed run gives
+    the bytes of an uninterrupted one.
 
     Args:
         encoder: The model.
@@ -86,7 +74,7 @@ def encode_file(
         batch_size: See `SentenceEncoder.encode`.
         on_too_long: Likewise.
         resume: Continue what an interrupted run of the same input, model and arguments wrote, if it
-            wrote anything. It needs the same version of the sentences from the first one on.
+            wrote anything. The sentences are read again from the first one on.
         overwrite: Replace a file at `out`, and drop what an interrupted run wrote unless `resume`.
         progress: Told how far the work is.
 
@@ -103,7 +91,7 @@ def encode_file(
     path = Path(out)
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
     form = format_of(path)
-    source = _Source(sentences)
+    source = Source(sentences)
     with claim(path):
         check_output(path, resume=resume, overwrite=overwrite)
         settings = _settings(encoder, response, batch_size, way)
@@ -134,8 +122,7 @@ def encode_file(
                     last = time.monotonic()
                 progress(tally.n, source.read, source.size)
             parts.save()
-            for file in parts.files:
-                file.flush()
+            parts.close()
             publish(form.finish(parts.folder, tally.n, encoder.dim), path)
     return EncodedFile(
         path,
@@ -146,42 +133,6 @@ def encode_file(
         resumed,
         time.perf_counter() - begun,
     )
-
-
-def encoded_chunks(
-    encoder: SentenceEncoder,
-    texts: Iterable[str],
-    *,
-    response: bool = False,
-    batch_size: int = BATCH_SIZE,
-    on_too_long: OnTooLong | None = None,
-    name: str = "",
-    first: int = 0,
-) -> Iterator[EncodedChunk]:
-    """Yields sentences and their embeddings, `CHUNK` at a time, as a stream.
-
-    `name` and `first`, the number of lines before these, are for error messages.
-
-    Raises:
-        InputError: a text is too long, and `on_too_long` is `error`; or what `texts` raises.
-        ModelError: see `encode_file`.
-    """
-    run = encoder.encode_response if response else encoder.encode
-    way = encoder.on_too_long if on_too_long is None else on_too_long
-    done = first
-    for chunk in _chunks(iter(texts)):
-        long = encoder.too_long(chunk)
-        if way == "error" and long.any():
-            number = done + int(long.argmax()) + 1
-            raise InputError(
-                f"{name} line {number:,} has more tokens than the model reads, "
-                f"{encoder.describe()['max_tokens']:,}; cut or split such lines by on_too_long "
-                "(--on-too-long).".lstrip()
-            )
-        embeddings = run(chunk, batch_size=batch_size, on_too_long=way)
-        unknown = int((~embeddings.any(axis=1)).sum())
-        yield EncodedChunk(chunk, embeddings, unknown, int(long.sum()))
-        done += len(chunk)
 
 
 def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -> None:
@@ -223,7 +174,7 @@ def _settings(
         "response": response,
         "batch_size": batch_size,
         "on_too_long": way,
-        "sentences at a time": CHUNK,
+        "sentences at a time": sentence_stream.CHUNK,
     }
 
 
@@ -287,7 +238,7 @@ class _Tally:
         self.n += len(chunk.texts)
         self.unknown += chunk.unknown
         self.too_long += chunk.too_long
-        self.digest.add(_bytes_of(chunk.texts))
+        self.digest.add(sentence_stream.bytes_of(chunk.texts))
 
     def skip(self, lines: Iterator[str], name: str) -> None:
         """Passes over the sentences of the interrupted run, which must be the same.
@@ -297,56 +248,14 @@ class _Tally:
         """
         left = self.n
         while left:
-            texts = next(_chunks(islice(lines, left)), None)
+            texts = next(sentence_stream.chunks(islice(lines, left)), None)
             if texts is None:
                 break
-            self.digest.add(_bytes_of(texts))
+            self.digest.add(sentence_stream.bytes_of(texts))
             left -= len(texts)
         changed = self.before is not None and self.digest.hexadecimal != self.before
-        if left or changed or (self.n % CHUNK and next(lines, None) is not None):
+        if left or changed or (self.n % sentence_stream.CHUNK and next(lines, None) is not None):
             raise InputError(
                 f"{name or 'the input'} is not what the interrupted run has encoded: its first "
                 f"{self.n:,} lines have changed. Begin again with --overwrite."
             )
-
-
-class _Source:
-    """The sentences of a file, or those given, and how much of the file is read."""
-
-    def __init__(self, sentences: str | Path | Iterable[str]) -> None:
-        self.sentences = sentences
-        self.read = 0
-        self.size: int | None = None
-        self.name = ""
-        if isinstance(sentences, str | Path):
-            self.name = str(sentences)
-            file = Path(sentences)
-            self.size = file.stat().st_size if file.is_file() else None
-
-    def __iter__(self) -> Iterator[str]:
-        if isinstance(self.sentences, str | Path):
-            yield from file_lines(Path(self.sentences), self._count)
-            return
-        for index, text in enumerate(self.sentences):
-            if not isinstance(text, str):
-                raise InputError(
-                    f"sentence {index} is a {type(text).__name__}; sentences must be strings."
-                )
-            yield text
-
-    def _count(self, count: int) -> None:
-        self.read += count
-
-
-def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yields lists of `CHUNK` texts, the last one shorter, without halves of surrogate pairs."""
-    while chunk := list(islice(texts, CHUNK)):
-        try:
-            "".join(chunk).encode()
-        except UnicodeEncodeError:
-            chunk = [replace_surrogates(text) for text in chunk]
-        yield chunk
-
-
-def _bytes_of(texts: list[str]) -> bytes:
-    return "".join(f"{text}\n" for text in texts).encode()

@@ -33,7 +33,8 @@ from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.encoding import EncodedChunk, EncodingProgress
+    from rejoinder.api.encoding import EncodingProgress
+    from rejoinder.api.sentence_stream import EncodedChunk
     from rejoinder.runtime.encoder import SentenceEncoder
 
 EXAMPLES = """Examples:
@@ -185,7 +186,7 @@ def _print(
     encoder: "SentenceEncoder", lines: Iterable[str], form: str, *, response: bool, batch_size: int
 ) -> None:
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
-    from rejoinder.api.encoding import encoded_chunks
+    from rejoinder.api.sentence_stream import encoded_chunks
     from rejoinder.cli.progress import encoding_bar
 
     counts: Counter[str] = Counter()

@@ -50,9 +50,17 @@ class Growing:
         sizes = {Path(file.name).name: file.tell() for file in self.files}
         self._mark = {"format_version": _VERSION, "facts": dict(facts), "sizes": sizes}
 
+    def close(self) -> None:
+        """Closes the parts, which are complete."""
+        for file in self.files:
+            file.close()
+
     def save(self) -> None:
-        """Makes the last mark outlast the process and the machine. Without a mark, does nothing."""
-        if self._mark is None:
+        """Makes the last mark outlast the process and the machine.
+
+        Without a mark, or with closed parts, it does nothing.
+        """
+        if self._mark is None or any(file.closed for file in self.files):
             return
         for file in self.files:
             file.flush()

@@ -6,7 +6,8 @@ from pathlib import Path
 from rejoinder.errors import InputError
 from rejoinder.formats.compression import decompressed, line_blocks
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 16
+"""Bytes that are decoded at a time; lines that come slowly wait for as many."""
 _MAGIC = {
     b"\x93NUMPY": "a NumPy array (.npy)",
     b"PAR1": "a Parquet file",
