@@ -104,6 +104,7 @@ def commands(base: Path, sts: Path | None) -> dict[str, Command]:
             ("encode", "--model", str(run / "model"), "--sentences", str(text)),
             "e.parquet",
             digests,
+            lambda out: ("--overwrite",) if out.exists() else ("--resume",),
         ),
         "evaluate": Command(
             (

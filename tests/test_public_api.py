@@ -12,8 +12,10 @@ import rejoinder
 from rejoinder import errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-FUNCTIONS = {"adapt", "compare", "evaluate", "export", "extract", "load_encoder", "train"}
-CLASSES = {"Hit", "SentenceEmbedder", "SentenceEncoder"}
+FUNCTIONS = {
+    *("adapt", "compare", "encode_file", "evaluate", "export", "extract", "load_encoder", "train")
+}
+CLASSES = {"EncodedFile", "Hit", "SentenceEmbedder", "SentenceEncoder"}
 ERRORS = {
     name
     for name, value in vars(errors).items()

@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # type checkers know the name; importing `typing` would t
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
     from rejoinder.api.encoders import load_encoder
+    from rejoinder.api.encoding import EncodedFile, encode_file
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.training import train
@@ -35,6 +36,7 @@ __all__ = [
     "BusyError",
     "ConfigError",
     "DataMissingError",
+    "EncodedFile",
     "Hit",
     "InputError",
     "MissingExtraError",
@@ -47,6 +49,7 @@ __all__ = [
     "__version__",
     "adapt",
     "compare",
+    "encode_file",
     "evaluate",
     "export",
     "extract",
@@ -55,11 +58,13 @@ __all__ = [
 ]
 
 _MODULES = {
+    "EncodedFile": "api.encoding",
     "Hit": "runtime.search",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "runtime.encoder",
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",
+    "encode_file": "api.encoding",
     "evaluate": "api.evaluation",
     "export": "api.export",
     "extract": "corpus.extract",

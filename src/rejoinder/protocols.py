@@ -1,6 +1,7 @@
 """The protocols of encoders: what evaluation and adaptation need of any of them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,6 +35,15 @@ class Prepares(Encodes, Protocol):
 
     def prepare(self, task: str, sentences: Sequence[str], /) -> None:
         """Learns from `sentences`, and forgets what it learned before."""
+        ...
+
+
+@runtime_checkable
+class CachesItself(Encodes, Protocol):
+    """An encoder that can keep its embeddings on disk by itself, such as one behind an address."""
+
+    def cache_in(self, folder: Path, /) -> None:
+        """Keeps embeddings in `folder` from now on, and takes those that are there already."""
         ...
 
 

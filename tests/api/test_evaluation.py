@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from embedding_server import running
+from rejoinder.adaptation.linear import Adaptation
 from rejoinder.api.evaluation import evaluate, repeat
 from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.comparison import compare
+from rejoinder.runtime.encoder import SentenceEncoder
 
 WORDS = ["red", "green", "blue", "old", "young", "tall", "short", "warm", "cold", "quick"]
 
@@ -73,3 +76,25 @@ def test_missing_data_is_an_error_unless_it_is_skipped(data):
 def test_what_is_no_encoder_is_refused(data):
     with pytest.raises(InputError, match="an encoder of type list has no method encode"):
         evaluate([1.0], "sts12", data=data)
+
+
+@pytest.mark.parametrize("name", ["openai:base@{}", "tei:{}"])
+def test_an_encoder_behind_an_address_has_the_scores_of_the_local_one(data, tmp_path, name):
+    local = SentenceEncoder()
+    expected = evaluate(local, "sts12,contrasts/negation", data=data)
+    path, cache = tmp_path / "remote.json", tmp_path / "cache"
+    with running(local) as server:
+        remote = name.format(server.address)
+        found = evaluate(remote, "sts12,contrasts/negation", data=data, out=path, cache=cache)
+        asked = len(server.requests)
+        again = repeat(path, cache=cache)
+        Adaptation(np.eye(512, dtype=np.float32), {}).write(tmp_path / "adaptation.safetensors")
+        evaluate(
+            remote, "sts12", data=data, cache=cache, adaptation=tmp_path / "adaptation.safetensors"
+        )
+        assert len(server.requests) == asked  # all embeddings were kept
+    assert all(result.differences() == [] for result in again.repetitions)
+    assert [result.task for result in found] == [result.task for result in expected]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.scores == pytest.approx(theirs.scores, abs=1e-6)
+        assert ours.encoder == {"name": remote, "max_tokens": "not told"}

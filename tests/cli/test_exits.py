@@ -189,7 +189,6 @@ def test_a_bare_install_says_what_to_install(place):
     fine = [
         "--help",
         "encode -m model --sentences lines --out e.npy",
-        "encode -m model --sentences lines --out e.parquet",
         "encode -m model --sentences lines --out e.jsonl",
         "similarity -m model hello you",
         "search -m model hello --corpus lines",
@@ -197,7 +196,9 @@ def test_a_bare_install_says_what_to_install(place):
         "info -m model",
         "info -m bilstm",
     ]
+    extras = {"pyarrow": "parquet"}
     refused = {
+        "encode -m model --sentences lines --out e.parquet": "pyarrow is not installed",
         "info -m transformer": "tokenizers is not installed",
         "encode -m transformer --sentences lines": "tokenizers is not installed",
         "similarity -m bilstm hello you": "torch is not installed",
@@ -211,5 +212,6 @@ def test_a_bare_install_says_what_to_install(place):
     for line in fine:
         assert f"0 {line}\n" in ended.stderr
     for line, said in refused.items():
-        sentence = f"rejoinder: {said}; it comes with: pip install 'rejoinder[train]'\n2 {line}\n"
+        extra = extras.get(said.split()[0], "train")
+        sentence = f"rejoinder: {said}; it comes with: pip install 'rejoinder[{extra}]'\n2 {line}\n"
         assert sentence in ended.stderr

@@ -1,6 +1,5 @@
 """The commands that use a model, as a shell runs them: output, exit status, one line of error."""
 
-import gzip
 import io
 import json
 import re
@@ -16,7 +15,7 @@ import pytest
 from rejoinder.cli import main
 from rejoinder.models.folder import write_model
 from rejoinder.runtime.encoder import SentenceEncoder
-from tiny_models import dan_model
+from tiny_models import bilstm_model, dan_model
 
 SENTENCES = ["How old are you?", "what is your age", "", "good morning"]
 
@@ -133,7 +132,7 @@ def test_quiet_leaves_errors_alone(call, model, file, tmp_path):
 
 def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatch):
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "whole.npy")
-    monkeypatch.setattr("rejoinder.cli.encode._CHUNK", 3)
+    monkeypatch.setattr("rejoinder.api.sentence_stream.CHUNK", 3)
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "parts.npy")
     parts = np.load(tmp_path / "parts.npy")
     np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)
@@ -158,7 +157,6 @@ def parquet(place):
     [
         (npy, "seems to be a NumPy array"),
         (parquet, "seems to be a Parquet file"),
-        (lambda p: p.write_bytes(gzip.compress(b"hello")), "seems to be compressed by gzip"),
         (lambda p: p.write_text("hello you", "utf-16"), "seems to be UTF-16 text"),
         (lambda p: p.write_bytes(b"hi\nhello\x00you"), "a binary file (line 2 holds a NUL byte)"),
         (
@@ -251,6 +249,29 @@ def test_sentences_without_a_known_word_are_pointed_at(call, model, file):
         assert call(*command, stdin=b"hello")[2] == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["similarity", "cat", "cat dog " * 30], "1 of 2 sentences"),
+        (["search", "cat dog " * 30, "cat", "--corpus", "-"], "1 of 2 queries"),
+        (["rank", "cat dog " * 30, "--responses", "-"], "1 of 1 messages"),
+    ],
+)
+def test_texts_that_are_too_long_are_told_or_refused(call, tmp_path, words, told):
+    write_model(tmp_path / "model", bilstm_model())
+    command = [words[0], "-m", tmp_path / "model", *words[1:]]
+    status, _, err = call(*command, stdin=b"cat")
+    assert (status, err) == (
+        0,
+        f"rejoinder: more than 40 tokens in {told}: the rest was not read\n",
+    )
+    split = call(*command, "--on-too-long", "split", stdin=b"cat")[2]
+    assert f"more than 40 tokens in {told}: each is the mean of pieces of 40 tokens" in split
+    status, _, err = call(*command, "--on-too-long", "error", stdin=b"cat")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "has 60 tokens, and the model reads 40" in err
+
+
 def test_info_says_what_it_is(call, model):
     status, out, _ = call("info", "-m", model, "--json")
     facts = json.loads(out)
@@ -300,7 +321,7 @@ def test_markup_in_a_sentence_is_text(call, model):
             "can't be written",
         ),
         (
-            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.npy", "--json"],
+            ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.npy", "--tsv"],
             "leave one of them out",
         ),
         (["encode", "-m", "{folder}", "--sentences", "{file}"], "is not a model folder"),
@@ -310,6 +331,8 @@ def test_markup_in_a_sentence_is_text(call, model):
         (["info", "-m", "{model}", "--model-sha256", "0" * 64], "is a name or a folder"),
         (["info", "-m", "https://h/m.zip"], "needs the SHA-256 of its archive"),
         (["encode", "-m", "{model}", "a", "--sentences", "-"], "not both"),
+        (["encode", "-m", "{model}", "a", "--resume"], "are about the file of --out"),
+        (["encode", "-m", "{model}", "a", "--on-too-long", "cut"], "error, truncate or split"),
         (["encode", "-m", "{model}", "{file}"], "are encoded by --sentences {file}."),
         (["similarity", "-m", "{model}", "one"], "two sentences are needed"),
         (

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import InputError, ModelError
 from rejoinder.protocols import (
+    CachesItself,
     Describes,
     Embeddings,
     Encodes,
@@ -22,9 +23,9 @@ from rejoinder.protocols import (
 class Adapted:
     """An encoder whose embeddings are W u, where u is the embedding of the encoder it wraps.
 
-    It has the methods `prepare`, `encode_response` and `entail` only if the wrapped encoder has
-    them, because callers ask an encoder for its methods (`protocols.py`). `entail` is the wrapped
-    encoder's own, without the map.
+    It has the methods `prepare`, `cache_in`, `encode_response` and `entail` only if the wrapped
+    encoder has them, because callers ask an encoder for its methods (`protocols.py`). `entail` is
+    the wrapped encoder's own, without the map.
 
     Attributes:
         adaptation: the map W, what it was fitted on, and how.
@@ -51,6 +52,8 @@ class Adapted:
         self.adaptation = adaptation
         if isinstance(encoder, Prepares):
             self.prepare = encoder.prepare
+        if isinstance(encoder, CachesItself):
+            self.cache_in = encoder.cache_in
         if isinstance(encoder, EncodesResponses):
             self._encode_response = encoder.encode_response
             self.encode_response = self._responses

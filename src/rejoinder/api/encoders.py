@@ -8,13 +8,16 @@ from rejoinder.adaptation.linear import read_adaptation
 from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import SentenceTransformers, StoredVectors, open_function
 from rejoinder.evaluation.baselines import open_baseline
+from rejoinder.evaluation.remote import open_openai, open_tei
 from rejoinder.protocols import Encodes
 from rejoinder.runtime.encoder import SentenceEncoder
 
 _PREFIXES: Mapping[str, Callable[[str], Encodes]] = {
     "baseline": open_baseline,
+    "openai": open_openai,
     "py": open_function,
     "st": SentenceTransformers,
+    "tei": open_tei,
     "vectors": StoredVectors,
 }
 """Functions that open an encoder, by the prefix of its name. A name without one is a model."""
@@ -28,7 +31,8 @@ def load_encoder(
     Args:
         name: a model as `SentenceEncoder.load` takes it (name, folder, https address), or a prefix
             and a name: `baseline:NAME`, `py:MODULE:FUNCTION` (a function of a list of strings),
-            `st:NAME` (Sentence Transformers), `vectors:FILE` (stored embeddings).
+            `st:NAME` (Sentence Transformers), `vectors:FILE` (stored embeddings),
+            `openai:MODEL@URL` and `tei:URL` (servers).
         adaptation: a file of `rejoinder adapt`, or its folder, to apply to the embeddings.
         sha256: SHA-256 of the archive at an https address, which needs it.
 

@@ -1,35 +1,41 @@
-"""`rejoinder encode`: writes or prints the embeddings of sentences, a chunk at a time."""
+"""`rejoinder encode`: writes or prints the embeddings of sentences, as a stream."""
 
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_lines
-from rejoinder.cli.models import open_encoder
+from rejoinder.cli.lines import as_text, stream_lines
+from rejoinder.cli.models import note_too_long, open_encoder
 from rejoinder.cli.options import (
     JsonOption,
     ModelOption,
     ModelSha256Option,
+    OnTooLongOption,
+    OverwriteOption,
     QuietOption,
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, note_unknown, print_lines, print_rows, status_line
+from rejoinder.cli.output import (
+    form_of,
+    note,
+    note_unknown,
+    print_lines,
+    print_rows,
+    status_line,
+)
 from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
-from rejoinder.files.claims import claim
 
 if TYPE_CHECKING:
-    from rejoinder.protocols import Embeddings
+    from rejoinder.api.encoding import EncodingProgress
+    from rejoinder.api.sentence_stream import EncodedChunk
     from rejoinder.runtime.encoder import SentenceEncoder
-
-_CHUNK = 32_768
-"""Number of sentences whose embeddings are in memory at a time (all for a .parquet file)."""
 
 EXAMPLES = """Examples:
 
@@ -37,11 +43,10 @@ rejoinder encode 'How old are you?' --json
 
 rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy
 
+rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume
+
 echo 'How old are you?' | rejoinder encode --json
 """
-
-Chunks = Iterable[tuple[list[str], "Embeddings"]]
-"""Sentences with their embeddings, in order."""
 
 
 def encode(
@@ -52,18 +57,26 @@ def encode(
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     sentences: Annotated[
-        str | None, typer.Option(help="File with one sentence per line; - is standard input.")
+        str | None,
+        typer.Option(
+            help="File with one sentence per line, plain or compressed; - is standard input."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write: .npy (N x D float32), .parquet or .jsonl."),
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue what an interrupted run wrote to OUT.")
+    ] = False,
+    overwrite: OverwriteOption = False,
     response: Annotated[
         bool, typer.Option("--response", help="Encode as responses (v' of the paper).")
     ] = False,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences per batch: affects memory, not results.")
     ] = 4_096,
+    on_too_long: OnTooLongOption = "truncate",
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
@@ -72,13 +85,26 @@ def encode(
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     file = _input_file(texts or [], sentences)
-    load = partial(open_encoder, model, model_sha256)
+    given = [as_text(text) for text in texts or []]
     if out is None:
-        _encode(load, texts, file, None, form, response=response, batch_size=batch_size)
+        if resume or overwrite:
+            raise InputError("--resume and --overwrite are about the file of --out, and none is.")
+        lines = given if file is None else stream_lines(file)
+        encoder = open_encoder(model, model_sha256, on_too_long)
+        _print(encoder, lines, form, response=response, batch_size=batch_size)
         return
-    _check_out(out, prints=as_json or as_tsv)
-    with claim(out):
-        _encode(load, texts, file, out, form, response=response, batch_size=batch_size)
+    if as_tsv:
+        raise InputError("--out writes a file and --tsv prints embeddings: leave one of them out.")
+    _write(
+        out,
+        given if file is None else stream_lines(file) if file == "-" else Path(file),
+        model=(model, model_sha256, on_too_long),
+        as_json=as_json,
+        response=response,
+        batch_size=batch_size,
+        resume=resume,
+        overwrite=overwrite,
+    )
 
 
 def _input_file(texts: list[str], sentences: str | None) -> str | None:
@@ -93,119 +119,113 @@ def _input_file(texts: list[str], sentences: str | None) -> str | None:
     return None
 
 
-def _check_out(out: Path, *, prints: bool) -> None:
-    if out.suffix not in _WRITERS:
-        raise InputError(f"--out {out}: the name must end in one of {', '.join(_WRITERS)}.")
-    if prints:
-        raise InputError("--out writes a file, --json and --tsv print: leave one of them out.")
-    if out.is_dir():
-        raise InputError(f"--out {out} is a folder; name a file in it.")
-
-
-def _encode(
-    load: "Callable[[], SentenceEncoder]",
-    texts: list[str] | None,
-    file: str | None,
-    out: Path | None,
-    form: str,
+def _write(
+    out: Path,
+    source: Path | Iterable[str],
     *,
+    model: tuple[str | None, str | None, str],
+    as_json: bool,
     response: bool,
     batch_size: int,
+    resume: bool,
+    overwrite: bool,
 ) -> None:
-    sentences = [as_text(text) for text in texts or []] if file is None else read_lines(file)
-    encoder = load()
-    run = encoder.encode_response if response else encoder.encode
-    unknown = 0
+    """Writes the embeddings to a file, and says what was written."""
+    from rejoinder.api.encoding import check_output, encode_file, interrupted_sentences
+    from rejoinder.cli.progress import encoding_bar
+    from rejoinder.files.claims import claim
 
-    def chunks() -> Iterator[tuple[list[str], "Embeddings"]]:
-        nonlocal unknown
-        for start in _with_bar(range(0, len(sentences), _CHUNK)):
-            chunk = sentences[start : start + _CHUNK]
-            embeddings = run(chunk, batch_size=batch_size)
-            unknown += int((~embeddings.any(axis=1)).sum())
-            yield chunk, embeddings
-
-    if out is not None:
-        _write(out, chunks(), (len(sentences), encoder.dim))
-    elif form == "table":
-        _print_table(chunks(), encoder.dim)
+    check_output(out, resume=resume, overwrite=overwrite)
+    with claim(out):  # before the model is loaded, which may take long
+        encoder = open_encoder(*model)
+        try:
+            with encoding_bar() as show:
+                progress = _telling(out, show) if resume else show
+                written = encode_file(
+                    encoder,
+                    source,
+                    out,
+                    response=response,
+                    batch_size=batch_size,
+                    resume=resume,
+                    overwrite=overwrite,
+                    progress=progress,
+                )
+        except (KeyboardInterrupt, SystemExit):
+            kept = interrupted_sentences(out)
+            if kept:
+                note(f"{kept:,} sentences are kept; the same command with --resume continues")
+            raise
+    if as_json:
+        typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
     else:
-        print_lines(_json_lines(chunks()) if form == "json" else _tsv_lines(chunks()))
-    note_unknown(unknown, len(sentences), "sentences", "their vectors are zero")
+        status_line(f"wrote {out}: {written.n} x {written.dim} float32")
+    note_unknown(written.unknown, written.n, "sentences", "their vectors are zero")
+    note_too_long(encoder, written.too_long, written.n, "sentences")
 
 
-def _write(out: Path, chunks: Chunks, shape: tuple[int, int]) -> None:
-    from rejoinder.files.atomic import new_file
+def _telling(out: Path, show: "EncodingProgress") -> "EncodingProgress":
+    """Returns `show`, which on its first call also says where the work is resumed."""
+    is_first = True
 
-    with new_file(out) as file:
-        _WRITERS[out.suffix](file, chunks, shape)
-    status_line(f"wrote {out}: {shape[0]} x {shape[1]} float32")
+    def tell(done: int, read: int, size: int | None) -> None:
+        nonlocal is_first
+        if is_first:
+            note(
+                f"{out} is resumed behind its first {done:,} sentences"
+                if done
+                else f"no interrupted run has begun {out}: it begins with the first sentence"
+            )
+        is_first = False
+        show(done, read, size)
 
-
-def _write_npy(file: IO[bytes], chunks: Chunks, shape: tuple[int, int]) -> None:
-    import numpy as np
-
-    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    for _, embeddings in chunks:
-        file.write(embeddings.astype("<f4", copy=False).tobytes())
-
-
-def _write_jsonl(file: IO[bytes], chunks: Chunks, _shape: tuple[int, int]) -> None:
-    for line in _json_lines(chunks):
-        file.write(f"{line}\n".encode())
+    return tell
 
 
-def _write_parquet(file: IO[bytes], chunks: Chunks, shape: tuple[int, int]) -> None:
-    import polars as pl
+def _print(
+    encoder: "SentenceEncoder", lines: Iterable[str], form: str, *, response: bool, batch_size: int
+) -> None:
+    """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
+    from rejoinder.api.sentence_stream import encoded_chunks
+    from rejoinder.cli.progress import encoding_bar
 
-    vector = pl.Array(pl.Float32, shape[1])
-    frames = [
-        pl.DataFrame({"text": texts, "embedding": pl.Series(embeddings, dtype=vector)})
-        for texts, embeddings in chunks
-    ]
-    pl.concat(frames).write_parquet(file)
+    counts: Counter[str] = Counter()
 
+    def counted() -> "Iterator[EncodedChunk]":
+        with encoding_bar() as show:
+            show(0, 0, None)
+            for chunk in encoded_chunks(encoder, lines, response=response, batch_size=batch_size):
+                counts.update(n=len(chunk.texts), unknown=chunk.unknown, too_long=chunk.too_long)
+                show(counts["n"], 0, None)
+                yield chunk
 
-_WRITERS: dict[str, Callable[[IO[bytes], Chunks, tuple[int, int]], None]] = {
-    ".npy": _write_npy,
-    ".parquet": _write_parquet,
-    ".jsonl": _write_jsonl,
-}
-
-
-def _json_lines(chunks: Chunks) -> Iterator[str]:
-    for texts, embeddings in chunks:
-        for text, row in zip(texts, embeddings, strict=True):
-            numbers = ", ".join(map(_exact, row.tolist()))
-            yield f'{{"text": {json.dumps(text, ensure_ascii=False)}, "embedding": [{numbers}]}}'
-
-
-def _tsv_lines(chunks: Chunks) -> Iterator[str]:
-    for _, embeddings in chunks:
-        for row in embeddings:
-            yield "\t".join(map(_exact, row.tolist()))
+    if form == "table":
+        _print_table(counted(), encoder.dim)
+    else:
+        print_lines(_json_lines(counted()) if form == "json" else _tsv_lines(counted()))
+    note_unknown(counts["unknown"], counts["n"], "sentences", "their vectors are zero")
+    note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
 
-# nine digits identify a float32
-_exact = "{:.9g}".format
+def _json_lines(chunks: "Iterable[EncodedChunk]") -> Iterator[str]:
+    from rejoinder.formats.embedding_files.jsonl import json_lines
+
+    for chunk in chunks:
+        yield from json_lines(chunk.texts, chunk.embeddings)
 
 
-def _print_table(chunks: Chunks, dim: int) -> None:
+def _tsv_lines(chunks: "Iterable[EncodedChunk]") -> Iterator[str]:
+    from rejoinder.formats.embedding_files.jsonl import exact
+
+    for chunk in chunks:
+        for row in chunk.embeddings:
+            yield "\t".join(map(exact, row.tolist()))
+
+
+def _print_table(chunks: "Iterable[EncodedChunk]", dim: int) -> None:
     rows = [
         (text, " ".join(f"{value:+.3f}" for value in row[:6]) + (" …" if dim > 6 else ""))
-        for texts, embeddings in chunks
-        for text, row in zip(texts, embeddings, strict=True)
+        for chunk in chunks
+        for text, row in zip(chunk.texts, chunk.embeddings[:, :6].tolist(), strict=True)
     ]
     print_rows(("sentence", f"first {min(6, dim)} of {dim}"), rows, "table")
-
-
-def _with_bar(starts: Sequence[int]) -> Iterable[int]:
-    """Returns `starts`, with a progress bar on a terminal if there are several."""
-    if not sys.stderr.isatty() or len(starts) < 2:
-        return starts
-    from rich.progress import track
-
-    from rejoinder.cli.output import stderr
-
-    return track(starts, "encoding", console=stderr())

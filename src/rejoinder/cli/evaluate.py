@@ -25,6 +25,9 @@ rejoinder evaluate baseline:bow --tasks sts --data ../shared/data
 
 rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data --mode compat
 
+rejoinder evaluate openai:rejoinder-base@http://localhost:8080/v1 --tasks stsb
+--data ../shared/data --cache cache/
+
 rejoinder evaluate --repeat results.json
 
 rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation adapted/ --tasks stsb,sts
@@ -42,8 +45,8 @@ def evaluate(
         str | None,
         typer.Argument(
             help="Model name or folder, py:MODULE:FUNCTION, st:NAME (sentence-transformers), "
-            "vectors:FILE, or baseline:bow, tfidf, random, average:FILE, sif:FILE, doc2vec:FILE, "
-            "soft-cosine:FILE."
+            "vectors:FILE, openai:MODEL@URL, tei:URL, or baseline:bow, tfidf, random, "
+            "average:FILE, sif:FILE, doc2vec:FILE, soft-cosine:FILE."
         ),
     ] = None,
     tasks: Annotated[

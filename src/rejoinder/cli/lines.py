@@ -1,83 +1,34 @@
 """Reads sentences from arguments, from lines of a file or from standard input."""
 
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rejoinder.errors import InputError
+from rejoinder.formats.text_lines import file_lines, text_lines
 
-_MAGIC = {
-    b"\x93NUMPY": "a NumPy array (.npy)",
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"PK\x03\x04": "a zip archive (.zip, .npz, .xlsx)",
-    b"\x1f\x8b": "compressed by gzip",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ\x00": "compressed by xz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstandard",
-    b"SQLite format 3": "an SQLite database",
-    b"%PDF": "a PDF document",
-    b"\x89PNG": "an image",
-    b"\xff\xd8\xff": "an image",
-    b"\x89HDF": "an HDF5 file",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-}
-"""First bytes of common formats. Only files that are not UTF-8 text are looked up here."""
+_READ_BYTES = 1 << 20
 
 
 def read_lines(path: str) -> list[str]:
-    """Returns the lines of a file, or of standard input if `path` is `-`, without line ends.
+    """Returns what `stream_lines` yields, as a list."""
+    return list(stream_lines(path))
 
-    Lines end with LF or CRLF. A byte order mark is left out.
+
+def stream_lines(path: str) -> Iterator[str]:
+    """Yields the lines of a file, which may be compressed, or of standard input if `path` is `-`.
 
     Raises:
         InputError: the file can't be read, is empty, or is not UTF-8 text.
     """
-    try:
-        content = _read(path)
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror}.") from None
-    if not content:
-        raise InputError(f"{_name(path)} is empty; one sentence per line is expected.")
-    text = _decode(content, _name(path)).removeprefix("\ufeff").removesuffix("\n")
-    return [line.removesuffix("\r") for line in text.split("\n")]
-
-
-def _read(path: str) -> bytes:
     if path != "-":
-        return Path(path).read_bytes()
+        return file_lines(Path(path))
     if sys.stdin is None:
         raise InputError("standard input is closed; name a file.")
-    return sys.stdin.buffer.read()
-
-
-def _decode(content: bytes, name: str) -> str:
-    """Decodes UTF-8, or raises an error that names the format that `content` seems to have."""
-    null = content.find(0)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        offset, problem = error.start, f"is not UTF-8 (byte 0x{content[error.start]:02x})"
-    else:
-        if null < 0:
-            return text
-        offset, problem = null, "holds a NUL byte"
-    format_name = next(
-        (known for magic, known in _MAGIC.items() if content.startswith(magic)), None
-    )
-    if format_name is None and null >= 0:
-        format_name = "a binary file"
-    number = content.count(b"\n", 0, offset) + 1
-    problem = f"line {number} {problem}"
-    if format_name is None:
-        raise InputError(
-            f"{name}: {problem}; lines of UTF-8 text are expected, one sentence each. Convert the "
-            "file, for example by: iconv -f LATIN1 -t UTF-8."
-        )
-    raise InputError(
-        f"{name} seems to be {format_name} ({problem}); lines of UTF-8 text are expected, one "
-        "sentence each."
-    )
+    stream: Any = sys.stdin.buffer
+    return text_lines(iter(partial(stream.read1, _READ_BYTES), b""), _name(path))
 
 
 def read_pairs(path: str) -> list[tuple[str, str]]:

@@ -81,8 +81,29 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
         return find_model(model, sha256, progress)
 
 
-def open_encoder(model: str | None, sha256: str | None) -> "SentenceEncoder":
-    """Loads the model that `--model` and `--model-sha256` mean, as `model_folder` does."""
-    from rejoinder.runtime.encoder import SentenceEncoder
+def open_encoder(
+    model: str | None, sha256: str | None, on_too_long: str = "truncate"
+) -> "SentenceEncoder":
+    """Loads the model that `--model` and `--model-sha256` mean, as `model_folder` does.
 
-    return SentenceEncoder.load(model_folder(model, sha256))
+    `on_too_long` is the value of `--on-too-long`.
+    """
+    from rejoinder.runtime.encoder import SentenceEncoder
+    from rejoinder.runtime.long_texts import checked_way
+
+    way = checked_way(on_too_long)
+    return SentenceEncoder.load(model_folder(model, sha256), on_too_long=way)
+
+
+def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str) -> None:
+    """Notes how many `texts` (a plural noun) are too long for the model, and what was done."""
+    if not count:
+        return
+    most = encoder.describe()["max_tokens"]
+    done = {
+        "truncate": "the rest was not read",
+        "split": f"each is the mean of pieces of {most:,} tokens",
+    }
+    note(
+        f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done[encoder.on_too_long]}"
+    )

@@ -39,6 +39,17 @@ ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")
 ]
 
+OnTooLongOption = Annotated[
+    str,
+    typer.Option(
+        "--on-too-long",
+        metavar="WAY",
+        help="Sentences of more tokens than the model reads: error, truncate or split (into "
+        "pieces, whose mean is taken).",
+    ),
+]
+"""`--on-too-long`, which `cli.models.open_encoder` checks."""
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TsvOption = Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")]
 QuietOption = Annotated[

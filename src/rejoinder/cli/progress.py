@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -166,3 +166,32 @@ def download_bar() -> Iterator[Callable[[str, int, int | None], None]]:
     """Yields a function that shows downloads: address, bytes received, all bytes or None."""
     with _Bar(None, "bytes") as bar:
         yield lambda name, done, total: bar.show(name, done, total=total)
+
+
+@contextmanager
+def encoding_bar() -> Iterator[Callable[[int, int, int | None], None]]:
+    """Yields a function that shows sentences done, bytes read, and bytes of the file or None.
+
+    Its first call tells what is done before the work begins. It shows nothing before the second
+    chunk is done, so that short work leaves the terminal alone.
+    """
+    with ExitStack() as stack:
+        times: list[tuple[float, int]] = []
+        bars: list[_Bar] = []
+
+        def show(done: int, read: int, size: int | None) -> None:
+            times.append((time.monotonic(), done))
+            if len(times) < 3:
+                return
+            if not bars:
+                bars.append(stack.enter_context(_Bar(None, "sentences")))
+            (begun, first), (now, _) = times[0], times[-1]
+            del times[2:]
+            rate = f"{(done - first) / max(now - begun, 1e-3):,.0f}/s"
+            if size:
+                facts = f"{done:,} sentences  {rate}"
+                bars[0].show("encoding", read, facts, total=size, unit="bytes")
+            else:
+                bars[0].show("encoding", done, rate)
+
+        yield show

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, read_pairs
-from rejoinder.cli.models import model_folder, open_encoder
+from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     JsonOption,
     ModelOption,
     ModelSha256Option,
+    OnTooLongOption,
     QuietOption,
     TsvOption,
     set_quiet,
@@ -64,6 +65,7 @@ def similarity(
         str | None,
         typer.Option(help="File with two sentences per line, separated by a tab; - is stdin."),
     ] = None,
+    on_too_long: OnTooLongOption = "truncate",
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
@@ -78,7 +80,7 @@ def similarity(
         rows = [(as_text(first), as_text(second))]
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
-    encoder = open_encoder(model, model_sha256)
+    encoder = open_encoder(model, model_sha256, on_too_long)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
     cosine = encoder.similarity_pairwise(left, right).tolist()
@@ -93,6 +95,7 @@ def similarity(
     listed = [f"{name} of pair {number}" for number, row in enumerate(names, 1) for name in row]
     examples = ", ".join(listed[:_LISTED]) + (", …" if len(listed) > _LISTED else "")
     note_unknown(len(listed), 2 * len(rows), "sentences", f"the cosine is 0 ({examples})")
+    _note_long(encoder, "sentences", [sentence for row in rows for sentence in row])
 
 
 def search(
@@ -106,6 +109,7 @@ def search(
         str | None, typer.Option(help="File with one query per line; - is standard input.")
     ] = None,
     top_k: Annotated[int, typer.Option(min=1, help="Number of hits per query.")] = 10,
+    on_too_long: OnTooLongOption = "truncate",
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
@@ -119,7 +123,7 @@ def search(
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     texts = read_lines(corpus)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    encoder = open_encoder(model, model_sha256)
+    encoder = open_encoder(model, model_sha256, on_too_long)
     rows = [
         (text, rank, round(hit.score, 6), hit.index + 1, hit.text)
         for text, hits in zip(wanted, encoder.search(wanted, texts, top_k), strict=True)
@@ -132,6 +136,8 @@ def search(
     note_unknown(count, len(wanted), "queries", "their cosine with anything is 0")
     count = sum(row[-1] in unknown for row in rows)
     note_unknown(count, len(rows), "hits", "their cosine with anything is 0")
+    _note_long(encoder, "queries", wanted)
+    _note_long(encoder, "sentences", texts)
 
 
 def rank(
@@ -144,6 +150,7 @@ def rank(
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
     ] = None,
+    on_too_long: OnTooLongOption = "truncate",
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
@@ -152,7 +159,7 @@ def rank(
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     texts, message = read_lines(responses), as_text(message)
-    encoder = open_encoder(model, model_sha256)
+    encoder = open_encoder(model, model_sha256, on_too_long)
     rows = [
         (position, round(hit.score, 6), hit.index + 1, hit.text)
         for position, hit in enumerate(encoder.rank(message, texts, top_k), 1)
@@ -164,6 +171,8 @@ def rank(
         note("no known word in the message: every score is 0")
     count = sum(text in unknown for text in texts)
     note_unknown(count, len(texts), "responses", "their score is 0")
+    _note_long(encoder, "messages", [message])
+    _note_long(encoder, "responses", texts)
 
 
 def info(
@@ -210,6 +219,10 @@ def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
     distinct = list(dict.fromkeys(texts))
     flags = encoder.unknown(distinct)
     return {text for text, unknown in zip(distinct, flags, strict=True) if unknown}
+
+
+def _note_long(encoder: "SentenceEncoder", name: str, texts: list[str]) -> None:
+    note_too_long(encoder, int(encoder.too_long(texts).sum()), len(texts), name)
 
 
 def _names(unknown: set[str], **texts: str) -> list[str]:

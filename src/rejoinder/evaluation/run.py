@@ -20,7 +20,7 @@ from rejoinder.evaluation.variants import variants, with_label
 from rejoinder.files.claims import claim
 from rejoinder.files.hashed import sha256_of
 from rejoinder.measures.correlation import ScoringError
-from rejoinder.protocols import Encodes
+from rejoinder.protocols import CachesItself, Encodes
 
 EvaluationProgress = Callable[[int, int, str], None]
 """Called with the number of finished tasks, the number of all tasks, and the current one: its id,
@@ -82,6 +82,9 @@ def iter_results(
     about = identity(encoder)
     by_key = {result.key: result for result in known if dict(result.encoder) == about}
     embedder = Embedder(encoder, about["name"])
+    if cache is not None and isinstance(encoder, CachesItself):
+        encoder.cache_in(cache)
+        cache = None
     with _cached(embedder, None if cache is None else cache / f"{_cache_name(about)}.safetensors"):
         done = 0
         for family, ids in families_of(wanted):

@@ -2,7 +2,8 @@
 
 The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
 ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
-remove those that a killed process left.
+remove those that a killed process left. It also owns `runs/.a.unfinished`, which stays until it is
+continued or discarded (`files.unfinished`).
 """
 
 import os

@@ -31,6 +31,29 @@ def sha256_of(*contents: bytes) -> str:
     return digest.hexdigest()
 
 
+class Sha256:
+    """The SHA-256 of content that comes in pieces.
+
+    >>> digest = Sha256()
+    >>> digest.add(b"a"), digest.add(b"b")
+    (None, None)
+    >>> digest.hexadecimal == sha256_of(b"ab")
+    True
+    """
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, content: bytes) -> None:
+        """Adds the next piece."""
+        self._digest.update(content)
+
+    @property
+    def hexadecimal(self) -> str:
+        """The SHA-256 of all pieces so far, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
 def sha256_of_file(path: Path) -> str:
     """Returns the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

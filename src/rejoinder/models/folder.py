@@ -94,6 +94,12 @@ class ModelContents:
         ]
         return min(dtypes, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float32)).name
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Number of tokens of a text that the encoder reads; None means all."""
+        most: int | None = self.features.config().get("max_tokens", self.encoder.get("max_tokens"))  # type: ignore[assignment]
+        return most
+
     def describe(self) -> dict[str, Any]:
         """Plain JSON values: name, kind, dim, SHA-256 of the weights, max_tokens, training.
 
@@ -104,7 +110,7 @@ class ModelContents:
             "kind": self.encoder["kind"],
             "dim": self.dim,
             "sha256": self.sha256,
-            "max_tokens": self.features.config().get("max_tokens", self.encoder.get("max_tokens")),
+            "max_tokens": self.max_tokens,
             "training": dict(self.training),
             "adaptation": None if self.adaptation is None else self.adaptation.describe(),
             **({} if self.export is None else {"export": dict(self.export)}),

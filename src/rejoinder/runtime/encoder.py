@@ -26,6 +26,7 @@ from rejoinder.runtime.inputs import (
     is_matrix,
     whole_number,
 )
+from rejoinder.runtime.long_texts import OnTooLong, checked_way
 from rejoinder.runtime.outputs import ModelOutputs
 from rejoinder.runtime.search import Hit, Measure, dots, measured, nearest_rows
 from rejoinder.runtime.sentence_transformer_arguments import (
@@ -44,7 +45,13 @@ class SentenceEncoder(SentenceTransformerMethods):
     `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
     """
 
-    def __init__(self, model: ModelContents | None = None, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        model: ModelContents | None = None,
+        *,
+        threads: int | None = None,
+        on_too_long: OnTooLong = "truncate",
+    ) -> None:
         """Creates an encoder from the default model, or one in memory. For others, use `load`.
 
         Args:
@@ -52,9 +59,14 @@ class SentenceEncoder(SentenceTransformerMethods):
                 comes with the package.
             threads: Number of CPU cores, by default all that the process may use. PyTorch, which
                 runs Transformers and BiLSTMs, has one such setting per process.
+            on_too_long: What every method does with a sentence of more tokens than the model reads
+                (`describe()["max_tokens"]`; None means all): `error` refuses it, `truncate` reads
+                its first tokens, `split` encodes it in windows of that many tokens, whose unit
+                vectors are averaged by their numbers of tokens. `too_long` tells which they are.
 
         Raises:
-            InputError: `threads` is not a whole number from 1 to 1,024, or `model` is not a model.
+            InputError: `threads` is not a whole number from 1 to 1,024, `on_too_long` is none of
+                the three, or `model` is not a model.
             ModelError: the encoder kind is unknown, or the default model is not installed.
             MissingExtraError: the encoder needs a package that is not installed.
         """
@@ -68,8 +80,9 @@ class SentenceEncoder(SentenceTransformerMethods):
         if threads is not None:
             threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
+        self._on_too_long = checked_way(on_too_long)
         self._dim = model.dim
-        self._outputs = ModelOutputs(model, threads)
+        self._outputs = ModelOutputs(model, threads, self._on_too_long)
 
     @classmethod
     def load(
@@ -79,6 +92,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         sha256: str | None = None,
         verify: bool = True,
         threads: int | None = None,
+        on_too_long: OnTooLong = "truncate",
         progress: Progress | None = None,
     ) -> "SentenceEncoder":
         """Loads a model by name, by folder, or from an https address.
@@ -93,6 +107,7 @@ class SentenceEncoder(SentenceTransformerMethods):
             verify: Whether to compare the files with their hashes, and to check that weights are
                 finite. If False, a large model is ready at once, and read as it is used.
             threads: See the constructor.
+            on_too_long: See the constructor.
             progress: Called during a download with the address, the number of bytes received, and
                 that of all or None.
 
@@ -104,8 +119,8 @@ class SentenceEncoder(SentenceTransformerMethods):
             BusyError: another process has been downloading the same archive for ten minutes.
             StorageError: the cache can't be written.
         """
-        folder = find_model(model, sha256, progress)
-        return cls(read_model(folder, verify=flag("verify", verify)), threads=threads)
+        contents = read_model(find_model(model, sha256, progress), verify=flag("verify", verify))
+        return cls(contents, threads=threads, on_too_long=on_too_long)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Writes the model to a folder. The same model gives the same bytes.
@@ -123,12 +138,21 @@ class SentenceEncoder(SentenceTransformerMethods):
             ModelError: the adaptation is of another dimension.
         """
         adaptation.check_dim(self.dim, f"{self!r}: ")
-        return SentenceEncoder(replace(self._model, adaptation=adaptation), threads=self._threads)
+        return SentenceEncoder(
+            replace(self._model, adaptation=adaptation),
+            threads=self._threads,
+            on_too_long=self._on_too_long,
+        )
 
     @property
     def dim(self) -> int:
         """Dimension D of the embeddings."""
         return self._dim
+
+    @property
+    def on_too_long(self) -> OnTooLong:
+        """What is done with sentences of more tokens than the model reads; see the constructor."""
+        return self._on_too_long
 
     def __repr__(self) -> str:
         kind = self._model.encoder["kind"]
@@ -157,6 +181,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
         normalize: bool | None = None,
+        on_too_long: OnTooLong | None = None,
     ) -> Embeddings: ...
     @overload
     def encode(
@@ -166,6 +191,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
         normalize: bool | None = None,
+        on_too_long: OnTooLong | None = None,
         **arguments: Unpack[Arguments],
     ) -> Any: ...
     def encode(
@@ -175,6 +201,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
         normalize: bool | None = None,
+        on_too_long: OnTooLong | None = None,
         **arguments: Unpack[Arguments],
     ) -> Any:
         """Computes the embeddings u of sentences.
@@ -185,7 +212,8 @@ class SentenceEncoder(SentenceTransformerMethods):
             batch_size: Sentences per batch. It affects memory and speed, not results.
             show_progress_bar: Whether to draw a progress bar on standard error.
             normalize: Whether rows have length 1, as in training and by default. If False, rows
-                are the output of the last layer.
+                are the output of the last layer; that of a split sentence has length 1 in any case.
+            on_too_long: See the constructor, whose setting is the default.
             **arguments: Arguments of `SentenceTransformer.encode`: `normalize_embeddings` (another
                 name of `normalize`), `truncate_dim` (the first dimensions, scaled to length 1),
                 `precision` (float32, int8, uint8, binary, ubinary), `convert_to_tensor`, and
@@ -196,14 +224,22 @@ class SentenceEncoder(SentenceTransformerMethods):
             (N, D) float32 in the order given, or (D,) for a single string.
 
         Raises:
-            InputError: an element is not a string (the message names its index), `batch_size` is
-                not a whole number of at least 1, or another argument is unknown or not valid.
+            InputError: an element is not a string or is too long (the message names its index),
+                `batch_size` is not a whole number of at least 1, or another argument is unknown or
+                not one of its values.
             ModelError: the weights are so large that an embedding is not finite.
             MissingExtraError: tensors are asked for, and torch is not installed.
         """
         form = output_form(arguments, normalize, self.dim)
         return form(
-            self._encode(sentences, batch_size, show_progress_bar, form.normalize, response=False)
+            self._encode(
+                sentences,
+                batch_size,
+                show_progress_bar,
+                form.normalize,
+                on_too_long,
+                response=False,
+            )
         )
 
     def encode_response(
@@ -213,13 +249,24 @@ class SentenceEncoder(SentenceTransformerMethods):
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool = False,
         normalize: bool = True,
+        on_too_long: OnTooLong | None = None,
     ) -> Embeddings:
         """Computes the embeddings v' of responses, to compare with `encode` of messages.
 
         Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
         length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
-        return self._encode(sentences, batch_size, show_progress_bar, normalize, response=True)
+        return self._encode(
+            sentences, batch_size, show_progress_bar, normalize, on_too_long, response=True
+        )
+
+    def too_long(self, sentences: Sentences) -> NDArray[np.bool_]:
+        """Returns which sentences have more tokens than the model reads, (N,) bool.
+
+        Raises:
+            InputError: an element is not a string. The message names its index.
+        """
+        return self._outputs.too_long(as_texts(sentences)[0])
 
     def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have no known word and hence the zero vector, (N,) bool.
@@ -361,7 +408,14 @@ class SentenceEncoder(SentenceTransformerMethods):
         return self._outputs.embed(as_texts(values)[0])
 
     def _encode(
-        self, sentences: Sentences, batch_size: int, show: bool, normalize: bool, *, response: bool
+        self,
+        sentences: Sentences,
+        batch_size: int,
+        show: bool,
+        normalize: bool,
+        on_too_long: OnTooLong | None,
+        *,
+        response: bool,
     ) -> Embeddings:
         """Computes the embeddings of either side, as `encode` describes."""
         texts, single = as_texts(sentences)
@@ -371,6 +425,7 @@ class SentenceEncoder(SentenceTransformerMethods):
             response=response,
             normalize=flag("normalize", normalize),
             show=flag("show_progress_bar", show),
+            on_too_long=None if on_too_long is None else checked_way(on_too_long),
         )
         if response and self._model.adaptation is not None:
             out = self._model.adaptation.apply_responses(out)

@@ -11,14 +11,19 @@ from rejoinder.models.layout import ENTAILMENT, RESPONSES
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE, each_batch
 from rejoinder.runtime.layers import Layers, finite, unit_rows
+from rejoinder.runtime.long_texts import OnTooLong, embed_tokens, too_long
 from rejoinder.runtime.runtimes import open_runtime
 
 
 class ModelOutputs:
     """The embeddings of both sides of a model, and the probabilities of its classifier."""
 
-    def __init__(self, model: ModelContents, threads: int | None) -> None:
+    def __init__(
+        self, model: ModelContents, threads: int | None, on_too_long: OnTooLong = "truncate"
+    ) -> None:
         """Prepares a model for `threads` CPU cores, by default all that the process may use.
+
+        `on_too_long` says what to do with texts of more tokens than the encoder reads.
 
         Raises:
             ModelError: the encoder kind is unknown.
@@ -33,6 +38,7 @@ class ModelOutputs:
         self._head, self._classifier = heads.get(RESPONSES), heads.get(ENTAILMENT)
         self._export = model.export
         self._adaptation = model.adaptation
+        self._most, self._on_too_long = model.max_tokens, on_too_long
 
     def unknown(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Returns which texts have no known word, (N,) bool."""
@@ -41,6 +47,16 @@ class ModelOutputs:
             batch = texts[low : low + BATCH_SIZE]
             unknown[low : low + len(batch)] = self._features(batch).lengths == 0
         return unknown
+
+    def too_long(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Returns which texts have more tokens than the encoder reads, (N,) bool."""
+        long = np.zeros(len(texts), np.bool_)
+        if self._most is None:
+            return long
+        for low in range(0, len(texts), BATCH_SIZE):
+            batch = texts[low : low + BATCH_SIZE]
+            long[low : low + len(batch)] = too_long(self._features.whole(batch), self._most)
+        return long
 
     def embed(
         self,
@@ -51,13 +67,16 @@ class ModelOutputs:
         adapted: bool = True,
         normalize: bool = True,
         show: bool = False,
+        on_too_long: OnTooLong | None = None,
     ) -> Embeddings:
         """Returns (N, D) float32 embeddings u of texts, or v' with `response`.
 
         The adaptation is applied to u if `adapted`, and never to v'. Rows have length 1 if
-        `normalize`. `show` draws a progress bar on standard error.
+        `normalize`. `show` draws a progress bar on standard error. `on_too_long` is by default that
+        of the constructor.
 
         Raises:
+            InputError: a text is too long, and `on_too_long` is `error`.
             ModelError: an embedding is not finite, or the model has no response side.
         """
         if response and self._head is None:
@@ -67,12 +86,13 @@ class ModelOutputs:
             )
         adaptation = self._adaptation if adapted and not response else None
         out = np.empty((len(texts), self._dim), np.float32)
+        way = on_too_long or self._on_too_long
 
         def work(part: slice) -> None:
-            batch = self._features(texts[part])
+            batch = self._features.whole(texts[part])
             present = batch.lengths > 0
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
-                rows = self._runtime(batch)
+                rows = embed_tokens(self._runtime, batch, self._most, way, first=part.start)
                 if response and self._head is not None:
                     rows = self._head(unit_rows(rows, present)) * present[:, None]
                 if adaptation is not None:

@@ -30,6 +30,10 @@ class TextFeatures(Protocol):
         """Returns the ids of each sentence, in order. Without known tokens there are none."""
         ...
 
+    def whole(self, sentences: Iterable[str]) -> Ragged:
+        """Returns the same, with the ids that an encoder does not read of a long sentence."""
+        ...
+
     def config(self) -> dict[str, object]:
         """Returns JSON values for `config.json`, which `load_features` reads."""
         ...
@@ -85,6 +89,10 @@ class WordFeatures:
     def word_ids(self) -> WordIds:
         """The ids of words alone, and the way in which they are computed."""
         return WordIds(self.vocabulary, self.unknown_buckets)
+
+    def whole(self, sentences: Iterable[str]) -> Ragged:
+        """Returns what a call returns: an encoder of words cuts long sentences itself."""
+        return self(sentences)
 
     def config(self) -> dict[str, object]:
         """Returns the kind, the version of the text rules, their Unicode version, and sizes."""

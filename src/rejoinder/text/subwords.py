@@ -68,11 +68,17 @@ class SubwordFeatures:
             tokenizer: Tokenizer = tokenizers.Tokenizer.from_str(self.definition)
         except Exception as error:  # the library raises plain Exception
             raise ModelError(f"{FILE} is not a tokenizer: {error}; it is damaged.") from None
-        tokenizer.enable_truncation(self.max_tokens)
         return tokenizer
 
     def __call__(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of each sentence's subwords, in order. An empty sentence has none."""
+        return self._ids(sentences, self.max_tokens)
+
+    def whole(self, sentences: Iterable[str]) -> Ragged:
+        """Returns the ids of all subwords of each sentence, also of those beyond `max_tokens`."""
+        return self._ids(sentences, None)
+
+    def _ids(self, sentences: Iterable[str], most: int | None) -> Ragged:
         texts = [normalize_text(text) for text in as_strings(sentences)]
         flat: list[int] = []
         lengths: list[int] = []
@@ -80,8 +86,9 @@ class SubwordFeatures:
             for encoding in self._tokenizer.encode_batch_fast(
                 texts[start : start + _CHUNK], add_special_tokens=False
             ):
-                flat.extend(encoding.ids)
-                lengths.append(len(encoding.ids))
+                ids = encoding.ids[:most]
+                flat.extend(ids)
+                lengths.append(len(ids))
         return Ragged(np.array(flat, np.int32), np.cumsum([0, *lengths], dtype=np.int64))
 
     def config(self) -> dict[str, object]:

@@ -1,0 +1,263 @@
+"""Encoders behind an address: OpenAI's interface, and that of text-embeddings-inference."""
+
+import json
+import os
+import re
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
+
+import numpy as np
+
+from rejoinder.errors import InputError, require
+from rejoinder.evaluation.calls import first_not_finite, matrix_of, quoted
+from rejoinder.evaluation.requests import RefusedError, post
+from rejoinder.evaluation.vector_cache import VectorCache
+from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.protocols import Embeddings
+from rejoinder.version import VERSION
+
+if TYPE_CHECKING:
+    import httpx
+
+_TIMEOUT = 60.0
+"""Seconds without a byte."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_TOO_MUCH = (400, 413, 422)
+"""Statuses that a request of too many texts may be answered with; half of them are sent then."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How a kind of server is asked for embeddings."""
+
+    prefix: str
+    """Prefix of the encoder's name."""
+    texts: int
+    """Number of texts in a request, at most."""
+    keys: tuple[str, ...]
+    """Environment variables of the key; the first one that is set counts."""
+    route: Callable[[str], str]
+    """Returns the address that is asked, from that in the name, without a slash at its end."""
+    body: Callable[[str, Sequence[str]], Mapping[str, Any]]
+    """Returns the request, of a model and texts."""
+    rows: Callable[[Any, int], Any]
+    """Returns the embeddings in the answer to a request of so many texts, in their order. Raises
+    ValueError with what is wrong, as the end of a sentence, or KeyError or TypeError."""
+
+
+def _openai_rows(answer: Any, count: int) -> list[Any]:
+    items = answer["data"]
+    indices = [item["index"] for item in items]
+    if sorted(indices) != list(range(count)):
+        raise ValueError(
+            f"sent {len(indices):,} embeddings for {count:,} texts, or not one for each index"
+        )
+    by_index = {item["index"]: item["embedding"] for item in items}
+    return [by_index[index] for index in range(count)]
+
+
+OPENAI = Wire(
+    prefix="openai",
+    texts=256,
+    keys=("REJOINDER_API_KEY", "OPENAI_API_KEY"),
+    # clients of OpenAI take the address with /v1, and people give it without
+    route=lambda address: f"{address}{'' if urlsplit(address).path else '/v1'}/embeddings",
+    body=lambda model, texts: {"model": model, "input": list(texts), "encoding_format": "float"},
+    rows=_openai_rows,
+)
+TEI = Wire(
+    prefix="tei",
+    texts=32,  # what the server allows unless it is told otherwise
+    keys=("REJOINDER_API_KEY",),
+    route=lambda address: f"{address}/embed",
+    body=lambda _model, texts: {"inputs": list(texts), "normalize": True, "truncate": True},
+    rows=lambda answer, _count: answer,
+)
+
+
+class RemoteEncoder:
+    """An encoder that asks a server for the embeddings of texts, a batch at a time.
+
+    Connections that break, and answers 408, 429 and 5xx, are tried again after a while. The key, if
+    the server wants one, is in the environment. It is sent over https, and to this machine.
+    """
+
+    def __init__(self, wire: Wire, model: str, address: str) -> None:
+        """Creates the encoder without asking anything.
+
+        Raises:
+            InputError: the address is not valid.
+            MissingExtraError: a package that asks is not installed.
+        """
+        require("data", "httpx", "tenacity")
+        name = f"{wire.prefix}:{model}@{address}" if model else f"{wire.prefix}:{address}"
+        parts = _checked(address)
+        self._name, self._wire, self._model = name, wire, model
+        self._route = wire.route(address.rstrip("/"))
+        self._batch = wire.texts
+        self._dim: int | None = None
+        self._cache: VectorCache | None = None
+        key = next((os.environ[name] for name in wire.keys if os.environ.get(name)), None)
+        safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
+        self._key = key if safe else None
+        self._advice = (
+            f"A key is read from {' or '.join(wire.keys)} in the environment."
+            if safe
+            else "A key is sent over https only, and to this machine."
+        )
+
+    def describe(self) -> dict[str, object]:
+        """Returns the name. What the server computes with, only its owner knows."""
+        return {"name": self._name}
+
+    def cache_in(self, folder: Path) -> None:
+        """Keeps embeddings in a folder, each as soon as it is there, and takes them from there."""
+        self._cache = VectorCache(folder / "remote.sqlite", self._name)
+
+    def encode(self, sentences: Sequence[str]) -> Embeddings:
+        """Returns (N, D) float32 embeddings.
+
+        Raises:
+            InputError: the server can't be reached, answers with an error, or sends anything but a
+                finite vector for each text, all of one dimension.
+        """
+        texts = [replace_surrogates(text) for text in sentences]
+        vectors = {} if self._cache is None else self._cache.read(texts)
+        missing = iter(dict.fromkeys(text for text in texts if text not in vectors))
+        with ExitStack() as stack:
+            client: httpx.Client | None = None
+            while batch := list(islice(missing, self._batch)):
+                if client is None:
+                    client = stack.enter_context(self._client())
+                found = self._embed(client, batch)
+                vectors |= zip(batch, found, strict=True)
+                if self._cache is not None:
+                    self._cache.write(batch, found)
+        rows = [vectors[text] for text in texts]
+        if len({len(row) for row in rows}) > 1:
+            raise InputError(
+                f"{self._name} sends vectors of another dimension than before; the cache may hold "
+                "those of another model: give another folder."
+            )
+        return np.array(rows, np.float32).reshape(len(rows), -1 if rows else 0)
+
+    def _client(self) -> "httpx.Client":
+        import httpx
+
+        headers = {"User-Agent": f"rejoinder/{VERSION}", "Content-Type": "application/json"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return httpx.Client(
+            headers=headers,
+            timeout=_TIMEOUT,
+            verify=ssl.create_default_context(),  # trusts the certificates of this machine
+        )
+
+    def _embed(self, client: "httpx.Client", texts: list[str]) -> Embeddings:
+        """Returns the embeddings of a batch, which is halved if the server finds it too large."""
+        body = json.dumps(self._wire.body(self._model, texts)).encode()
+        try:
+            answer = post(client, self._route, body)
+        except RefusedError as error:
+            if error.status in _TOO_MUCH and len(texts) > 1:
+                half = len(texts) // 2
+                self._batch = min(self._batch, half)
+                parts = [texts[:half], texts[half:]]
+                return np.concatenate([self._embed(client, part) for part in parts])
+            raise InputError(self._refusal(error, texts)) from None
+        return self._checked_rows(answer, texts)
+
+    def _refusal(self, error: RefusedError, texts: list[str]) -> str:
+        said = error.said if self._key is None else error.said.replace(self._key, "…")
+        sentence = f"{self._route} answers {error.status}{f': {said}' if said else ''}."
+        if error.status in (401, 403):
+            return f"{sentence} {self._advice}"
+        if error.status in _TOO_MUCH:
+            return f"{sentence} The text was {quoted(texts, 0)}."
+        return sentence
+
+    def _checked_rows(self, answer: Any, texts: list[str]) -> Embeddings:
+        try:
+            rows = list(self._wire.rows(answer, len(texts)))
+        except ValueError as error:
+            raise InputError(f"{self._route} {error}.") from None
+        except (KeyError, TypeError):
+            raise InputError(
+                f"{self._route} sent JSON of another form than that of {self._wire.prefix}."
+            ) from None
+        if any(isinstance(row, list) and None in row for row in rows):
+            raise InputError(
+                f"{self._route} sent null in place of a number, as servers write NaN; finite "
+                "numbers are needed."
+            )
+        matrix = matrix_of(rows, len(texts), self._route)
+        with np.errstate(over="ignore"):  # values that overflow float32 are reported below
+            embeddings = np.asarray(matrix, np.float32)
+        wrong = first_not_finite(embeddings)
+        if wrong is not None:
+            raise InputError(
+                f"{self._route} sent an embedding of {quoted(texts, wrong)} that is not finite; "
+                "finite float32 numbers are needed."
+            )
+        dim = embeddings.shape[1]
+        if self._dim not in (None, dim):
+            raise InputError(
+                f"{self._route} sent vectors of {dim} numbers, and earlier of {self._dim}; one "
+                "width for all texts is needed."
+            )
+        self._dim = dim
+        return embeddings
+
+
+def open_openai(name: str) -> RemoteEncoder:
+    """Returns the encoder that `MODEL@URL` names, a model of a server with OpenAI's interface.
+
+    A URL without a path means its `/v1`.
+
+    Raises:
+        InputError: the name has another form, or the address is not valid.
+        MissingExtraError: a package that asks is not installed.
+    """
+    match = re.fullmatch(r"(.+?)@(https?://.+)", name)
+    if match is None:
+        raise InputError(
+            "an encoder of OpenAI's interface is named openai:MODEL@URL, such as "
+            "openai:rejoinder-base@http://localhost:8080/v1."
+        )
+    return RemoteEncoder(OPENAI, match[1], match[2])
+
+
+def open_tei(address: str) -> RemoteEncoder:
+    """Returns the encoder at an address of text-embeddings-inference, or of a server like it.
+
+    Raises:
+        InputError: the address is not valid.
+        MissingExtraError: a package that asks is not installed.
+    """
+    return RemoteEncoder(TEI, "", address)
+
+
+def _checked(address: str) -> SplitResult:
+    """Returns the parts of an address, which must be http or https and hold no password."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # may be no number
+    except ValueError as error:
+        raise InputError(f"the address of the server is not valid: {error}.") from None
+    if parts.username is not None or parts.password is not None:  # not repeated in the message
+        raise InputError(
+            "the address of the server holds a user name or a password; a key is given by "
+            "REJOINDER_API_KEY in the environment."
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InputError(
+            f"{address!r} is not the address of a server; http://HOST:PORT or https://HOST is "
+            "needed, with a path where the server has one."
+        )
+    return parts

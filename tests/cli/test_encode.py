@@ -1,0 +1,137 @@
+"""`rejoinder encode --out` as a shell runs it: killed and resumed, compressed input, long lines."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from rejoinder.models.folder import write_model
+from tiny_models import bilstm_model, dan_model
+
+LINES = 20_000
+"""More than two chunks."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with models and lines."""
+    folder = tmp_path_factory.mktemp("place")
+    write_model(folder / "model", dan_model())
+    write_model(folder / "bilstm", bilstm_model())
+    lines = (f"hello number {row} très\n" for row in range(LINES))
+    (folder / "lines").write_text("".join(lines), "utf-8")
+    return folder
+
+
+def program(*words):
+    return [sys.executable, "-m", "rejoinder", "encode", "--model", "model", *map(str, words)]
+
+
+def run(place, *words, **options):
+    return subprocess.run(program(*words), cwd=place, capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "number", "status"),
+    [
+        (".npy", signal.SIGKILL, -9),
+        (".parquet", signal.SIGTERM, 143),
+        (".jsonl", signal.SIGINT, 130),
+    ],
+)
+def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):
+    out, whole = place / f"e{suffix}", place / f"whole{suffix}"
+    with subprocess.Popen(
+        program("-", "--out", out.name),
+        cwd=place,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        content = (place / "lines").read_bytes()
+        running.stdin.write(
+            content[: len(content) * 2 // 3]
+        )  # more than one chunk; more is to come
+        running.stdin.flush()
+        state = place / f".e{suffix}.unfinished" / "state.json"
+        deadline = time.monotonic() + 60
+        while not state.exists():
+            assert running.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        running.send_signal(number)
+        running.stdin.close()
+        assert running.wait(60) == status
+        said = running.stderr.read().decode()
+    assert not out.exists()
+    if number != signal.SIGKILL:
+        assert "8,192 sentences are kept; the same command with --resume continues" in said
+    again = run(place, "--sentences", "lines", "--out", out.name)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "continue with --resume, or begin again with --overwrite" in again.stderr
+    ended = run(place, "--sentences", "lines", "--out", out.name, "--resume", "--json")
+    assert (ended.returncode, json.loads(ended.stdout)["resumed"]) == (0, 8_192)
+    assert f"{out.name} is resumed behind its first 8,192 sentences" in ended.stderr
+    assert run(place, "--sentences", "lines", "--out", whole.name).returncode == 0
+    assert out.read_bytes() == whole.read_bytes()
+    assert [path.name for path in place.iterdir() if path.name.startswith(".")] == []
+
+
+def test_an_output_is_not_replaced_unless_told(place):
+    (place / "mine.npy").write_bytes(b"mine")
+    ended = run(place, "hello", "--out", "mine.npy")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "rejoinder: mine.npy exists; name another file, or replace it with --overwrite.\n"
+    )
+    assert (place / "mine.npy").read_bytes() == b"mine"
+    assert run(place, "hello", "--out", "mine.npy", "--overwrite").returncode == 0
+    assert np.load(place / "mine.npy").shape == (1, 5)
+
+
+def test_json_sums_up_what_was_written(place):
+    with gzip.open(place / "few.gz", "wt", encoding="utf-8") as file:
+        file.write("hello\nzebra\n")
+    ended = run(place, "--sentences", "few.gz", "--out", "few.npy", "--json", "--overwrite")
+    summary = json.loads(ended.stdout)
+    assert summary.pop("seconds") > 0
+    assert summary == {
+        "path": "few.npy",
+        "n": 2,
+        "dim": 5,
+        "unknown": 1,
+        "too_long": 0,
+        "resumed": 0,
+    }
+
+
+def test_a_pipe_is_written(place):
+    os.mkfifo(place / "pipe.npy")
+    with subprocess.Popen(["cat", "pipe.npy"], cwd=place, stdout=subprocess.PIPE) as reader:
+        assert run(place, "hello", "you", "--out", "pipe.npy").returncode == 0
+        content = reader.communicate()[0]
+    assert content.startswith(b"\x93NUMPY")
+    ended = run(place, "hello", "--out", "pipe.npy", "--resume")
+    assert "pipe.npy is no file: what was written to it can't be resumed" in ended.stderr
+    (place / "pipe.npy").unlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "more than 40 tokens in 1 of 2 sentences: the rest was not read"),
+        (["--on-too-long", "split"], "1 of 2 sentences: each is the mean of pieces of 40 tokens"),
+        (["--on-too-long", "error"], "line 2 has more tokens than the model reads, 40"),
+    ],
+)
+def test_long_lines_are_told(place, words, said):
+    text = f"cat\n{'cat dog ' * 30}\n"
+    ended = run(place, "--model", "bilstm", *words, input=text)
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.returncode == (2 if "error" in words else 0)

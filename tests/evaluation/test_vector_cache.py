@@ -1,0 +1,36 @@
+"""The cache of embeddings by text: what goes in comes out, and damage is one sentence."""
+
+import numpy as np
+import pytest
+
+from rejoinder.errors import InputError, StorageError
+from rejoinder.evaluation.vector_cache import VectorCache
+
+TEXTS = ["", "a", "très 😀", "\ud83d", *map(str, range(1_200))]
+ROWS = np.random.default_rng(0).standard_normal((len(TEXTS), 3)).astype(np.float32)
+
+
+def test_what_goes_in_comes_out(tmp_path):
+    cache = VectorCache(tmp_path / "new" / "c.sqlite", "one")
+    assert cache.read(TEXTS) == {}
+    cache.write(TEXTS[1:], ROWS[1:])
+    found = VectorCache(tmp_path / "new" / "c.sqlite", "one").read(TEXTS)
+    assert set(found) == set(TEXTS[1:])
+    np.testing.assert_array_equal([found[text] for text in TEXTS[1:]], ROWS[1:])
+    cache.write(TEXTS[1:2], ROWS[:1])
+    np.testing.assert_array_equal(cache.read(["a"])["a"], ROWS[0])
+    assert VectorCache(tmp_path / "new" / "c.sqlite", "two").read(TEXTS) == {}
+
+
+def test_the_file_holds_no_texts(tmp_path):
+    VectorCache(tmp_path / "c.sqlite", "one").write(["a secret sentence"], ROWS[:1])
+    assert b"secret" not in (tmp_path / "c.sqlite").read_bytes()
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path):
+    (tmp_path / "c.sqlite").write_bytes(b"not a database" * 100)
+    with pytest.raises(InputError, match=r"c\.sqlite can't be used: .*; if it is damaged, remove"):
+        VectorCache(tmp_path / "c.sqlite", "one")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="a part of the path is a file"):
+        VectorCache(tmp_path / "file" / "c.sqlite", "one")
