@@ -64,7 +64,7 @@ def test_ends_and_marks(content, lines):
         (b"a\nb\n\xe8\n", r"it: line 3 is not UTF-8 \(byte 0xe8\); lines of UTF-8 text"),
         (b"a\nb\x00c\n", r"it seems to be a binary file \(line 2 holds a NUL byte\)"),
         (b"\x93NUMPY\x01\n", r"it seems to be a NumPy array \(.npy\) \(line 1 is not UTF-8"),
-        (gzip.compress(b"hello"), "it seems to be compressed by gzip"),
+        (gzip.compress(b"hello", mtime=0), "it seems to be compressed by gzip"),
     ],
 )
 def test_what_is_no_text_is_named(content, said):
