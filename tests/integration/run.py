@@ -7,6 +7,8 @@ A folder holds `requirements.txt` and tests. In the requirements, `rejoinder` (w
 extras) is the wheel that this script builds from the checkout, and a first line such as
 `# pythons: 3.11 3.12` names the versions of Python to test with; without it, the running one. A
 version that is not installed is skipped. Other packages have the versions of constraints.txt.
+Packages in `without-dependencies.txt`, if there is one, are installed as they are: what they need
+is in the requirements, as far as the tests use it.
 """
 
 import re
@@ -101,6 +103,9 @@ def run_folder(folder: Path, interpreter: str, wheel: Path, environment: Path) -
         "--python", python, "install", "--no-compile", "-c", ROOT / "constraints.txt",
         "-c", constraint, "-r", folder / "requirements.txt", "pytest",
     )  # fmt: skip
+    alone = folder / "without-dependencies.txt"
+    if alone.exists():
+        pip("--python", python, "install", "--no-compile", "--no-deps", "-r", alone)
     command = [python, "-m", "pytest", "-q", "-c", FOLDER / "pytest.ini", folder]
     return subprocess.run(command, cwd=folder, check=False).returncode == 0
 

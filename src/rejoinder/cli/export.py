@@ -29,7 +29,7 @@ rejoinder export runs/dan/model --dtype int8 --out small/
 rejoinder export runs/dan/model --dtype int8 --max-words 20000 --out small/ \\
 --data ../shared/data --pairs pairs/
 
-rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out base-model2vec/
+rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out m2v/
 
 rejoinder export rejoinder-base --to sentence-transformers --out base-st/
 

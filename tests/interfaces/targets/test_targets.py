@@ -1,19 +1,24 @@
 """Folders for other libraries: what is in them, what is refused, and that they appear whole."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from gensim.models import KeyedVectors
 from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError
-from rejoinder.interfaces.targets import FOLDER, TARGETS, Target, export_to
+from rejoinder.interfaces.targets import TARGETS, export_to
 from rejoinder.models.folder import write_model
 from rejoinder.runtime.encoder import SentenceEncoder
 from runs import same_files
 from tiny_models import WORDS, dan_model
+
+GUIDE = Path(__file__).parents[3] / "docs/extend/target.md"
 
 
 @pytest.fixture(autouse=True)
@@ -131,13 +136,17 @@ def test_options_without_an_effect_are_refused(folder, words, said):
     assert not (folder / "out").exists()
 
 
-def test_a_target_from_outside_the_package_is_written_like_the_others(folder, monkeypatch):
-    def write(model, path, _dtype):
-        (path / "words.txt").write_text("\n".join(model.features.vocabulary.words))
-        return f'open("{FOLDER}/words.txt")'
-
+def test_the_target_of_the_guide_is_written_like_the_others(folder, monkeypatch):
+    """docs/extend/target.md: a target from outside the package."""
+    code = re.search(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)[1]
     monkeypatch.setattr(TARGETS, "_records", dict(TARGETS._records))
-    TARGETS.register("word-list", Target(name="word-list", write=write))
-    told = json.loads(call("linear", "--to", "word-list", "--out", "out", "--json").stdout)
-    assert told["python"] == 'open("out/words.txt")'
-    assert (folder / "out/words.txt").read_text().split("\n") == WORDS
+    exec(compile(code, GUIDE.name, "exec"), {})  # noqa: S102 -- it is our own
+    told = json.loads(call("linear", "--to", "word2vec", "--out", "out", "--json").stdout)
+    assert told["python"] == 'KeyedVectors.load_word2vec_format("out/vectors.txt")'
+    read = KeyedVectors.load_word2vec_format(folder / "out/vectors.txt")
+    assert read.index_to_key == WORDS
+    table = load_file(folder / "linear/weights.safetensors")["encoder.table.weight"]
+    assert (read.vectors == table).all()
+    with pytest.raises(InputError, match="word2vec's text can't express hashed"):
+        export_to("hashed", "two", "word2vec")
+    assert not (folder / "two").exists()

@@ -1,0 +1,29 @@
+"""What the tests of several libraries share: nothing is downloaded, texts that are awkward."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # of DSPy
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[2]))  # modules of the other tests
+
+import rejoinder
+from awkward_texts import awkward_texts
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    """1,000 texts that tokenizers disagree about."""
+    return awkward_texts(1_000)
+
+
+@pytest.fixture(scope="session")
+def linear(tmp_path_factory) -> Path:
+    """The default model without buckets for unknown words: a table of word vectors."""
+    folder = tmp_path_factory.mktemp("models") / "linear"
+    rejoinder.export("rejoinder-base", folder, unknown_buckets=0)
+    return folder
