@@ -96,6 +96,7 @@ def test_a_full_queue_is_429_with_the_seconds_to_wait(strict):
 def test_without_the_key_it_is_401(strict, header):
     headers = {} if header is None else {"Authorization": header}
     with httpx.Client(base_url=strict.address, headers=headers) as client:
+        assert client.post("/", json={"inputs": "a"}).status_code == 401
         answer = client.post("/embed", json={"inputs": "a"})
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -107,6 +108,15 @@ def test_without_the_key_it_is_401(strict, header):
         assert client.get("/metrics").status_code == 401
         assert client.get("/health").status_code == 200
         assert client.get("/").status_code == 200
+
+
+def test_every_route_but_health_and_the_page_needs_the_key(strict):
+    with httpx.Client(base_url=strict.address) as client:
+        paths = strict.client.get("/openapi.json").json()["paths"]
+        asked = {(method, path) for path, item in paths.items() for method in item}
+        asked |= {("get", "/openapi.json"), ("post", "/health"), ("post", "/"), ("put", "/")}
+        for method, path in asked - {("get", "/health")}:
+            assert client.request(method, path).status_code == 401, (method, path)
 
 
 def test_cors_is_off_unless_asked_for(server, strict):

@@ -48,7 +48,9 @@ def _right(value: Any) -> Any:
 
 Text = Annotated[str, BeforeValidator(_clean)]
 """A string."""
-Texts = Annotated[list[str], BeforeValidator(_as_list, json_schema_input_type=str | list[str])]
+STATED_TEXTS = str | Annotated[list[str], Field(min_length=1)]
+"""What the OpenAPI says of `Texts`."""
+Texts = Annotated[list[str], BeforeValidator(_as_list, json_schema_input_type=STATED_TEXTS)]
 """A string or a list of strings, as a list. `Service.limited` checks how many there are."""
 NoPrompt = Annotated[None, BeforeValidator(_no_prompt)]
 """TEI's `prompt_name`, which clients may send as null."""

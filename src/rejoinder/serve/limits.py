@@ -15,14 +15,14 @@ that is closed with bytes unread is reset, and the client may never see the answ
 
 
 class RequireKey:
-    """Answers 401 to requests without the key, except on `public` paths."""
+    """Answers 401 to requests without the key, except GET of `public` paths."""
 
     def __init__(self, app: ASGIApp, *, key: str, public: Collection[str]) -> None:
         self._app, self._key, self._public = app, key.encode(), frozenset(public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, or refuses it."""
-        if scope["type"] != "http" or scope["path"] in self._public or self._is_known(scope):
+        if scope["type"] != "http" or self._is_public(scope) or self._is_known(scope):
             await self._app(scope, receive, send)
             return
         answer = error_response(
@@ -33,6 +33,10 @@ class RequireKey:
             headers={"WWW-Authenticate": "Bearer"},
         )
         await answer(scope, receive, send)
+
+    def _is_public(self, scope: Scope) -> bool:
+        # the page is at GET /, and TEI's embeddings at POST /
+        return scope["method"] in ("GET", "HEAD") and scope["path"] in self._public
 
     def _is_known(self, scope: Scope) -> bool:
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")

@@ -8,7 +8,15 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from rejoinder.serve.answers import json_response
 from rejoinder.serve.errors import RequestError
-from rejoinder.serve.fields import Dimensions, OpenAIError, RequestBody, Text, Texts, failures
+from rejoinder.serve.fields import (
+    STATED_TEXTS,
+    Dimensions,
+    OpenAIError,
+    RequestBody,
+    Text,
+    Texts,
+    failures,
+)
 from rejoinder.serve.service import Service, service_of
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=failures(OpenAIError))
@@ -28,7 +36,7 @@ class EmbeddingsRequest(RequestBody):
     # validators run from the last to the first
     input: Annotated[
         Texts,
-        BeforeValidator(_no_token_ids, json_schema_input_type=str | list[str]),
+        BeforeValidator(_no_token_ids, json_schema_input_type=STATED_TEXTS),
         Field(examples=["How old are you?"]),
     ]
     model: Annotated[Text | None, Field(examples=["rejoinder-base"])] = None

@@ -110,8 +110,9 @@ class Map(RequestBody):
 class MapAnswer(BaseModel):
     """Points of a plane."""
 
-    points: list[tuple[float, float]]
-    shares: tuple[float, float]
+    points: list[list[float]]
+    """Two coordinates for each text."""
+    shares: list[float]
     """The share of the variance of the embeddings that each axis shows."""
 
 
