@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from rejoinder.cli import main
+from rejoinder.serve.app import open_socket
 
 PROGRAM = Path(sys.executable).with_name("rejoinder")
 KEY = "a-key-that-nobody-guesses"
@@ -156,3 +157,13 @@ def test_a_missing_package_is_named_with_the_extra(fails, monkeypatch):
     assert fails() == (
         "rejoinder: fastapi is not installed; it comes with: pip install 'rejoinder[serve]'\n"
     )
+
+
+def test_small_answers_are_sent_at_once():
+    """Asyncio asks for that on accepted sockets whose protocol is known."""
+    with (
+        open_socket("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.proto == socket.IPPROTO_TCP

@@ -150,8 +150,8 @@ def test_unknown_paths_and_methods_are_json(server):
         ("/similarity", {"inputs": {"sentences": ["a"]}}, "inputs.source_sentence: "),
         ("/rerank", {"query": 1, "texts": ["a"]}, "query: "),
         ("/tokenize", {"inputs": "a", "zz": 1}, "zz: no such field."),
-        ("/rank", {"message": "a", "replies": ["b"], "top_k": 0}, "top_k: "),
-        ("/rank", {"message": "a", "replies": ["b"], "top_k": 1.5}, "top_k: "),
+        ("/rank", {"message": "a", "responses": ["b"], "top_k": 0}, "top_k: "),
+        ("/rank", {"message": "a", "responses": ["b"], "top_k": 1.5}, "top_k: "),
         ("/search", {"queries": ["a", 2]}, "queries: "),
         ("/map", {"inputs": []}, "inputs: the list is empty"),
     ],
@@ -197,7 +197,7 @@ def test_a_form_is_no_json(server):
 
 PATHS = ["/embed", "/similarity", "/rerank", "/tokenize", "/rank", "/search", "/explain", "/map",
          "/v1/embeddings"]  # fmt: skip
-NAMES = ["inputs", "input", "query", "texts", "message", "replies", "queries", "first", "second",
+NAMES = ["inputs", "input", "query", "texts", "message", "responses", "queries", "first", "second",
          "source_sentence", "sentences", "top_k", "dimensions", "model", "normalize"]  # fmt: skip
 TEXT = st.text(st.characters(), max_size=20)
 VALUES = st.recursive(

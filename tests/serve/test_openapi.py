@@ -72,7 +72,7 @@ def test_answers_have_the_form_that_it_states(server):
         "/similarity": {"inputs": {"source_sentence": "a", "sentences": ["b"]}},
         "/rerank": {"query": "a", "texts": ["b"], "return_text": True},
         "/tokenize": {"inputs": "a b"},
-        "/rank": {"message": "a", "replies": ["b"]},
+        "/rank": {"message": "a", "responses": ["b"]},
         "/search": {"queries": "a"},
         "/explain": {"first": "a", "second": "b"},
         "/map": {"inputs": ["a", "b"]},

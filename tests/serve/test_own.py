@@ -10,7 +10,7 @@ REPLIES = ["In Oslo.", "I am twenty years old.", "Pizza!", "I am twenty years ol
 
 
 def test_rank_is_that_of_the_library(server, encoder):
-    body = {"message": "How old are you?", "replies": REPLIES}
+    body = {"message": "How old are you?", "responses": REPLIES}
     hits = server.client.post("/rank", json=body).json()
     expected = encoder.rank("How old are you?", REPLIES)
     assert [(hit["index"], hit["text"]) for hit in hits] == [(h.index, h.text) for h in expected]

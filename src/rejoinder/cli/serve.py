@@ -97,7 +97,7 @@ def serve(
 
 def _api_key(file: Path | None) -> str | None:
     """Returns the key of the file or of the environment. An argument would be seen by all users."""
-    key = os.environ.get(KEY_VARIABLE)
+    key = os.environ.get(KEY_VARIABLE) or None
     if file is None:
         return key
     if key is not None:

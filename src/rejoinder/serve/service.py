@@ -129,10 +129,10 @@ class Service:
         [cosines] = self.encoder.similarity(rows[:1], rows[1:])
         return np.asarray(cosines)
 
-    async def rank(self, message: str, replies: Sequence[str], top_k: int | None) -> list[Hit]:
-        """Returns replies, best first, as `SentenceEncoder.rank` does."""
-        work = partial(self.encoder.rank, message, replies, top_k)
-        hits: list[Hit] = await self.batcher.call(work, len(replies) + 1)
+    async def rank(self, message: str, responses: Sequence[str], top_k: int | None) -> list[Hit]:
+        """Returns responses, best first, as `SentenceEncoder.rank` does."""
+        work = partial(self.encoder.rank, message, responses, top_k)
+        hits: list[Hit] = await self.batcher.call(work, len(responses) + 1)
         return hits
 
     async def search(self, queries: Sequence[str], top_k: int) -> list[list[Hit]]:

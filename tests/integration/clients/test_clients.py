@@ -1,5 +1,8 @@
 """Clients that people have already: openai, huggingface_hub, and a fuzzer of the OpenAPI."""
 
+import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +95,22 @@ def test_hugging_face_sends_the_key_and_understands_the_errors(locked):
         InferenceClient(model=locked, token="wrong").feature_extraction("a")  # noqa: S106
     with pytest.raises(HfHubHTTPError, match="422"):
         InferenceClient(model=locked, token=KEY).feature_extraction("a", prompt_name="query")
+
+
+def test_the_examples_of_the_docs_run(address, capsys):
+    page = (Path(__file__).resolve().parents[3] / "docs" / "serving.md").read_text("utf-8")
+    section = page.split("## Clients")[1].split("\n## ")[0]
+    section = section.replace("http://127.0.0.1:8080", address)
+    shell, *programs = re.findall(r"```\w+\n(.*?)```", section, re.DOTALL)
+    for program in programs:
+        exec(compile(program, "serving.md", "exec"), {})  # noqa: S102 -- it is our own
+    dimension, shape, similarities = capsys.readouterr().out.split("\n")[:3]
+    assert (dimension, shape) == ("512", "(1, 512)")
+    assert json.loads(similarities)[0] > 0.5
+    if shutil.which("curl"):
+        run = subprocess.run(["bash", "-ec", shell], capture_output=True, text=True, check=True)
+        assert run.stdout.startswith("[[")
+        assert '"text":"I am twenty."' in run.stdout
 
 
 def test_no_request_by_the_openapi_makes_the_server_fail(serve, tmp_path):

@@ -49,8 +49,8 @@ export function startReply(most) {
   return startList({
     list: "reply-list", input: "reply-message", count: "reply-count", hits: "reply-hits", note: "reply-note", most,
     lines: REPLIES, empty: "Write a message, and some replies.",
-    async ask(message, replies, signal) {
-      const hits = await call("rank", { message, replies, top_k: SHOWN }, signal);
+    async ask(message, responses, signal) {
+      const hits = await call("rank", { message, responses, top_k: SHOWN }, signal);
       return hits.map((hit) => ({ ...hit, share: hit.score }));
     },
   });

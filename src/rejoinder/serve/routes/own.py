@@ -1,4 +1,4 @@
-"""Our own routes: rank replies, search the server's texts, explain a similarity, draw a map."""
+"""Our own routes: rank responses, search the server's texts, explain a similarity, draw a map."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -28,20 +28,20 @@ class HitAnswer(BaseModel):
 
 
 class Rank(RequestBody):
-    """A message, and the replies to order."""
+    """A message, and the responses to order."""
 
     message: Annotated[Text, Field(examples=["How old are you?"])]
-    replies: Annotated[Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
+    responses: Annotated[Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
     top_k: TopK | None = None
-    """Number of replies to return; by default all."""
+    """Number of responses to return; by default all."""
 
 
 @router.post("/rank", response_model=list[HitAnswer])
 async def rank(request: Request, body: Rank) -> Response:
-    """Order replies by how well they answer a message, best first."""
+    """Order responses by how well they answer a message, best first."""
     service = service_of(request)
-    replies = service.limited("replies", body.replies)
-    return json_response(_hits(await service.rank(body.message, replies, body.top_k)))
+    responses = service.limited("responses", body.responses)
+    return json_response(_hits(await service.rank(body.message, responses, body.top_k)))
 
 
 class Search(RequestBody):
