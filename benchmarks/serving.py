@@ -2,6 +2,7 @@
 
     python benchmarks/serving.py                         # 1, 8, 64 and 512 clients
     python benchmarks/serving.py --clients 1 8 --seconds 2 --per-request 16
+    python benchmarks/serving.py --malformed 200000      # statuses, and memory before and after
 
 Each client sends one request after another, over one connection, for some seconds. Where model2vec
 is installed, a minimal FastAPI server around it is measured in the same run, with as many words and
@@ -15,10 +16,12 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,7 @@ from rejoinder.text.features import WordFeatures
 
 WORDS = "how old are you what is your age where do you live i like the music of this small town"
 PAGE = 4_096
+CLIENTS = 20
 
 
 def main() -> None:
@@ -37,6 +41,9 @@ def main() -> None:
         _serve_peer(arguments.model)
         return
     command = [sys.executable, "-m", "rejoinder", "serve", arguments.model, "--port", "0"]
+    if arguments.malformed:
+        print(json.dumps(_withstood(command, arguments.malformed), indent=1))
+        return
     servers = {"batching": command, "no batching": [*command, "--max-batch", "1"]}
     if find_spec("model2vec"):
         peer = [sys.executable, __file__, "--peer", "--model", arguments.model]
@@ -57,6 +64,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64, 512])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--per-request", type=int, default=1, help="texts of a request")
+    parser.add_argument("--malformed", type=int, default=0, help="send that many bad requests")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -132,6 +140,57 @@ def _request(texts: list[str]) -> bytes:
     body = json.dumps({"inputs": texts}).encode()
     head = "POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def _withstood(command: list[str], count: int) -> dict[str, Any]:
+    """Sends bad requests of many kinds; returns how many got each status, and resident memory.
+
+    The first tenth warms up: memory is compared from there on.
+    """
+    with _started(command) as (process, port):
+        statuses = asyncio.run(_bad_requests(port, count // 10, seed=0))
+        begin = _resident(process.pid)
+        statuses += asyncio.run(_bad_requests(port, count - count // 10, seed=1))
+        end = _resident(process.pid)
+        alive = process.poll() is None
+    return {"statuses": dict(statuses), "alive": alive, "resident_mb": [begin, end]}
+
+
+async def _bad_requests(port: int, count: int, seed: int) -> Counter[str]:
+    statuses: Counter[str] = Counter()
+    draw = Random(seed)  # noqa: S311
+
+    async def client(number: int) -> None:
+        for _ in range(number):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(_bad_request(draw))
+            writer.write_eof()
+            try:
+                head = await reader.read(12)
+                statuses[head[9:12].decode("ascii", "replace") or "closed"] += 1
+                await reader.read()
+            except ConnectionError:
+                statuses["reset"] += 1
+            writer.close()
+
+    await asyncio.gather(*(client(count // CLIENTS) for _ in range(CLIENTS)))
+    return statuses
+
+
+def _bad_request(draw: Random) -> bytes:
+    """Returns raw bytes, a request whose JSON was damaged, or one with another kind of value."""
+    if draw.random() < 0.2:
+        return draw.randbytes(draw.randrange(1, 200))
+    field, path = draw.choice(
+        [("inputs", "/embed"), ("input", "/v1/embeddings"), ("message", "/rank"), ("first", "/map")]
+    )
+    value = draw.choice([None, 1, 1e300, [], {}, [[1]], ["a", 2], {"a": ["b"]}, "\ud800"])
+    body = bytearray(json.dumps({field: value, draw.choice(["top_k", "x", field]): value}).encode())
+    for _ in range(draw.randrange(4)):
+        body[draw.randrange(len(body))] = draw.randrange(256)
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    length = max(0, len(body) + draw.choice([0, 0, 0, -3, 5]))
+    return f"{head}Connection: close\r\nContent-Length: {length}\r\n\r\n".encode() + bytes(body)
 
 
 def _serve_peer(name: str) -> None:

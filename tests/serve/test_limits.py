@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 
 import httpx
@@ -228,6 +229,22 @@ def test_no_json_makes_the_server_fail(server, path, body):
 def test_no_bytes_make_the_server_fail(server, path, content):
     answer = server.client.post(path, content=content, headers=JSON)
     assert answer.status_code in (400, 422)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.binary(min_size=1, max_size=200)
+    | st.binary(max_size=80).map(lambda tail: b"POST /embed HTTP/1.1\r\n" + tail + b"\r\n\r\n")
+)
+def test_bytes_that_are_no_http_end_the_connection_and_nothing_else(server, content):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(content)
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.recv(65_536)
+    assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
+    assert server.client.get("/health").status_code == 200
 
 
 @pytest.mark.parametrize(

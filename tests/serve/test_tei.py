@@ -90,3 +90,5 @@ def test_metrics_count_requests_by_route_and_texts_by_batch(server):
     assert value("rejoinder_batch_texts_sum") == texts + 3
     assert value("rejoinder_requests_total", route="none", status="404") == strangers + 1
     assert value("rejoinder_queue_texts") == 0
+    server.client.get("/v1/models/ada")
+    assert value("rejoinder_requests_total", route="/v1/models/{name}", status="404") == 1

@@ -119,8 +119,9 @@ def server_of(app: FastAPI, started: Callable[[], None] = lambda: None) -> Drain
     config = uvicorn.Config(
         app,
         access_log=False,
-        log_level="warning",
+        log_level="error",  # a warning for each malformed request would let strangers fill the log
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=1,
     )
