@@ -77,6 +77,8 @@ def received(connection):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_requests_under_way_finish_and_new_ones_get_503(start, number):
     process, address = start()
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as stranger:
+        stranger.sendall(b"no HTTP\r\n\r\n")  # nothing of it goes to the log
     with half_a_request(address) as connection:
         while httpx.get(f"{address}/metrics").status_code != 200:
             pass

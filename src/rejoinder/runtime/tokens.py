@@ -140,6 +140,8 @@ def _places(text: str, plain: str) -> list[int] | None:
 
     None if that can't be told: normalising joined or moved characters.
     """
+    if text.isascii():
+        return list(range(len(text)))
     parts = [_normalized(character) for character in text]
     # a capital sigma ends a word otherwise than it goes on
     if "".join(parts).replace("ς", "σ") != plain.replace("ς", "σ"):

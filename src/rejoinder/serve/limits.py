@@ -12,6 +12,8 @@ from rejoinder.serve.errors import error_response
 _DISCARDED = 4
 """A body that is too long is read up to this many times the limit before the answer: a connection
 that is closed with bytes unread is reset, and the client may never see the answer."""
+_DIGITS = 18
+"""Digits of a length that is too long whatever the limit is."""
 
 
 class RequireKey:
@@ -55,8 +57,10 @@ class LimitBody:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "")
-        if declared.isascii() and declared.isdigit() and int(declared) > self._most * _DISCARDED:
+        declared = Headers(scope=scope).get(
+            "content-length", "0"
+        )  # uvicorn checks that it is digits
+        if len(declared) > _DIGITS or int(declared) > self._most * _DISCARDED:
             await self._refuse(scope, receive, send)
             return
         try:
