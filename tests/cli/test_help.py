@@ -50,7 +50,7 @@ def test_the_help_of_train_names_its_tables_and_that_of_rank_can_be_copied():
 
 
 @pytest.mark.parametrize(
-    "name", ["encode", "similarity", "search", "rank", "info", "adapt", "export"]
+    "name", ["encode", "similarity", "search", "rank", "info", "adapt", "export", "serve"]
 )
 def test_no_example_is_broken_at_80_columns(name):
     """A line of help is 78 characters wide; what goes on below it has to say so to the shell."""

@@ -20,6 +20,7 @@ from rejoinder.cli import (
     models,
     report,
     reproduce,
+    serve,
     train,
     use,
 )
@@ -54,6 +55,7 @@ for _function, _examples, _class in (
     (use.rank, use.RANK_EXAMPLES, ModelCommand),
     (use.info, use.INFO_EXAMPLES, ModelCommand),
     (models.models, models.EXAMPLES, None),
+    (serve.serve, serve.EXAMPLES, None),
 ):
     app.command(epilog=_examples, cls=_class)(_function)  # named as its function
 app.add_typer(config.commands, name="config")

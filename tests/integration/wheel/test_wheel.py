@@ -123,6 +123,7 @@ def test_the_shipped_configs_are_in_the_wheel():
     [
         (["config", "list"], "pip install 'rejoinder[train]'"),
         (["extract", "dump.jsonl", "--out", "pairs"], "pip install 'rejoinder[extract]'"),
+        (["serve"], "pip install 'rejoinder[serve]'"),
         (["train", "--config", "demo", "--out", "run"], "pip install 'rejoinder[train]'"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

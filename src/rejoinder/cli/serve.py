@@ -1,0 +1,113 @@
+"""`rejoinder serve`: an HTTP server with the interfaces that other programs already speak."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.lines import read_lines
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.options import ModelSha256Option, QuietOption, ThreadsOption, set_quiet
+from rejoinder.cli.output import note
+from rejoinder.errors import InputError, require
+
+KEY_VARIABLE = "REJOINDER_API_KEY"
+
+EXAMPLES = """Examples:
+
+rejoinder serve
+
+rejoinder serve model/ --port 9000 --texts questions.txt
+
+curl http://127.0.0.1:8080/embed -H 'Content-Type: application/json' \\
+-d '{"inputs": ["How old are you?"]}'
+"""
+
+
+def serve(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help="Name that `rejoinder models` lists, folder such as RUN/model, or https address. "
+            "Default: rejoinder-base.",
+            show_default=False,
+        ),
+    ] = None,
+    model_sha256: ModelSha256Option = None,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8080,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    texts: Annotated[
+        str | None, typer.Option(help="File with one text per line, which /search searches.")
+    ] = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help=f"File with the key that requests need. Or: ${KEY_VARIABLE}."),
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Origin whose pages may call the server; may be repeated; * is any."),
+    ] = None,
+    threads: ThreadsOption = None,
+    max_batch: Annotated[
+        int, typer.Option(help="Most texts encoded at a time; 1 encodes each request alone.")
+    ] = 4_096,
+    max_wait_ms: Annotated[
+        float, typer.Option(help="Milliseconds that a request may wait to share a batch.")
+    ] = 0.0,
+    max_queue: Annotated[int, typer.Option(help="Most texts that wait; beyond: 429.")] = 65_536,
+    max_body_bytes: Annotated[int, typer.Option(help="Most bytes of a request; beyond: 413.")] = 4
+    << 20,
+    max_texts: Annotated[int, typer.Option(help="Most texts of a request; beyond: 422.")] = 2_048,
+    drain_seconds: Annotated[
+        float, typer.Option(help="Seconds that requests have to finish after SIGTERM.")
+    ] = 8.0,
+    quiet: QuietOption = False,
+) -> None:
+    """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
+    set_quiet(quiet)
+    from rejoinder.serve.settings import ServerSettings
+
+    settings = ServerSettings(
+        host=host,
+        port=port,
+        max_batch=max_batch,
+        max_wait_ms=max_wait_ms,
+        max_queue=max_queue,
+        max_body_bytes=max_body_bytes,
+        max_texts=max_texts,
+        drain_seconds=drain_seconds,
+        cors_origins=tuple(cors_origin or ()),
+        api_key=_api_key(api_key_file),
+    )
+    lines = read_lines(texts) if texts is not None else []
+    require("serve", "fastapi", "uvicorn", "orjson", "prometheus_client")
+    from rejoinder.models.folder import read_model
+    from rejoinder.serve.app import create_app, open_socket, server_of
+
+    with open_socket(settings.host, settings.port) as listening:
+        contents = read_model(model_folder(model, model_sha256))
+        app = create_app(contents, settings, texts=lines, threads=threads)
+        line = f"{contents.name} at {_address(host, listening.getsockname()[1])}"
+        server_of(app, lambda: note(line)).run(sockets=[listening])
+
+
+def _api_key(file: Path | None) -> str | None:
+    """Returns the key of the file or of the environment. An argument would be seen by all users."""
+    key = os.environ.get(KEY_VARIABLE) or None
+    if file is None:
+        return key
+    if key is not None:
+        raise InputError(f"the API key is given by --api-key-file and by {KEY_VARIABLE}; one is.")
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--api-key-file {file} can't be read: {error}.") from None
+
+
+def _address(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"

@@ -1,0 +1,88 @@
+// Part 1 and 5: two sentences, their similarity, and the words that carry it.
+
+import { byId, call, element, following, numberOf } from "./tools.js";
+
+const EXAMPLES = [
+  ["How old are you?", "What is your age?", null],
+  ["How old are you?", "How are you?", null],
+  ["a small bird sitting on a branch in winter.", "a small bird perched on an icy branch.", "4.2"],
+  ["microwave would be your best bet.", "your best bet is research.", "0.0"],
+  ["a little boy is singing and playing a guitar.", "a man is singing and playing the guitar.", "2.2"],
+  ["yes, you have to file a tax return in canada.", "you are not required to file a tax return in canada if you have no taxable income.", "1.0"],
+];
+
+export function startCompare(explains) {
+  const update = following((signal) => (explains ? explained(signal) : compared(signal)));
+  byId("first").addEventListener("input", update);
+  byId("second").addEventListener("input", update);
+  byId("examples").replaceChildren(...EXAMPLES.map((example) => exampleItem(example, update)));
+  byId("why").hidden = !explains;
+  return update;
+}
+
+function exampleItem([first, second, gold], update) {
+  const badge = gold === null ? "introduction" : `people: ${gold}`;
+  const button = element(
+    "button",
+    { type: "button" },
+    element("span", { class: "a" }, first),
+    element("span", { class: "b" }, second),
+    element("span", { class: "gold" }, badge),
+  );
+  button.addEventListener("click", () => {
+    byId("first").value = first;
+    byId("second").value = second;
+    update();
+  });
+  return element("li", {}, button);
+}
+
+async function compared(signal) {
+  const body = { inputs: { source_sentence: byId("first").value, sentences: [byId("second").value] } };
+  const [cosine] = await call("similarity", body, signal);
+  showScore(cosine);
+}
+
+async function explained(signal) {
+  const body = { first: byId("first").value, second: byId("second").value };
+  const answer = await call("explain", body, signal);
+  showScore(answer.cosine);
+  showWhy(answer);
+}
+
+function showScore(cosine) {
+  const score = 5 * Math.max(0, cosine);
+  byId("score").value = score.toFixed(1);
+  byId("score-fill").setAttribute("width", 20 * score);
+  byId("score-note").textContent = `Cosine ${cosine.toFixed(3)}, times 5; below 0 counts as 0.`;
+}
+
+function showWhy({ cosine, first, second, contributions }) {
+  const table = byId("why-table");
+  if (!first.length || !second.length) {
+    table.replaceChildren();
+    byId("why-words").replaceChildren();
+    byId("why-note").textContent = "A sentence without words has nothing in common with any other.";
+    return;
+  }
+  const all = contributions.flat();
+  const strongest = Math.max(...all.map(Math.abs), 1e-9);
+  const cell = (value) => {
+    const level = Math.min(5, Math.ceil((5 * Math.abs(value)) / strongest - 0.3));
+    const kind = level <= 0 ? "zero" : `${value > 0 ? "plus" : "minus"}-${level}`;
+    return element("td", { class: kind }, numberOf(value));
+  };
+  const head = element("tr", {}, element("td", {}), ...second.map((word) => element("th", { scope: "col" }, word.text)));
+  const rows = first.map((word, row) => element("tr", {}, element("th", { scope: "row" }, word.text), ...contributions[row].map(cell)));
+  table.replaceChildren(element("caption", {}, `All numbers together are the cosine, ${cosine.toFixed(3)}.`), element("thead", {}, head), element("tbody", {}, ...rows));
+  byId("why-note").textContent = "What each word of the first sentence (rows) adds together with each word of the second (columns). Exact, because this model adds up its words.";
+  showStrongest(first, second, contributions);
+}
+
+function showStrongest(first, second, contributions) {
+  const pairs = contributions.flatMap((row, i) => row.map((value, j) => ({ value, i, j })));
+  pairs.sort((a, b) => b.value - a.value);
+  const parts = pairs.slice(0, 3).filter(({ value }) => value > 0.005).map(({ value, i, j }) =>
+    element("span", { class: "chip" }, `${first[i].text} · ${second[j].text} `, element("b", {}, `+${value.toFixed(2)}`)));
+  byId("why-words").replaceChildren(...(parts.length ? ["Most of it: ", ...parts] : []));
+}

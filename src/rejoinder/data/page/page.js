@@ -1,0 +1,100 @@
+// Starts the page: the parts behind their tabs, the key, and the program of the last request.
+
+import { call, program, useKey, watch } from "./api.js";
+import { startCompare } from "./compare.js";
+import { startReply, startSearch } from "./lists.js";
+import { startMap } from "./map.js";
+import { byId, takeFiles, whenLocked } from "./tools.js";
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+const requests = new Map();
+let updates = {};
+
+function partOf(tab) {
+  return tab.getAttribute("aria-controls");
+}
+
+function choose(tab) {
+  for (const other of tabs) {
+    const chosen = other === tab;
+    other.setAttribute("aria-selected", String(chosen));
+    other.tabIndex = chosen ? 0 : -1;
+    byId(partOf(other)).hidden = !chosen;
+  }
+  history.replaceState(null, "", `#${partOf(tab)}`);
+  showProgram();
+  updates[partOf(tab)]?.();
+}
+
+function chosenPart() {
+  return partOf(tabs.find((tab) => tab.getAttribute("aria-selected") === "true"));
+}
+
+for (const [index, tab] of tabs.entries()) {
+  tab.addEventListener("click", () => choose(tab));
+  tab.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const next = { Home: 0, End: tabs.length - 1 }[event.key] ?? (step && (index + step + tabs.length) % tabs.length);
+    if (next === undefined) return;
+    event.preventDefault();
+    tabs[next].focus();
+    choose(tabs[next]);
+  });
+}
+
+function showProgram() {
+  const request = requests.get(chosenPart());
+  const language = document.querySelector("[name=language]:checked").value;
+  byId("snippet").textContent = request ? program(language, ...request) : "";
+}
+
+watch((path, body) => {
+  requests.set(chosenPart(), [path, body]);
+  showProgram();
+});
+for (const choice of document.querySelectorAll("[name=language]")) choice.addEventListener("change", showProgram);
+byId("copy").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(byId("snippet").textContent);
+  byId("copy").textContent = "Copied";
+  setTimeout(() => (byId("copy").textContent = "Copy"), 1500);
+});
+
+function lock() {
+  byId("key").hidden = false;
+  byId("model").textContent = "locked";
+  byId("key-input").focus();
+}
+
+byId("key").addEventListener("submit", (event) => {
+  event.preventDefault();
+  useKey(byId("key-input").value.trim());
+  byId("key").hidden = true;
+  start();
+});
+whenLocked(lock);
+
+async function start() {
+  let info;
+  try {
+    info = await call("info");
+  } catch (error) {
+    if (error.status === 401) return lock();
+    byId("model").textContent = error.message;
+    return undefined;
+  }
+  const { dim, explains, ranks, max_body_bytes: most } = info.rejoinder;
+  byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
+  byId("tab-reply").disabled = !ranks;
+  takeFiles(most);
+  const texts = info.max_client_batch_size;
+  updates = {
+    compare: startCompare(explains),
+    search: startSearch(texts),
+    reply: startReply(texts),
+    map: startMap(texts),
+  };
+  const asked = tabs.find((tab) => `#${partOf(tab)}` === location.hash && !tab.disabled);
+  return choose(asked ?? tabs[0]);
+}
+
+start();

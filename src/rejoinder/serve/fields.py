@@ -1,0 +1,99 @@
+"""Types of the fields of requests. Halves of surrogate pairs become U+FFFD, as in the library."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from rejoinder.formats.surrogates import replace_surrogates
+
+
+class RequestBody(BaseModel):
+    """A body of a request; a field that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str) and not value.isascii():
+        return replace_surrogates(value)
+    return value
+
+
+def _as_list(value: Any) -> list[str]:
+    """Returns a string or a list of strings as a list."""
+    if isinstance(value, str):
+        return [_clean(value)]
+    if not isinstance(value, list):
+        raise ValueError("a string or a list of strings is needed")
+    for index, item in enumerate(value):
+        if not isinstance(item, str):
+            raise ValueError(
+                f"a string or a list of strings is needed, and element {index} is no string"
+            )
+    if not value:
+        raise ValueError("the list is empty; one text or more is needed")
+    return [_clean(item) for item in value]
+
+
+def _no_prompt(value: Any) -> None:
+    if value is not None:
+        raise ValueError("the models of rejoinder know no prompts; leave it out")
+
+
+def _right(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() == "left":
+        raise ValueError("texts are cut at their end only; leave it out, or send 'Right'")
+    return value.capitalize() if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_clean)]
+"""A string."""
+STATED_TEXTS = str | Annotated[list[str], Field(min_length=1)]
+"""What the OpenAPI says of `Texts`."""
+Texts = Annotated[list[str], BeforeValidator(_as_list, json_schema_input_type=STATED_TEXTS)]
+"""A string or a list of strings, as a list. `Service.limited` checks how many there are."""
+NoPrompt = Annotated[None, BeforeValidator(_no_prompt)]
+"""TEI's `prompt_name`, which clients may send as null."""
+CutRight = Annotated[Literal["Right"] | None, BeforeValidator(_right)]
+"""TEI's `truncation_direction`."""
+Dimensions = Annotated[int | None, Field(strict=True, ge=1)]
+"""Number of first entries of embeddings to keep."""
+TopK = Annotated[int, Field(strict=True, ge=1)]
+"""Number of hits."""
+
+
+class TeiError(BaseModel):
+    """An error in the form of text-embeddings-inference."""
+
+    error: str
+    error_type: str
+
+
+class OpenAIFault(BaseModel):
+    """What an error of OpenAI's interface says."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIError(BaseModel):
+    """An error in the form of OpenAI's interface."""
+
+    error: OpenAIFault
+
+
+def failures(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Returns the errors that any route may answer with, for the OpenAPI."""
+    meanings = {
+        400: "The body is not JSON in UTF-8",
+        401: "The API key is missing or wrong",
+        413: "The body is too long",
+        422: "A field is not valid; the sentence names it",
+        429: "Too many texts are waiting",
+        503: "The server is stopping",
+    }
+    return {
+        status: {"model": model, "description": meaning} for status, meaning in meanings.items()
+    }

@@ -1,0 +1,143 @@
+"""The routes of OpenAI's interface: embeddings and the list of models."""
+
+import base64
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, BeforeValidator, Field
+
+from rejoinder.serve.answers import json_response
+from rejoinder.serve.errors import RequestError
+from rejoinder.serve.fields import (
+    STATED_TEXTS,
+    Dimensions,
+    OpenAIError,
+    RequestBody,
+    Text,
+    Texts,
+    failures,
+)
+from rejoinder.serve.service import Service, service_of
+
+router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=failures(OpenAIError))
+
+
+def _no_token_ids(value: Any) -> Any:
+    if isinstance(value, list) and value and isinstance(value[0], int | list):
+        raise ValueError(
+            "ids of tokens mean other words to this model than to the client; send strings"
+        )
+    return value
+
+
+class EmbeddingsRequest(RequestBody):
+    """Texts to encode."""
+
+    # validators run from the last to the first
+    input: Annotated[
+        Texts,
+        BeforeValidator(_no_token_ids, json_schema_input_type=STATED_TEXTS),
+        Field(examples=["How old are you?"]),
+    ]
+    model: Annotated[Text | None, Field(examples=["rejoinder-base"])] = None
+    """The model that is served, as `/v1/models` names it; by default that."""
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Dimensions = None
+    """Keep the first entries, that many, and scale rows to length 1 again."""
+    user: Text | None = None
+    """Ignored: the server keeps no record of users."""
+
+
+class Embedding(BaseModel):
+    """The embedding of one text."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+    """Numbers, or their little-endian float32 in base64."""
+
+
+class Usage(BaseModel):
+    """How many tokens the model read."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingsAnswer(BaseModel):
+    """The embeddings of all texts, in order."""
+
+    object: Literal["list"]
+    data: list[Embedding]
+    model: str
+    usage: Usage
+
+
+@router.post(
+    "/embeddings", response_model=EmbeddingsAnswer, responses={404: {"model": OpenAIError}}
+)
+async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
+    """Compute the embedding of each text."""
+    service = service_of(request)
+    _check_model(service, body.model)
+    texts = service.limited("input", body.input)
+    rows, tokens = await service.embed_counted(texts, dim=service.dimensions(body.dimensions))
+    values: list[Any] = list(rows)
+    if body.encoding_format == "base64":
+        little = rows.astype("<f4", copy=False)
+        values = [base64.b64encode(row.tobytes()).decode() for row in little]
+    return json_response(
+        {
+            "object": "list",
+            "data": [
+                {"object": "embedding", "index": index, "embedding": value}
+                for index, value in enumerate(values)
+            ],
+            "model": service.name,
+            "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        }
+    )
+
+
+class Model(BaseModel):
+    """A model that is served."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class Models(BaseModel):
+    """All models that are served."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+@router.get("/models", response_model=Models)
+async def models(request: Request) -> Response:
+    """List the model that is served."""
+    return json_response({"object": "list", "data": [_model(service_of(request))]})
+
+
+@router.get("/models/{name}", response_model=Model, responses={404: {"model": OpenAIError}})
+async def model(request: Request, name: str) -> Response:
+    """Describe the model that is served."""
+    service = service_of(request)
+    _check_model(service, name)
+    return json_response(_model(service))
+
+
+def _model(service: Service) -> dict[str, Any]:
+    return {"id": service.name, "object": "model", "created": 0, "owned_by": "rejoinder"}
+
+
+def _check_model(service: Service, name: str | None) -> None:
+    if name is not None and name != service.name:
+        raise RequestError(
+            404,
+            f"model: {name[:100]!r} is not served here; {service.name!r} is.",
+            field="model",
+            code="model_not_found",
+        )

@@ -1,0 +1,54 @@
+"""The page at `/`: its files are read once, so no request reaches the file system."""
+
+from hashlib import blake2b
+from importlib.resources import files
+
+from fastapi import APIRouter, Request, Response
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_INDEX = "index.html"
+
+
+def _read() -> dict[str, bytes]:
+    """Returns the files of the page by their path in an address."""
+    folder = files("rejoinder").joinpath("data", "page")
+    read = {f"/page/{file.name}": file.read_bytes() for file in folder.iterdir()}
+    return {"/": read.pop(f"/page/{_INDEX}"), **dict(sorted(read.items()))}
+
+
+_FILES = _read()
+PATHS = tuple(_FILES)
+"""The paths of the page and its files."""
+
+router = APIRouter(include_in_schema=False)
+
+
+async def page(request: Request) -> Response:
+    """Return a file of the page, or that it has not changed."""
+    path = request.scope["route"].path
+    content = _FILES[path]
+    tag = f'"{blake2b(content, digest_size=8).hexdigest()}"'
+    headers = {**_HEADERS, "ETag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    kind = _TYPES.get(path[path.rfind(".") :], _TYPES[".html"])
+    return Response(content, headers=headers, media_type=kind)
+
+
+for _path in PATHS:
+    router.add_api_route(_path, page, methods=["GET", "HEAD"])

@@ -1,0 +1,238 @@
+"""The routes of text-embeddings-inference."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from rejoinder.serve.answers import json_response
+from rejoinder.serve.fields import (
+    CutRight,
+    Dimensions,
+    NoPrompt,
+    RequestBody,
+    TeiError,
+    Text,
+    Texts,
+    failures,
+)
+from rejoinder.serve.service import service_of
+from rejoinder.version import VERSION
+
+router = APIRouter(tags=["text-embeddings-inference"], responses=failures(TeiError))
+
+_AGES = ["How old are you?", "What is your age?"]
+
+
+class Embed(RequestBody):
+    """Texts to encode."""
+
+    inputs: Annotated[Texts, Field(examples=[_AGES])]
+    normalize: bool = True
+    """Whether rows have length 1. If false, they are the output of the last layer."""
+    dimensions: Dimensions = None
+    """Keep the first entries, that many, and scale rows to length 1 again."""
+    truncate: bool = False
+    """Without effect on a model that reads all of a text (`max_input_length` null)."""
+    truncation_direction: CutRight = None
+    prompt_name: NoPrompt = None
+
+
+@router.post("/embed", response_model=list[list[float]])
+@router.post("/", response_model=list[list[float]], include_in_schema=False)
+async def embed(request: Request, body: Embed) -> Response:
+    """Compute the embedding of each text."""
+    service = service_of(request)
+    texts = service.limited("inputs", body.inputs)
+    dim = service.dimensions(body.dimensions)
+    rows = await service.embed(texts, normalize=body.normalize, dim=dim)
+    return json_response(rows)
+
+
+class Comparison(RequestBody):
+    """A sentence, and those to compare it with."""
+
+    source_sentence: Annotated[Text, Field(examples=[_AGES[0]])]
+    sentences: Annotated[Texts, Field(examples=[[_AGES[1], "Where do you live?"]])]
+
+
+class SimilarityParameters(RequestBody):
+    """Settings of TEI that have no effect on a model that reads all of a text."""
+
+    truncate: bool = False
+    truncation_direction: CutRight = None
+    prompt_name: NoPrompt = None
+
+
+class Similarity(RequestBody):
+    """What `/similarity` compares."""
+
+    inputs: Comparison
+    parameters: SimilarityParameters | None = None
+
+
+@router.post("/similarity", response_model=list[float])
+async def similarity(request: Request, body: Similarity) -> Response:
+    """Compute the cosine of a sentence with each of the others."""
+    service = service_of(request)
+    sentences = service.limited("inputs.sentences", body.inputs.sentences)
+    return json_response(await service.cosines(body.inputs.source_sentence, sentences))
+
+
+class Rerank(RequestBody):
+    """A query, and the texts to order."""
+
+    query: Annotated[Text, Field(examples=[_AGES[0]])]
+    texts: Annotated[Texts, Field(examples=[["Where do you live?", _AGES[1]]])]
+    raw_scores: bool = False
+    """Whether scores are cosines, from -1 to 1; otherwise they are (1 + cosine) / 2."""
+    return_text: bool = False
+    truncate: bool = False
+    truncation_direction: CutRight = None
+
+
+class Reranked(BaseModel):
+    """A text of `/rerank`."""
+
+    index: int
+    score: float
+    text: str | None = None
+
+
+@router.post("/rerank", response_model=list[Reranked], response_model_exclude_none=True)
+async def rerank(request: Request, body: Rerank) -> Response:
+    """Order texts by their similarity to a query, best first."""
+    service = service_of(request)
+    texts = service.limited("texts", body.texts)
+    cosines = (await service.cosines(body.query, texts)).tolist()
+    order = sorted(range(len(texts)), key=lambda index: -cosines[index])
+    answer: list[dict[str, Any]] = []
+    for index in order:
+        cosine = cosines[index]
+        score = cosine if body.raw_scores else (1 + cosine) / 2
+        text = {"text": texts[index]} if body.return_text else {}
+        answer.append({"index": index, "score": score, **text})
+    return json_response(answer)
+
+
+class Tokenize(RequestBody):
+    """Texts to take apart."""
+
+    inputs: Annotated[Texts, Field(examples=[_AGES])]
+    add_special_tokens: bool = True
+    """Without effect: no model of rejoinder has special tokens."""
+    prompt_name: NoPrompt = None
+
+
+class TokenAnswer(BaseModel):
+    """A token that the model reads."""
+
+    id: int
+    text: str
+    special: bool
+    start: int | None
+    """Index of the first character in the text; null if normalising moved characters."""
+    stop: int | None
+
+
+@router.post("/tokenize", response_model=list[list[TokenAnswer]])
+async def tokenize(request: Request, body: Tokenize) -> Response:
+    """List the tokens of each text that the model reads."""
+    service = service_of(request)
+    found = await service.tokens(service.limited("inputs", body.inputs))
+    return json_response(
+        [
+            [
+                {
+                    "id": token.id,
+                    "text": token.text,
+                    "special": False,
+                    "start": token.start,
+                    "stop": token.stop,
+                }
+                for token in tokens
+            ]
+            for tokens in found
+        ]
+    )
+
+
+class Facts(BaseModel):
+    """What `/info` says beside TEI's fields."""
+
+    kind: str
+    dim: int
+    ranks: bool
+    """Whether `/rank` works."""
+    explains: bool
+    """Whether `/explain` works."""
+    texts: int
+    """Number of texts that `/search` searches."""
+    max_body_bytes: int
+
+
+class Info(BaseModel):
+    """What the server serves."""
+
+    model_id: str
+    model_sha: str
+    model_dtype: str
+    model_type: dict[str, dict[str, str]]
+    max_concurrent_requests: int
+    """Most texts that wait; TEI counts requests."""
+    max_input_length: int | None
+    """Number of tokens of a text that the model reads; null if it reads all."""
+    max_batch_tokens: None
+    max_batch_requests: int
+    max_client_batch_size: int
+    auto_truncate: bool
+    version: str
+    rejoinder: Facts
+
+
+@router.get("/info", response_model=Info)
+async def info(request: Request) -> Response:
+    """Describe the model and the limits."""
+    service = service_of(request)
+    settings, description = service.settings, service.description
+    answer = Info(
+        model_id=service.name,
+        model_sha=description["sha256"],
+        model_dtype=service.weight_type,
+        model_type={"embedding": {"pooling": "mean"}},
+        max_concurrent_requests=settings.max_queue,
+        max_input_length=description["max_tokens"],
+        max_batch_tokens=None,
+        max_batch_requests=settings.max_batch,
+        max_client_batch_size=settings.max_texts,
+        auto_truncate=True,
+        version=VERSION,
+        rejoinder=Facts(
+            kind=description["kind"],
+            dim=description["dim"],
+            ranks=service.ranks,
+            explains=service.explains,
+            texts=len(service.texts),
+            max_body_bytes=settings.max_body_bytes,
+        ),
+    )
+    return json_response(answer.model_dump())
+
+
+class Health(BaseModel):
+    """That the server answers."""
+
+    status: str
+
+
+@router.get("/health", response_model=Health)
+async def health() -> Response:
+    """Answer as long as the server takes requests."""
+    return json_response({"status": "ok"})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    """Report counters in the text format of Prometheus."""
+    service = service_of(request)
+    return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,188 @@
+"""`Service`: what the routes share. Everything that computes goes through its one worker."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from fastapi import Request
+from numpy.typing import NDArray
+
+from rejoinder.models.folder import ModelContents
+from rejoinder.models.layout import RESPONSES
+from rejoinder.protocols import Embeddings
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.search import Hit
+from rejoinder.runtime.tokens import Token, TokenReader
+from rejoinder.runtime.why import Explainer, Explanation, can_explain
+from rejoinder.serve.batching import Batcher, Encode
+from rejoinder.serve.errors import refused
+from rejoinder.serve.lifecycle import Drain
+from rejoinder.serve.metrics import Metrics
+from rejoinder.serve.projection import Projection, project
+from rejoinder.serve.settings import ServerSettings
+
+
+class Service:
+    """An encoder behind a queue, and the texts that it searches."""
+
+    def __init__(
+        self,
+        model: ModelContents,
+        settings: ServerSettings,
+        texts: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> None:
+        """Prepares the model, encodes `texts` for `search`, and starts the worker.
+
+        Raises:
+            InputError: `threads` is out of range, or a text is not a string.
+            ModelError: the encoder kind is unknown.
+            MissingExtraError: the encoder needs a package that is not installed.
+        """
+        self.settings, self._model = settings, model
+        self.encoder = SentenceEncoder(model, threads=threads)
+        self.description = self.encoder.describe()
+        self.name: str = self.description["name"]
+        training = self.description["training"].get("config", {}).get("training", {})
+        self._nested = bool(training.get("nested_dims"))
+        self.weight_type = model.weight_type
+        self.ranks = RESPONSES in model.heads
+        self.texts = list(texts)
+        self._corpus = _encoded(self.encoder, self.texts)
+        self._tokens = TokenReader(model)
+        self._explain = Explainer(model) if can_explain(model) else None
+        self.metrics, self.drain = Metrics(), Drain()
+        self.batcher = Batcher(
+            max_batch=settings.max_batch,
+            max_wait=settings.max_wait_ms / 1_000,
+            max_queue=settings.max_queue,
+            observe=self.metrics.batch,
+        )
+        self.metrics.waiting.set_function(lambda: self.batcher.waiting)
+        self._plain = partial(self.encoder.encode, normalize=False)
+
+    @property
+    def explains(self) -> bool:
+        """Whether `explain` works for the model."""
+        return self._explain is not None
+
+    def close(self) -> None:
+        """Stops the worker once its queue is empty."""
+        self.batcher.close()
+
+    def limited(self, field: str, texts: list[str]) -> list[str]:
+        """Returns the texts of a request's field, of which there may not be too many.
+
+        Raises:
+            RequestError: there are more than `max_texts`.
+        """
+        most = self.settings.max_texts
+        if len(texts) > most:
+            raise refused(
+                field, f"{len(texts):,} texts; at most {most:,} are allowed in a request."
+            )
+        return texts
+
+    def dimensions(self, asked: int | None) -> int | None:
+        """Returns the number of dimensions that a request asks for; None is all.
+
+        Raises:
+            RequestError: the model has fewer, or was not trained to be cut.
+        """
+        if asked is None or asked == self.encoder.dim:
+            return None
+        if asked > self.encoder.dim:
+            raise refused("dimensions", f"the model has {self.encoder.dim}; got {asked}.")
+        if not self._nested:
+            raise refused(
+                "dimensions",
+                f"{self.name} was not trained to be cut (nested_dims); leave it out, or send "
+                f"{self.encoder.dim}.",
+            )
+        return asked
+
+    async def embed(
+        self, texts: Sequence[str], *, normalize: bool = True, dim: int | None = None
+    ) -> Embeddings:
+        """Returns (N, D) float32 embeddings, as `SentenceEncoder.encode` computes them.
+
+        With `dim` they are (N, dim): the first entries, scaled to length 1 again if `normalize`.
+        """
+        function: Encode = self.encoder.encode if normalize else self._plain
+        return _cut(await self.batcher.encode(function, texts), dim, normalize=normalize)
+
+    async def embed_counted(
+        self, texts: Sequence[str], *, dim: int | None = None
+    ) -> tuple[Embeddings, int]:
+        """Returns embeddings as `embed` does, and the number of tokens that the model read."""
+        rows = await self.batcher.encode(self._encode_and_count, texts)
+        return _cut(rows[:, :-1], dim, normalize=True), int(rows[:, -1].sum(dtype=np.float64))
+
+    def _encode_and_count(self, texts: list[str]) -> Embeddings:
+        """Returns (N, D + 1): embeddings, and behind them the number of tokens of each text."""
+        counts = self._model.features(texts).lengths
+        return np.column_stack((self.encoder.encode(texts), counts.astype(np.float32)))
+
+    async def cosines(self, text: str, others: Sequence[str]) -> NDArray[np.float32]:
+        """Returns the (N,) cosine of a text with each of the others."""
+        rows = await self.embed([text, *others])
+        [cosines] = self.encoder.similarity(rows[:1], rows[1:])
+        return np.asarray(cosines)
+
+    async def rank(self, message: str, responses: Sequence[str], top_k: int | None) -> list[Hit]:
+        """Returns responses, best first, as `SentenceEncoder.rank` does."""
+        work = partial(self.encoder.rank, message, responses, top_k)
+        hits: list[Hit] = await self.batcher.call(work, len(responses) + 1)
+        return hits
+
+    async def search(self, queries: Sequence[str], top_k: int) -> list[list[Hit]]:
+        """Returns for each query the nearest of the server's texts, best first."""
+        rows = await self.embed(queries)
+        work = partial(self.encoder.search, rows, self._corpus, top_k)
+        found: list[list[Hit]] = await self.batcher.call(work, len(queries))
+        return [
+            [Hit(hit.index, hit.score, self.texts[hit.index]) for hit in hits] for hits in found
+        ]
+
+    async def tokens(self, texts: Sequence[str]) -> list[list[Token]]:
+        """Returns the tokens of each text."""
+        found: list[list[Token]] = await self.batcher.call(partial(self._tokens, texts), len(texts))
+        return found
+
+    async def explain(self, first: str, second: str) -> Explanation:
+        """Returns what each pair of words adds to the cosine of two texts.
+
+        Raises:
+            ModelError: the model's embeddings are no sums of rows.
+        """
+        explainer = self._explain or Explainer(self._model)  # which says why it can't
+        explanation: Explanation = await self.batcher.call(partial(explainer, first, second), 2)
+        return explanation
+
+    async def map(self, texts: Sequence[str]) -> Projection:
+        """Returns the points of texts in the plane that shows most of their differences."""
+        rows = await self.embed(texts)
+        points: Projection = await self.batcher.call(partial(project, rows), len(texts))
+        return points
+
+
+def service_of(request: Request) -> Service:
+    """Returns the service of the app that a request came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+def _encoded(encoder: SentenceEncoder, texts: list[str]) -> Embeddings:
+    """Encodes each distinct text once, so that equal ones have equal embeddings."""
+    indices = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    rows = encoder.encode(list(indices))
+    return rows[np.fromiter((indices[text] for text in texts), np.int64, len(texts))]
+
+
+def _cut(rows: Embeddings, dim: int | None, *, normalize: bool) -> Embeddings:
+    """Returns the first `dim` columns in C order, with rows of length 1 if `normalize`."""
+    cut = np.ascontiguousarray(rows[:, :dim], np.float32)
+    if dim is not None and normalize:
+        lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+        cut /= np.where(lengths > 0, lengths, 1)
+    return cut

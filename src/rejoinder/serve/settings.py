@@ -1,0 +1,82 @@
+"""The settings of a server, checked before it starts."""
+
+from dataclasses import dataclass, field
+
+from rejoinder.errors import InputError
+
+LOOPBACK = "127.0.0.1"
+_LEAST_KEY = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """Addresses, limits and the key of a server."""
+
+    host: str = LOOPBACK
+    """Address to listen on. The default can only be reached from the same machine."""
+    port: int = 8080
+    """Port to listen on; 0 takes a free one."""
+    max_batch: int = 4_096
+    """Most texts that are encoded at a time; 1 encodes each request alone."""
+    max_wait_ms: float = 0.0
+    """Milliseconds that a request may wait for others to fill its batch."""
+    max_queue: int = 65_536
+    """Most texts that wait for the encoder. Requests beyond are answered with status 429."""
+    max_body_bytes: int = 4 << 20
+    """Most bytes of a request's body. Longer ones are answered with status 413."""
+    max_texts: int = 2_048
+    """Most texts of a request."""
+    drain_seconds: float = 8.0
+    """Seconds that requests under way have to finish after SIGTERM."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose pages may call the server from a browser; `*` is any."""
+    api_key: str | None = field(default=None, repr=False)
+    """Key that requests must carry as `Authorization: Bearer KEY`."""
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+            InputError: a setting is out of range, or two contradict each other.
+        """
+        _within("port", self.port, 0, 65_535)
+        _within("max_batch", self.max_batch, 1, 1 << 20)
+        _within("max_wait_ms", self.max_wait_ms, 0, 1_000)
+        _within("max_body_bytes", self.max_body_bytes, 1, 1 << 30)
+        _within("max_texts", self.max_texts, 1, 1 << 20)
+        _within("max_queue", self.max_queue, 1, 1 << 24)
+        _within("drain_seconds", self.drain_seconds, 0, 3_600)
+        if self.max_queue < 2 * self.max_texts:
+            raise InputError(
+                f"max_queue {self.max_queue:,} is too small for two requests of max_texts "
+                f"{self.max_texts:,}; it must be {2 * self.max_texts:,} or more."
+            )
+        if self.max_wait_ms and self.max_batch == 1:
+            raise InputError("max_wait_ms has no effect with max_batch 1, which never waits.")
+        if self.api_key is not None:
+            _check_key(self.api_key)
+        for origin in self.cors_origins:
+            _check_origin(origin)
+
+
+def _within(name: str, value: float, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise InputError(f"{name} must be from {least:,} to {most:,}; got {value}.")
+
+
+def _check_key(key: str) -> None:
+    if len(key) < _LEAST_KEY or not all("!" <= character <= "~" for character in key):
+        raise InputError(
+            f"the API key must be {_LEAST_KEY} or more visible ASCII characters without spaces; "
+            f"got {len(key)} characters. One is made by: openssl rand -hex 32."
+        )
+
+
+def _check_origin(origin: str) -> None:
+    scheme, separator, host = origin.partition("://")
+    known = scheme in ("http", "https") and separator and host and "/" not in host
+    if origin != "*" and not known:
+        raise InputError(
+            f"CORS origin {origin!r}: an origin is a scheme, a host and maybe a port, such as "
+            "https://example.org, or * for any."
+        )

@@ -1,0 +1,134 @@
+"""The Dockerfile without a container engine: its build steps in a fresh folder, then its command.
+
+Absolute paths of the image lie below the folder of the test.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+LAYERS = 180e6
+"""Most bytes that our layers add to the base image."""
+
+
+def instructions():
+    """The instructions of the Dockerfile: (stage, name, rest)."""
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    stage, found = -1, []
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, rest = line.partition(" ")
+        stage += name == "FROM"
+        found.append((stage, name, rest.strip()))
+    return found
+
+
+STEPS = instructions()
+
+
+def last(name):
+    return [rest for _, other, rest in STEPS if other == name][-1]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """The folder that stands for the image, after the steps of the first stage."""
+    image = tmp_path_factory.mktemp("image")
+    here = image
+    python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    programs = image / "programs"
+    programs.mkdir()
+    (programs / "python").symlink_to(python)
+    environment = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(image)}
+    environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    for stage, name, rest in STEPS:
+        if stage:
+            break
+        if name == "WORKDIR":
+            here = image / rest.lstrip("/")
+            here.mkdir(parents=True)
+        elif name == "COPY":
+            *sources, target = rest.split()
+            for source in map(ROOT.joinpath, sources):
+                goal = here / source.name if target == "./" else here / target
+                ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+                if source.is_dir():
+                    shutil.copytree(source, goal, ignore=ignore)
+                else:
+                    shutil.copyfile(source, goal)
+        elif name == "RUN":
+            command = rest.replace("/opt/", f"{image}/opt/")
+            subprocess.run(["sh", "-ec", command], cwd=here, env=environment, check=True)
+        else:
+            assert name == "FROM"
+    return image
+
+
+def test_only_what_the_first_stage_built_is_copied_and_nobody_is_root():
+    second = [(name, rest) for stage, name, rest in STEPS if stage == 1]
+    assert ("COPY", "--from=build /opt/rejoinder /opt/rejoinder") in second
+    assert sum(name == "COPY" for name, _ in second) == 1
+    assert last("USER").split(":")[0] not in ("", "0", "root")
+
+
+def test_the_build_context_has_what_is_copied_and_little_else():
+    allowed = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert allowed[0] == "*"
+    copied = {
+        source
+        for stage, name, rest in STEPS
+        if name == "COPY" and not stage
+        for source in rest.split()[:-1]
+    }
+    assert copied == {line[1:] for line in allowed if line.startswith("!")}
+
+
+def test_the_command_serves_and_stops_without_writing(image, tmp_path):
+    program, *words = json.loads(last("ENTRYPOINT"))
+    installed = image / "opt/rejoinder"
+    before = {path: path.stat().st_mtime_ns for path in installed.rglob("*")}
+    process = subprocess.Popen(
+        [installed / "bin" / program, *words, "--host", "127.0.0.1", "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    address = process.stderr.readline().split()[-1]
+    check = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
+    code = check[2].replace("http://127.0.0.1:8080", address)
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with urllib.request.urlopen(f"{address}/info") as answer:  # noqa: S310
+        assert json.load(answer)["model_id"] == "rejoinder-base"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+    process.stderr.close()
+    assert {path: path.stat().st_mtime_ns for path in installed.rglob("*")} == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_our_layers_are_small(image):
+    installed = image / "opt/rejoinder"
+    if list(installed.glob("lib/*/site-packages/polars")):
+        pytest.skip("Polars and SciPy are still dependencies of the package without extras")
+    size = sum(path.stat().st_size for path in installed.rglob("*") if not path.is_symlink())
+    assert size < LAYERS
+
+
+def test_compose_runs_it_read_only_for_this_machine_alone():
+    [service] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"].values()
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["ports"] == [f"127.0.0.1:8080:{last('EXPOSE')}"]
+    assert shlex.join(service["command"]) == "rejoinder-base"

@@ -1,0 +1,290 @@
+"""The page in a real Chromium: all parts clicked through, checked with axe-core, photographed.
+
+Needs Chromium (Debian's package `chromium`, or REJOINDER_CHROMIUM) and, for axe-core, npm. With
+REJOINDER_SCREENSHOTS=FOLDER the screenshots are kept there.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+AXE = "axe-core@4.14.1"
+KEY = "a-key-that-nobody-guesses"
+PARTS = ("compare", "search", "reply", "map")
+CHROMIUM = os.environ.get("REJOINDER_CHROMIUM") or shutil.which("chromium")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as library:
+        # a root user, as in a container, has no sandbox
+        arguments = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+        chromium = library.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens the page; nothing may be written to the console, asked elsewhere or left unhandled."""
+    contexts, faults = [], []
+
+    def run(address, *, width=1_280, scheme="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            permissions=["clipboard-read", "clipboard-write"],
+            has_touch=width < 500,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda line: faults.append(line.text))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith(address) else faults.append(request.url),
+        )
+        page.goto(address)
+        return page
+
+    yield run
+    for context in contexts:
+        context.close()
+    # what the browser itself writes down of the tests of a refused key and of no network
+    known = re.compile("status of 401|ERR_INTERNET_DISCONNECTED")
+    assert [fault for fault in faults if not known.search(fault)] == []
+
+
+def choose(page, part):
+    page.get_by_role("tab", name=part.capitalize()).click()
+    expect(page.locator(f"#{part}")).to_be_visible()
+
+
+def score(page):
+    return float(page.locator("#score").inner_text())
+
+
+def hits(page, part):
+    return page.locator(f"#{part}-hits .text").all_inner_texts()
+
+
+def test_two_sentences_are_compared_and_examples_are_a_click_away(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    same = score(page)
+    expect(page.locator("#model")).to_contain_text("rejoinder-base")
+    page.locator("#examples button").nth(1).click()
+    expect(page.locator("#second")).to_have_value("How are you?")
+    expect(page.locator("#score")).not_to_have_text(str(same))
+    assert 0 <= score(page) < same <= 5
+    page.get_by_label("Second sentence").fill("How old are you?")
+    expect(page.locator("#score")).to_have_text("5.0")
+    page.get_by_label("Second sentence").fill("")
+    expect(page.locator("#score")).to_have_text("0.0")
+
+
+def test_why_shows_every_pair_of_words_and_they_sum_to_the_score(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#why-table tbody tr")).to_have_count(5)
+    expect(page.locator("#why-table thead th")).to_have_text(["what", "is", "your", "age", "?"])
+    cells = page.locator("#why-table tbody td").all_inner_texts()
+    total = sum(float(cell.replace("−", "-")) for cell in cells)
+    assert total * 5 == pytest.approx(score(page), abs=5 * len(cells) * 0.005)
+    expect(page.locator("#why-words .chip").first).to_contain_text("old · age")
+
+
+def test_a_list_is_ranked_while_typing(open_page, address):
+    page = open_page(address)
+    choose(page, "search")
+    expect(page.locator("#search-hits .text").first).to_have_text("My package is late.")
+    page.get_by_label("Query").fill("")
+    expect(page.locator("#search-hits li")).to_have_count(0)
+    page.get_by_label("Query").press_sequentially("forgotten password", delay=20)
+    expect(page.locator("#search-hits .text").first).to_have_text("I forgot my password.")
+    page.get_by_label("Your list").fill("Cats purr.\nThe bank is closed.\n<b>Dogs</b> bark.\n")
+    page.get_by_label("Query").fill("dog")
+    expect(page.locator("#search-hits .text").first).to_have_text("<b>Dogs</b> bark.")
+    expect(page.locator("#search-count")).to_have_text("3 lines")
+
+
+def test_a_file_is_opened_or_dropped(open_page, address, tmp_path):
+    file = tmp_path / "list.txt"
+    file.write_text("The moon is full.\r\nI bought a car.\r\n", "utf-8")
+    page = open_page(address)
+    choose(page, "search")
+    page.locator("[data-file=search-list]").set_input_files(file)
+    page.get_by_label("Query").fill("automobile")
+    expect(page.locator("#search-hits .text").first).to_have_text("I bought a car.")
+    data = page.evaluate_handle(
+        """() => { const data = new DataTransfer();
+        data.items.add(new File(["Bread is baked.\\nIt snows."], "drop.txt")); return data; }"""
+    )
+    page.dispatch_event("[data-drop=search-list]", "drop", {"dataTransfer": data})
+    expect(page.get_by_label("Your list")).to_have_value("Bread is baked.\nIt snows.")
+    expect(page.locator("#search-hits li")).to_have_count(2)
+
+
+def test_replies_are_ranked(open_page, address):
+    page = open_page(address)
+    choose(page, "reply")
+    expect(page.locator("#reply-hits .text").first).to_have_text("I am twenty-three.")
+    page.get_by_label("Message").fill("Where do you live?")
+    expect(page.locator("#reply-hits .text").first).to_have_text("In a small town near Oslo.")
+    assert len(hits(page, "reply")) == 10
+
+
+def test_the_map_is_pointed_at_and_drawn_on(open_page, address):
+    page = open_page(address)
+    choose(page, "map")
+    dots = page.locator("#plot .dot")
+    expect(dots).to_have_count(23)
+    dots.nth(3).hover()
+    expect(page.locator("#tip")).to_have_text("Our parrot can talk.")
+    box = page.locator("#plot").bounding_box()
+    corners = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]
+    places = [
+        (box["x"] + 2 + x * (box["width"] - 4), box["y"] + 2 + y * (box["height"] - 4))
+        for x, y in corners
+    ]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=8)
+    page.mouse.up()
+    expect(page.locator("#picked li")).to_have_count(23)
+    page.get_by_role("button", name="Copy them").click()
+    assert len(page.evaluate("navigator.clipboard.readText()").split("\n")) == 23
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("#picked li")).to_have_count(0)
+    dots.nth(3).click()
+    expect(page.locator("#picked li")).to_have_text(["Our parrot can talk."])
+
+
+def test_all_of_it_works_with_the_keyboard(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#tab-compare")).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.locator("#tab-map")).to_be_focused()
+    expect(page.locator("#map")).to_be_visible()
+    expect(page.locator("#plot .dot")).to_have_count(23)
+    page.keyboard.press("Tab")
+    expect(page.locator("#plot .dot").first).to_be_focused()
+    expect(page.locator("#tip")).to_have_text("I love dogs.")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#plot .dot").first).not_to_be_focused()
+    page.keyboard.press("Space")
+    expect(page.locator("#picked li")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(page.locator("#map-list")).to_be_focused()
+
+
+def run_program(language, text, tmp_path):
+    """Runs a program as the page shows it, and returns what it prints."""
+    if language == "curl":
+        command = ["bash", "-c", text]
+    else:
+        file = tmp_path / f"program.{'py' if language == 'Python' else 'mjs'}"
+        file.write_text(text, "utf-8")
+        command = [sys.executable if language == "Python" else "node", str(file)]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"there is no {command[0]}")
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("language", ["curl", "Python", "JavaScript"])
+def test_the_program_shown_can_be_copied_and_run(open_page, address, tmp_path, language):
+    page = open_page(address)
+    page.get_by_label("First sentence").fill('It\'s "true" that null isn’t $HOME')
+    expect(page.locator("#snippet")).to_contain_text("isn’t $HOME")
+    page.get_by_label(language, exact=True).check()
+    page.locator("#copy").click()
+    expect(page.locator("#copy")).to_have_text("Copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text == page.locator("#snippet").inner_text()
+    printed = run_program(language, text, tmp_path)
+    cosine = re.search(r"cosine['\"]?: ?(-?[\d.e-]+)", printed)
+    assert cosine, printed
+    assert 5 * max(0.0, float(cosine[1])) == pytest.approx(score(page), abs=0.051)
+
+
+def test_a_server_with_a_key_asks_for_it(open_page, serve):
+    page = open_page(serve("rejoinder-small", REJOINDER_API_KEY=KEY))
+    expect(page.locator("#key-input")).to_be_focused()
+    for key in ("wrong", KEY):
+        page.locator("#key-input").fill(key)
+        page.keyboard.press("Enter")
+        expect(page.locator("#model")).to_have_text(
+            "locked" if key != KEY else re.compile("rejoinder-small")
+        )
+    expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    assert KEY not in page.locator("#snippet").inner_text()
+    assert "REJOINDER_API_KEY" in page.locator("#snippet").inner_text()
+
+
+def test_a_server_that_is_gone_is_said(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    page.context.set_offline(True)
+    page.get_by_label("First sentence").fill("Are you there?")
+    expect(page.locator("#fault")).to_contain_text("can't be reached")
+    page.context.set_offline(False)
+    page.get_by_label("First sentence").fill("Are you there again?")
+    expect(page.locator("#fault")).to_be_hidden()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The source of axe-core, from npm."""
+    if shutil.which("npm") is None:
+        pytest.skip("there is no npm, which axe-core comes from")
+    folder = tmp_path_factory.mktemp("axe")
+    packed = subprocess.run(
+        ["npm", "pack", AXE], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if packed.returncode:
+        pytest.skip(f"npm does not give {AXE}: {packed.stderr[-200:]}")
+    [archive] = folder.glob("axe-core-*.tgz")
+    with tarfile.open(archive) as opened:
+        return opened.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1_280, 390])
+def test_axe_finds_no_fault_and_nothing_is_cut_off(
+    open_page, address, axe, scheme, width, tmp_path
+):
+    page = open_page(address, width=width, scheme=scheme)
+    expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    kept = Path(os.environ.get("REJOINDER_SCREENSHOTS", tmp_path))
+    kept.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        choose(page, part)
+        expect(page.locator("#snippet")).not_to_be_empty()
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert found == [], json.dumps(found, indent=1)[:4_000]
+        inside = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert inside, f"{part} is wider than the window"
+        image = kept / f"{part}-{scheme}-{width}.png"
+        page.screenshot(path=image, full_page=True)
+        assert image.stat().st_size > 20_000

@@ -1,0 +1,171 @@
+"""The command `rejoinder serve` as a process: how it starts, and how it ends."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rejoinder.cli import main
+from rejoinder.serve.app import open_socket
+
+PROGRAM = Path(sys.executable).with_name("rejoinder")
+KEY = "a-key-that-nobody-guesses"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a server on a free port; returns the process and its address."""
+    processes = []
+
+    def run(*words, **variables):
+        process = subprocess.Popen(
+            [PROGRAM, "serve", "rejoinder-small", "--port", "0", *map(str, words)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **variables},
+            cwd=tmp_path,
+        )
+        processes.append(process)
+        line = process.stderr.readline()
+        address = re.fullmatch(r"rejoinder: rejoinder-small at (http://\S+)\n", line)
+        assert address, line
+        return process, address[1]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.fixture
+def fails(monkeypatch, capsys):
+    """Runs `rejoinder serve` in this process; it must end with status 2. Returns its error."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["rejoinder", "serve", *words])
+        with pytest.raises(SystemExit) as stop:
+            main.run()
+        assert stop.value.code == 2
+        return capsys.readouterr().err
+
+    return run
+
+
+def half_a_request(address):
+    """Sends the head and half of the body of a request."""
+    port = int(address.rpartition(":")[2])
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    head = "POST /embed HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    connection.sendall(f'{head}Content-Length: 17\r\n\r\n{{"inputs"'.encode())
+    return connection
+
+
+def received(connection):
+    parts = []
+    while part := connection.recv(65_536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_requests_under_way_finish_and_new_ones_get_503(start, number):
+    process, address = start()
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as stranger:
+        stranger.sendall(b"no HTTP\r\n\r\n")  # nothing of it goes to the log
+    with half_a_request(address) as connection:
+        while httpx.get(f"{address}/metrics").status_code != 200:
+            pass
+        process.send_signal(number)
+        while (answer := httpx.get(f"{address}/health")).status_code == 200:
+            pass
+        assert answer.status_code == 503
+        assert answer.headers["connection"] == "close"
+        assert "retry-after" in answer.headers
+        assert answer.json()["error_type"] == "Unhealthy"
+        openai = httpx.post(f"{address}/v1/embeddings", json={"input": "a"})
+        assert (openai.status_code, openai.json()["error"]["type"]) == (503, "server_error")
+        assert process.poll() is None
+        connection.sendall(b': "hi!"}')
+        answer = received(connection)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.rstrip().endswith(b"]]")
+    assert process.wait(30) == 0
+    assert process.stderr.read() == ""
+
+
+def test_a_request_that_never_ends_does_not_keep_the_server(start):
+    process, address = start("--drain-seconds", "0.2")
+    with half_a_request(address):
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_the_key_comes_from_a_file_or_the_environment(start, tmp_path):
+    (tmp_path / "key").write_text(f"{KEY}\n")
+    for words, variables in ((("--api-key-file", "key"), {}), ((), {"REJOINDER_API_KEY": KEY})):
+        process, address = start(*words, **variables)
+        assert httpx.get(f"{address}/info").status_code == 401
+        headers = {"Authorization": f"Bearer {KEY}"}
+        assert httpx.get(f"{address}/info", headers=headers).status_code == 200
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_texts_come_from_a_file(start, tmp_path):
+    (tmp_path / "texts.txt").write_text("How old are you?\nI like pizza.\n")
+    _, address = start("--texts", "texts.txt")
+    [hits] = httpx.post(f"{address}/search", json={"queries": "What is your age?"}).json()
+    assert hits[0]["text"] == "How old are you?"
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "said"),
+    [
+        (["--port", "70000"], {}, "port must be from 0 to 65,535"),
+        (["--host", "203.0.113.9"], {}, "can't listen on 203.0.113.9"),
+        (["--texts", "missing.txt"], {}, "missing.txt can't be read"),
+        (["--api-key-file", "missing"], {}, "missing can't be read"),
+        ([], {"REJOINDER_API_KEY": "short"}, "the API key must be"),
+        (["--cors-origin", "example.org"], {}, "CORS origin 'example.org'"),
+        (["--max-batch", "1", "--max-wait-ms", "2"], {}, "no effect"),
+        (["no-such-model"], {}, "no-such-model"),
+    ],
+)
+def test_a_faulty_start_is_one_line(words, variables, said, fails, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    error = fails(*words)
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_port_that_is_taken(fails, server):
+    error = fails("--port", str(server.port))
+    assert error == (
+        f"rejoinder: can't listen on 127.0.0.1 port {server.port}: address already in use.\n"
+    )
+
+
+def test_a_missing_package_is_named_with_the_extra(fails, monkeypatch):
+    monkeypatch.setattr("rejoinder.errors.find_spec", lambda _: None)
+    assert fails() == (
+        "rejoinder: fastapi is not installed; it comes with: pip install 'rejoinder[serve]'\n"
+    )
+
+
+def test_small_answers_are_sent_at_once():
+    """Asyncio asks for that on accepted sockets whose protocol is known."""
+    with (
+        open_socket("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.proto == socket.IPPROTO_TCP

@@ -1,0 +1,88 @@
+"""The OpenAPI: every route, with an example that works."""
+
+import pytest
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
+
+from rejoinder.serve.routes import all_routers
+
+ROUTES = {
+    "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
+    "/search", "/explain", "/map", "/v1/embeddings", "/v1/models", "/v1/models/{name}",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def api(server):
+    return server.client.get("/openapi.json").json()
+
+
+def resolved(api, schema):
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return api["components"]["schemas"][name] if name else schema
+
+
+def example(api, schema):
+    """Builds a body from the examples of the required fields."""
+    schema = resolved(api, schema)
+    if "examples" in schema:
+        return schema["examples"][0]
+    return {name: example(api, schema["properties"][name]) for name in schema["required"]}
+
+
+def test_it_lists_every_route_and_no_other_error_form(api):
+    assert set(api["paths"]) == ROUTES
+    assert "HTTPValidationError" not in api["components"]["schemas"]
+    for path, item in api["paths"].items():
+        for operation in item.values():
+            assert operation["summary"]
+            faulty = operation["responses"]["422"]["content"]["application/json"]["schema"]
+            form = "OpenAIError" if path.startswith("/v1/") else "TeiError"
+            assert faulty["$ref"].endswith(f"/{form}")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROUTES - {"/info", "/health", "/metrics", "/v1/models", "/v1/models/{name}"})
+)
+def test_its_examples_are_answered(api, server, path):
+    body = api["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    content = example(api, body)
+    content.pop("model", None)
+    answer = server.client.post(path, json=content)
+    assert answer.status_code == 200, answer.text
+    TypeAdapter(list | dict).validate_json(answer.content)
+
+
+def test_no_page_of_it_loads_scripts_from_elsewhere(server):
+    assert server.client.get("/docs").status_code == 404
+    assert server.client.get("/redoc").status_code == 404
+
+
+def test_answers_have_the_form_that_it_states(server):
+    """Routes answer with JSON of their own making, so the stated models are compared with it."""
+    stated = {
+        (method, route.path): TypeAdapter(route.response_model)
+        for router in all_routers()
+        for route in router.routes
+        if isinstance(route, APIRoute) and route.include_in_schema and route.response_model
+        for method in route.methods
+    }
+    bodies = {
+        "/embed": {"inputs": "a"},
+        "/similarity": {"inputs": {"source_sentence": "a", "sentences": ["b"]}},
+        "/rerank": {"query": "a", "texts": ["b"], "return_text": True},
+        "/tokenize": {"inputs": "a b"},
+        "/rank": {"message": "a", "responses": ["b"]},
+        "/search": {"queries": "a"},
+        "/explain": {"first": "a", "second": "b"},
+        "/map": {"inputs": ["a", "b"]},
+        "/v1/embeddings": {"input": "a"},
+    }
+    assert {path for method, path in stated if method == "POST"} == set(bodies)
+    for (method, path), adapter in stated.items():
+        name = path.replace("{name}", "rejoinder-small")
+        answer = server.client.request(method, name, json=bodies.get(path))
+        assert answer.status_code == 200
+        value = adapter.validate_json(answer.content)
+        answered = adapter.dump_python(value, mode="json", exclude_none=path == "/rerank")
+        assert answered == answer.json()

@@ -1,0 +1,89 @@
+"""Our own routes: rank, search, explain, map, and the page."""
+
+import numpy as np
+import pytest
+
+from serving import TEXTS, running
+from tiny_models import dan_model
+
+REPLIES = ["In Oslo.", "I am twenty years old.", "Pizza!", "I am twenty years old."]
+
+
+def test_rank_is_that_of_the_library(server, encoder):
+    body = {"message": "How old are you?", "responses": REPLIES}
+    hits = server.client.post("/rank", json=body).json()
+    expected = encoder.rank("How old are you?", REPLIES)
+    assert [(hit["index"], hit["text"]) for hit in hits] == [(h.index, h.text) for h in expected]
+    assert np.allclose([hit["score"] for hit in hits], [h.score for h in expected], atol=1e-6)
+    assert len(server.client.post("/rank", json={**body, "top_k": 2}).json()) == 2
+
+
+def test_search_finds_in_the_texts_of_the_server(server, encoder):
+    answer = server.client.post("/search", json={"queries": ["What is your age?", "pizza"]}).json()
+    expected = encoder.search(["What is your age?", "pizza"], list(TEXTS))
+    for hits, known in zip(answer, expected, strict=True):
+        assert [(hit["index"], hit["text"]) for hit in hits] == [(h.index, h.text) for h in known]
+        assert np.allclose([hit["score"] for hit in hits], [h.score for h in known], atol=1e-6)
+    assert [len(hits) for hits in server.client.post(
+        "/search", json={"queries": "pizza", "top_k": 1}
+    ).json()] == [1]  # fmt: skip
+
+
+def test_search_without_texts_says_how_to_give_some():
+    with running(dan_model(), texts=()) as server:
+        answer = server.client.post("/search", json={"queries": "pizza"})
+        assert answer.status_code == 404
+        assert "--texts" in answer.json()["error"]
+
+
+def test_explain_gives_contributions_that_sum_to_the_cosine(server, encoder):
+    pair = "How old are you?", "What is your age?"
+    answer = server.client.post("/explain", json={"first": pair[0], "second": pair[1]}).json()
+    assert [word["text"] for word in answer["first"]] == ["how", "old", "are", "you", "?"]
+    assert [word["text"] for word in answer["second"]] == ["what", "is", "your", "age", "?"]
+    contributions = np.array(answer["contributions"])
+    assert contributions.shape == (5, 5)
+    assert contributions.sum() == pytest.approx(answer["cosine"], abs=1e-6)
+    assert answer["cosine"] == pytest.approx(float(encoder.similarity(*pair)[0, 0]), abs=1e-6)
+    assert np.unravel_index(contributions.argmax(), (5, 5)) == (1, 3)  # old, age
+
+
+def test_a_model_with_layers_says_why_it_explains_nothing():
+    with running(dan_model()) as server:
+        assert not server.client.get("/info").json()["rejoinder"]["explains"]
+        answer = server.client.post("/explain", json={"first": "how", "second": "old"})
+        assert answer.status_code == 422
+        assert "layers" in answer.json()["error"]
+
+
+def test_a_long_sentence_is_not_explained(server):
+    answer = server.client.post("/explain", json={"first": "a " * 300, "second": "b"})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("first: ")
+
+
+def test_map_puts_equal_texts_on_one_point_and_keeps_the_order(server):
+    texts = ["I like cats.", "It rains.", "I like cats.", "I like dogs."]
+    answer = server.client.post("/map", json={"inputs": texts}).json()
+    points = np.array(answer["points"])
+    assert points.shape == (4, 2)
+    assert np.allclose(points[0], points[2], atol=1e-6)
+    assert np.linalg.norm(points[0] - points[3]) < np.linalg.norm(points[0] - points[1])
+    assert 0 < answer["shares"][1] <= answer["shares"][0] <= 1
+
+
+def test_the_page_and_its_files_are_served_with_a_strict_policy(server):
+    page = server.client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    again = server.client.get("/", headers={"If-None-Match": page.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert server.client.head("/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/page/../index.html", "/page/%2e%2e/paper.toml", "/page/x.js"])
+def test_no_path_reaches_the_file_system(server, path):
+    assert server.client.get(path).status_code == 404
