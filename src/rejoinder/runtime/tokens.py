@@ -1,23 +1,14 @@
 """The tokens that a model reads of a text, with their ids and where they are in the text."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
-from unicodedata import category
-from unicodedata import normalize as unicode_normalize
 
 from rejoinder.errors import ModelError
 from rejoinder.formats.surrogates import replace_surrogates
 from rejoinder.models.folder import ModelContents
 from rejoinder.text.features import TextFeatures, WordFeatures
-
-_QUOTES = str.maketrans("\u2018\u2019\u02bc\u201c\u201d", "'''\"\"")
-_SEPARATORS = "\x1c\x1d\x1e\x1f"
-"""White space to Python, but not to Unicode's property `White_Space`, which the rules use."""
-_TOKEN = re.compile("L+(?:'L+)*|D+|['O]")
-"""Matches a token among the classes of a text's characters, see `_class_of`."""
+from rejoinder.text.normalize import find_tokens, normalize_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +80,7 @@ class TokenReader:
         return [pair for pair in pairwise(found) if pair[0][0] in known and pair[1][0] in known]
 
     def _pieces(self, text: str) -> list[Token]:
-        plain = _normalized(text)
+        plain = normalize_text(text)
         places = _places(text, plain)
         read = self._subwords.encode(plain, add_special_tokens=False)
         return [
@@ -109,30 +100,9 @@ def _split(text: str) -> list[_Found]:
     >>> _split("Don\u2019t  panic \ufb01ne!")
     [("don't", 0, 5), ('panic', 7, 12), ('fine', 13, 16), ('!', 16, 17)]
     """
-    plain = _normalized(text)
+    plain = normalize_text(text)
     places = _places(text, plain)
-    classes = "".join(map(_class_of, plain))
-    return [
-        (plain[match.start() : match.end()], *_span(places, *match.span()))
-        for match in _TOKEN.finditer(classes)
-    ]
-
-
-@cache
-def _class_of(character: str) -> str:
-    """Returns L for letters and marks, D for digits, S for white space, the apostrophe, or O."""
-    kind = category(character)
-    if kind[0] in "LM":
-        return "L"
-    if kind == "Nd":
-        return "D"
-    if character == "'":
-        return character
-    return "S" if character.isspace() and character not in _SEPARATORS else "O"
-
-
-def _normalized(text: str) -> str:
-    return unicode_normalize("NFKC", text).translate(_QUOTES).lower()
+    return [(match[0], *_span(places, *match.span())) for match in find_tokens(plain)]
 
 
 def _places(text: str, plain: str) -> list[int] | None:
@@ -142,7 +112,7 @@ def _places(text: str, plain: str) -> list[int] | None:
     """
     if text.isascii():
         return list(range(len(text)))
-    parts = [_normalized(character) for character in text]
+    parts = [normalize_text(character) for character in text]
     # a capital sigma ends a word otherwise than it goes on
     if "".join(parts).replace("ς", "σ") != plain.replace("ς", "σ"):
         return None

@@ -7,6 +7,7 @@ points assigned in Unicode `UNICODE`; every later version of Python normalises t
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 
 from rejoinder.text.unicode_14 import DIGIT, LETTER, SPACE, runs
@@ -41,7 +42,17 @@ def tokens_of(text: str) -> list[str]:
     ["don't", 'panic', ',', "it's", '42', '!']
     """
     text = normalize_text(text)
-    return (_ASCII if text.isascii() else _unicode()).findall(text)
+    return _pattern(text).findall(text)
+
+
+def find_tokens(text: str) -> Iterator[re.Match[str]]:
+    """Finds the tokens of a sentence that is normalised already, with their places."""
+    return _pattern(text).finditer(text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Returns the pattern of a token of a normalised sentence."""
+    return _ASCII if text.isascii() else _unicode()
 
 
 @cache
