@@ -33,7 +33,7 @@ rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out m2v/
 
 rejoinder export rejoinder-base --to sentence-transformers --out base-st/
 
-rejoinder export runs/transformer/model --to onnx --dtype int8 --out transformer-onnx/
+rejoinder export runs/transformer/model --to onnx --out transformer-onnx/
 """
 
 
