@@ -97,11 +97,14 @@ def run_folder(folder: Path, interpreter: str, wheel: Path, environment: Path) -
     """Runs the tests of a folder in a fresh environment and returns whether they passed."""
     subprocess.run([interpreter, "-m", "venv", "--clear", "--without-pip", environment], check=True)
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    constraint = wheel.with_name("wheel.txt")
-    constraint.write_text(f"rejoinder @ {wheel.as_uri()}\n", "utf-8")
+    requirements = wheel.with_name("requirements.txt")
+    lines = (folder / "requirements.txt").read_text("utf-8")
+    # pip does not take a constraint on a package for one with extras
+    named = re.sub(r"(?m)^rejoinder(\[.*\])?$", rf"rejoinder\1 @ {wheel.as_uri()}", lines)
+    requirements.write_text(named, "utf-8")
     pip(
         "--python", python, "install", "--no-compile", "-c", ROOT / "constraints.txt",
-        "-c", constraint, "-r", folder / "requirements.txt", "pytest",
+        "-r", requirements, "pytest",
     )  # fmt: skip
     alone = folder / "without-dependencies.txt"
     if alone.exists():
