@@ -1,6 +1,8 @@
 """The DAN against plain loops; what holds for equal texts, ties, odd input and huge weights."""
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -583,3 +585,11 @@ def test_unknown_sentences_are_pointed_at(encoder):
 
 def test_an_empty_column_is_no_sentence(encoder):
     assert encoder.encode(pl.Series([])).shape == (0, 5)
+
+
+def test_a_copy_for_another_process_encodes_the_same(encoder):
+    encoder.encode(SENTENCES)  # so that kernels and tables are in use
+    copied = pickle.loads(pickle.dumps(encoder))  # noqa: S301 -- what this test has pickled
+    np.testing.assert_array_equal(copied.encode(SENTENCES), encoder.encode(SENTENCES))
+    assert (copied.on_too_long, copied.dim) == (encoder.on_too_long, encoder.dim)
+    assert copy.deepcopy(encoder.encode)("how old").tolist() == encoder.encode("how old").tolist()

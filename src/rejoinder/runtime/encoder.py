@@ -1,6 +1,7 @@
 """`SentenceEncoder`: encodes, compares, ranks and searches sentences with a model folder."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Unpack, overload
@@ -153,6 +154,14 @@ class SentenceEncoder(SentenceTransformerMethods):
     def on_too_long(self) -> OnTooLong:
         """What is done with sentences of more tokens than the model reads; see the constructor."""
         return self._on_too_long
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Lets other processes have a copy: the model and the settings, built anew there."""
+        build = partial(type(self), threads=self._threads, on_too_long=self._on_too_long)
+        return build, (self._model,)
+
+    def __deepcopy__(self, _memo: object) -> "SentenceEncoder":
+        return self  # it never changes
 
     def __repr__(self) -> str:
         kind = self._model.encoder["kind"]

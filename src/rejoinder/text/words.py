@@ -39,6 +39,12 @@ class WordIds:
             "python": self._by_sentence,
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WordIds, (
+            self.vocabulary,
+            self.unknown_buckets,
+        )  # the kernel's table can't be copied
+
     def way(self, sentences: int) -> str:
         """Returns the way that ids of so many sentences are computed: a word of the module's."""
         if self._native is not None:
