@@ -64,11 +64,11 @@ def list_sets(
     quiet: QuietOption = False,
 ) -> None:
     """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
+    require("data", "polars")
     from rejoinder.acquire.inventory import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
     set_quiet(quiet)
-    require("data", "polars")
     chosen = one_list("data list", names or [])
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
@@ -114,11 +114,11 @@ def add_sets(
     quiet: QuietOption = False,
 ) -> None:
     """Lay out local files in SentEval's folders: recognised by content, cleaned, rows counted."""
+    require("data", "polars")
     from rejoinder.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
-    require("data", "polars")
     added = add(select(one_list("data add", [name])), files, data, overwrite=overwrite)
     _print_added(added, data, as_json=as_json)
 
@@ -140,12 +140,12 @@ def fetch_sets(
     quiet: QuietOption = False,
 ) -> None:
     """Download data sets from their official addresses and lay them out. Downloads resume."""
+    require("data", "polars")
     from rejoinder.acquire.fetch import Failed, fetch
     from rejoinder.cli.progress import download_bar
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
-    require("data", "polars")
     datasets = select(one_list("data fetch", names))
     with download_bar() as progress:
         results = list(fetch(datasets, data, progress, overwrite=overwrite, timeout=timeout))
@@ -177,10 +177,10 @@ def list_licences(
     A source of conversations is known by the files that --pairs was extracted from. Data of your
     own is not in the table: its licence is not stated, and counts as not open.
     """
+    require("data", "polars")
     from rejoinder.datasets.licences import all_rows
 
     set_quiet(quiet)
-    require("data", "polars")
     if config is None and pairs is not None:
         raise InputError("--pairs is read together with a config; name one.")
     if config is None:

@@ -84,11 +84,11 @@ def extract(
     quiet: QuietOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
+    require("extract", "polars", "ibis")
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
 
     set_quiet(quiet)
-    require("extract", "polars", "ibis")
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     with StageProgress("pairs") as progress:
         manifest = run(

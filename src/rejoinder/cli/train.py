@@ -89,12 +89,12 @@ def train(
     quiet: QuietOption = False,
 ) -> None:
     """Train an encoder on inputs and their responses."""
+    require("train", "polars", "pydantic", "torch")
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
     from rejoinder.cli.progress import TrainingProgress
 
     set_quiet(quiet)
-    require("train", "polars", "pydantic", "torch")
     seeds = _numbers(seed or ())
     settings = list(overrides or ())
     if exclude_leaks and no_exclude_leaks:
