@@ -84,7 +84,7 @@ def extract(
     quiet: QuietOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
-    require("extract", "polars", "ibis")
+    require("extract", "polars")
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
 

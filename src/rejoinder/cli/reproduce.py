@@ -53,7 +53,7 @@ def reproduce(
     --json prints results.json, all results with their settings, instead of the tables.
     """
     set_quiet(quiet)
-    require("train", "polars", "pydantic", "torch")
+    require("train", "polars", "torch", "pydantic")
     from rejoinder.cli.progress import TrainingProgress
     from rejoinder.files.claims import claim
     from rejoinder.reproduce.budgets import budget_of

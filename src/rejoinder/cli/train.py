@@ -89,7 +89,7 @@ def train(
     quiet: QuietOption = False,
 ) -> None:
     """Train an encoder on inputs and their responses."""
-    require("train", "polars", "pydantic", "torch")
+    require("train", "polars", "torch", "pydantic")
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
     from rejoinder.cli.progress import TrainingProgress
