@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from unicodedata import normalize
 
 from rejoinder.errors import InputError
-from rejoinder.text.normalize import PATTERN
+from rejoinder.text.normalize import PATTERN, QUOTES
 
 UNKNOWN = "[UNK]"
 """The token that stands for every unknown word. Its id is behind those of all words. No word is
 called so, because the text rules make three tokens of it."""
 
-_QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'}
 _CASED = r"[\p{Cased}&&[^\p{Case_Ignorable}]]"
 _FINAL_SIGMA = rf"(?<={_CASED}\p{{Case_Ignorable}}{{0,30}})Σ(?!\p{{Case_Ignorable}}*{_CASED})"
 """A capital sigma at the end of a word, whose lower case is another letter than elsewhere."""
@@ -65,7 +64,7 @@ def _normalizers(words: Sequence[str]) -> list[dict[str, object]]:
     return [
         *(_replace({"String": old}, normalize("NFKC", old)) for old in _relevant(words)),
         {"type": "NFKC"},
-        *(_replace({"String": old}, new) for old, new in _QUOTES.items()),
+        *(_replace({"String": old}, new) for old, new in QUOTES.items()),
         _replace({"Regex": _FINAL_SIGMA}, "ς"),
         {"type": "Lowercase"},
     ]
