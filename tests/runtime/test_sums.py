@@ -52,6 +52,18 @@ def test_sums_are_those_of_the_definition(way, dtype, rows):
 
 
 @ways
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_sums_are_divided_by_a_power_of_the_number_of_ids(way, power, monkeypatch):
+    table, _, plain = table_of(np.float32)
+    if way == "numpy":
+        monkeypatch.setenv("REJOINDER_NATIVE", "0")
+    rows = [[1, 2, 2], [], [7]]
+    sums = RowSums(table, None, power)(batch_of(rows))
+    expected = [plain[row].sum(axis=0) / max(len(row), 1) ** power for row in rows]
+    np.testing.assert_allclose(sums, expected, rtol=1e-6, atol=1e-6)
+
+
+@ways
 @pytest.mark.parametrize(
     ("ids", "offsets"), [([-1], [0, 1]), ([ROWS], [0, 1]), ([0, ROWS + 9_999_999], [0, 2])]
 )
@@ -70,7 +82,7 @@ def test_offsets_that_do_not_fit_are_refused_by_the_kernel(offsets):
     out = np.empty((max(len(offsets) - 1, 0), WIDTH), np.float32)
     with pytest.raises(ValueError, match="do not belong together"):
         kernel("_sums").sums(
-            "f", WIDTH, table, np.empty(0, np.float32), ids, np.array(offsets, np.int64), out
+            "f", WIDTH, 0.0, table, np.empty(0, np.float32), ids, np.array(offsets, np.int64), out
         )
 
 
@@ -83,6 +95,7 @@ def test_another_type_of_table_is_refused_by_the_kernel(kind):
         kernel("_sums").sums(
             kind,
             WIDTH,
+            0.0,
             table,
             np.empty(0, np.float32),
             np.zeros(1, np.int32),

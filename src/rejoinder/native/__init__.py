@@ -1,11 +1,12 @@
-"""Kernels in C: `_words` (ids of words) and `_sums` (sums of rows of a table).
+"""Kernels in C: `_words` (ids of words) and `_sums` (sums of rows of a table, rows of length 1).
 
-Both are optional. Where they were not built, `text.words` and `runtime.sums` compute the same with
-Python, NumPy and, for large batches, Polars. `REJOINDER_NATIVE=0` in the environment leaves them
-out, for tests and to rule them out as a cause.
+Both are optional. Where they were not built, `text.words`, `runtime.sums` and `runtime.layers`
+compute the same with Python, NumPy and, for large batches, Polars. `REJOINDER_NATIVE=0` in the
+environment leaves them out, for tests and to rule them out as a cause.
 """
 
 import os
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,11 @@ def kernel(name: str) -> Any:
     """Returns the module of kernels `name`, or None where it was not built or is left out."""
     if os.environ.get("REJOINDER_NATIVE") == "0":
         return None
+    return _module(name)
+
+
+@cache
+def _module(name: str) -> Any:
     try:
         return import_module(f"rejoinder.native.{name}")
     except ImportError:

@@ -1,9 +1,11 @@
-/* Sums of rows of a table: rejoinder.runtime.sums calls this, and says what it computes.
+/* Sums of rows of a table, and rows of length 1: rejoinder.runtime.sums and .layers call this, and
+   say what it computes.
 
-   Rows are float32, float16, or int8 with a float32 scale each; sums are float32. Sums are worked
-   out without the interpreter's lock. */
+   Rows of a table are float32, float16, or int8 with a float32 scale each; all others are float32.
+   Both are worked out without the interpreter's lock. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -19,7 +21,10 @@
 #define FETCH(address) ((void)(address))
 #endif
 
-enum { AHEAD = 6 }; /* rows fetched before they are needed; memory is slower than the sums */
+enum {
+    AHEAD = 6, /* rows fetched before they are needed; memory is slower than the sums */
+    LANES = 16 /* partial sums of squares, which the compiler keeps in vector registers */
+};
 
 typedef struct {
     const char *table;
@@ -28,6 +33,7 @@ typedef struct {
     const int64_t *offsets;
     float *sums;
     int64_t sentences, width, row_bytes;
+    double power;
 } Work;
 
 static inline void fetch(const Work *work, int64_t at) {
@@ -62,6 +68,10 @@ FASTEST static void add_int8(const char *row, float scale, float *restrict sums,
     for (int64_t at = 0; at < width; at++) sums[at] += scale * (float)values[at];
 }
 
+FASTEST static void divide(float *restrict values, float divisor, int64_t width) {
+    for (int64_t at = 0; at < width; at++) values[at] /= divisor;
+}
+
 static void sum_all(const Work *work, char kind) {
     for (int64_t sentence = 0; sentence < work->sentences; sentence++) {
         float *sums = work->sums + sentence * work->width;
@@ -73,7 +83,33 @@ static void sum_all(const Work *work, char kind) {
             else if (kind == 'e') add_half(row, sums, work->width);
             else add_int8(row, work->scales[work->ids[at]], sums, work->width);
         }
+        int64_t count = work->offsets[sentence + 1] - work->offsets[sentence];
+        if (count > 1 && work->power != 0) divide(sums, (float)pow((double)count, work->power), work->width);
     }
+}
+
+FASTEST static float squares(const float *restrict row, int64_t width) {
+    float parts[LANES] = {0}, sum = 0;
+    int64_t at = 0;
+    for (; at + LANES <= width; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) parts[lane] += row[at + lane] * row[at + lane];
+    for (; at < width; at++) sum += row[at] * row[at];
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum;
+}
+
+FASTEST static void multiply(const float *restrict row, float factor, float *restrict out, int64_t width) {
+    for (int64_t at = 0; at < width; at++) out[at] = row[at] * factor;
+}
+
+/* Returns whether all lengths are finite. */
+static int scale_all(const float *rows, float *out, int64_t count, int64_t width) {
+    for (int64_t row = 0; row < count; row++) {
+        float length = sqrtf(squares(rows + row * width, width));
+        if (!isfinite(length)) return 0;
+        multiply(rows + row * width, 1.0f / (length > 1e-12f ? length : 1e-12f), out + row * width, width);
+    }
+    return 1;
 }
 
 static int64_t rows_fault(const Work *work, int64_t ids, int64_t rows) {
@@ -89,13 +125,15 @@ static PyObject *sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Py_buffer table, scales, ids, offsets, out;
     int kind;
     Py_ssize_t width;
-    if (!PyArg_ParseTuple(arguments, "Cny*y*y*y*w*:sums", &kind, &width, &table, &scales, &ids,
-                          &offsets, &out))
+    double power;
+    if (!PyArg_ParseTuple(arguments, "Cndy*y*y*y*w*:sums", &kind, &width, &power, &table, &scales,
+                          &ids, &offsets, &out))
         return NULL;
     int64_t size = kind == 'f' ? 4 : kind == 'e' ? 2 : kind == 'b' ? 1 : 0;
     int64_t sentences = offsets.len / 8 - 1;
     int64_t rows = size && width > 0 ? table.len / (width * size) : 0;
-    Work work = {table.buf, scales.buf, ids.buf, offsets.buf, out.buf, sentences, width, width * size};
+    Work work = {table.buf, scales.buf, ids.buf, offsets.buf, out.buf, sentences, width, width * size,
+                 power};
     int fits = size && width > 0 && sentences >= 0 && out.len == sentences * width * 4 &&
                (kind != 'b' || scales.len == rows * 4) && !rows_fault(&work, ids.len / 4, rows);
     if (fits) {
@@ -112,13 +150,33 @@ static PyObject *sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+static PyObject *unit_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer rows, out;
+    Py_ssize_t width;
+    int finite = 1;
+    if (!PyArg_ParseTuple(arguments, "ny*w*:unit_rows", &width, &rows, &out)) return NULL;
+    int fits = width > 0 && rows.len == out.len && rows.len % (width * 4) == 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        finite = scale_all(rows.buf, out.buf, rows.len / (width * 4), width);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&rows), PyBuffer_Release(&out);
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "unit_rows: arrays of these sizes do not belong together");
+        return NULL;
+    }
+    return PyBool_FromLong(finite);
+}
+
 static PyMethodDef methods[] = {
-    {"sums", sums, METH_VARARGS, "sums(kind, width, table, scales, ids, offsets, out)"},
+    {"sums", sums, METH_VARARGS, "sums(kind, width, power, table, scales, ids, offsets, out)"},
+    {"unit_rows", unit_rows, METH_VARARGS, "unit_rows(width, rows, out): whether all are finite"},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_sums", "Sums of rows of a table.", -1, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_sums", "Sums of rows of a table, and rows of length 1.", -1, methods, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__sums(void) { return PyModule_Create(&module); }

@@ -1,7 +1,5 @@
 """The DAN without torch: sums of rows, and dense layers in NumPy."""
 
-import numpy as np
-
 from rejoinder.errors import ModelError, nearest
 from rejoinder.kinds.dan import COMBINERS
 from rejoinder.models.folder import BIGRAM_ROWS, ModelContents
@@ -27,8 +25,8 @@ class DanRuntime:
         if combiner not in COMBINERS:
             raise ModelError(f"encoder.combiner {combiner!r}: {nearest(combiner, COMBINERS)}.")
         self.workers = threads or default_workers()
-        self.power = COMBINERS[combiner]
-        self.sums = RowSums(model.tensors[_TABLE], model.tensors.get(scales_name(_TABLE)))
+        scales = model.tensors.get(scales_name(_TABLE))
+        self.sums = RowSums(model.tensors[_TABLE], scales, COMBINERS[combiner])
         self.layers = Layers("encoder.dnn", model.encoder, model.tensors)
         self.bigram_rows = model.tensors.get(BIGRAM_ROWS)
         buckets = 0 if self.bigram_rows is None else len(self.bigram_rows)
@@ -38,10 +36,10 @@ class DanRuntime:
         """(N, D) float32, not normalised; zero rows for sentences without a known feature."""
         rows = self._rows(batch)
         sums = self.sums(rows)  # (N, width)
-        counts = rows.lengths
-        sums /= (np.maximum(counts, 1) ** self.power).astype(np.float32)[:, None]
+        if not self.layers.weights:
+            return sums
         embeddings = self.layers(sums)
-        embeddings[counts == 0] = 0.0  # an empty sentence must not depend on biases
+        embeddings[rows.lengths == 0] = 0.0  # an empty sentence must not depend on biases
         return embeddings
 
     def _rows(self, batch: Ragged) -> Ragged:

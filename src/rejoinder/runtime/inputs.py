@@ -164,7 +164,7 @@ def as_unit_rows(embeddings: NDArray[np.floating], dim: int) -> Embeddings:
     present = squares > 0
     if (np.abs(np.sqrt(squares[present]) - 1.0) < _UNIT).all():
         return matrix
-    return unit_rows(matrix, present)
+    return unit_rows(matrix)
 
 
 def first_indices(texts: Sequence[str]) -> NDArray[np.int64]:

@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError, nearest
+from rejoinder.native import kernel
 
 Array = NDArray[np.float32]
+
+_NOT_FINITE = "the weights give embeddings that are not finite; they are too large."
 
 
 def _gelu(x: Array) -> Array:
@@ -69,15 +72,24 @@ class Layers:
         return y + (x if self.skip is None else x @ self.skip.T)
 
 
-def unit_rows(x: Array, present: NDArray[np.bool_]) -> Array:
-    """Returns (N, D) rows scaled to length 1; rows where `present` (N,) is false become zero.
+def unit_rows(x: Array) -> Array:
+    """Returns (N, D) float32 rows scaled to length 1; zero rows stay zero.
+
+    Computed by a kernel in C (`native/_sums.c`) or, where it is not built, NumPy.
 
     Raises:
         ModelError: a row is not finite, which finite but huge weights can cause.
     """
-    lengths = finite(np.sqrt(np.einsum("nd,nd->n", x, x)))
-    factors = np.divide(present, np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
-    return np.multiply(x, factors[:, None], dtype=np.float32)
+    native = kernel("_sums")
+    if native is None or not x.size:
+        lengths = finite(np.sqrt(np.einsum("nd,nd->n", x, x)))
+        factors = np.float32(1) / np.maximum(lengths, np.float32(1e-12))
+        return np.multiply(x, factors[:, None], dtype=np.float32)
+    rows = np.ascontiguousarray(x, np.float32)
+    out = np.empty_like(rows)
+    if not native.unit_rows(rows.shape[1], rows, out):
+        raise ModelError(_NOT_FINITE)
+    return out
 
 
 def finite(values: Array) -> Array:
@@ -87,7 +99,7 @@ def finite(values: Array) -> Array:
         ModelError: a value is not finite.
     """
     if not np.isfinite(values).all():
-        raise ModelError("the weights give embeddings that are not finite; they are too large.")
+        raise ModelError(_NOT_FINITE)
     return values
 
 

@@ -89,6 +89,6 @@ def _pooled(runtime: Runtime, tokens: Ragged, most: int) -> Array:
     cut, counts = windows(tokens, most)
     firsts = offsets_of(counts)[:-1]
     rows = runtime(cut)
-    units = unit_rows(rows, cut.lengths > 0) * cut.lengths[:, None].astype(np.float32)
+    units = unit_rows(rows) * cut.lengths[:, None].astype(np.float32)
     sums = np.add.reduceat(units, firsts, axis=0)
-    return np.where((counts > 1)[:, None], unit_rows(sums, tokens.lengths > 0), rows[firsts])
+    return np.where((counts > 1)[:, None], unit_rows(sums), rows[firsts])

@@ -90,14 +90,13 @@ class ModelOutputs:
 
         def work(part: slice) -> None:
             batch = self._features.whole(texts[part])
-            present = batch.lengths > 0
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
                 rows = embed_tokens(self._runtime, batch, self._most, way, first=part.start)
                 if response and self._head is not None:
-                    rows = self._head(unit_rows(rows, present)) * present[:, None]
+                    rows = self._head(unit_rows(rows)) * (batch.lengths > 0)[:, None]
                 if adaptation is not None:
                     rows = adaptation.project(rows)
-                rows = unit_rows(rows, present) if normalize else finite(rows)
+                rows = unit_rows(rows) if normalize else finite(rows)
             out[part] = rows
 
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)

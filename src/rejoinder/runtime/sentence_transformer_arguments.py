@@ -110,12 +110,17 @@ class OutputForm:
         return list(tensor) if self.container == "list" and tensor.ndim > 1 else tensor
 
 
+_PLAIN = OutputForm(normalize=True, dim=None, precision="float32", container="array")
+
+
 def output_form(arguments: Arguments, normalize: bool | None, dim: int) -> OutputForm:
     """Returns the form that the arguments of `encode` ask for, of embeddings with `dim` dimensions.
 
     Raises:
         InputError: an argument is unknown, refused, or not of the values that it may have.
     """
+    if not arguments and normalize is None:
+        return _PLAIN
     given: dict[str, Any] = dict(arguments)
     for name, value in given.items():
         if name not in Arguments.__annotations__:

@@ -23,11 +23,16 @@ def sums_way() -> str:
 
 
 class RowSums:
-    """Sums, for each sentence, of the rows of a table that its ids name."""
+    """Sums, for each sentence, of the rows of a table that its ids name, divided by n^power.
 
-    def __init__(self, table: NDArray[Any], scales: Array | None = None) -> None:
+    n is the number of the sentence's ids, so that power 1 gives means.
+    """
+
+    def __init__(
+        self, table: NDArray[Any], scales: Array | None = None, power: float = 0.0
+    ) -> None:
         """Takes a table (R, D) of float32, float16, or int8 with (R,) float32 scales of rows."""
-        self.table = np.ascontiguousarray(table)
+        self.table, self.power = np.ascontiguousarray(table), float(power)
         self.scales = _NO_SCALES if scales is None else np.ascontiguousarray(scales, np.float32)
         self._native = kernel("_sums")
 
@@ -38,14 +43,20 @@ class RowSums:
             ValueError: an id is below 0 or beyond the table.
         """
         if self._native is None:
-            return self._by_numpy(batch)
+            sums = self._by_numpy(batch)
+            return sums / self._divisors(batch) if self.power else sums
         width = self.table.shape[1]
         out = np.empty((len(batch), width), np.float32)
         ids = np.ascontiguousarray(batch.ids, np.int32)
         offsets = np.ascontiguousarray(batch.offsets, np.int64)
         kind = self.table.dtype.char
-        self._native.sums(kind, width, self.table, self.scales, ids, offsets, out)
+        self._native.sums(kind, width, self.power, self.table, self.scales, ids, offsets, out)
         return out
+
+    def _divisors(self, batch: Ragged) -> Array:
+        """Returns (N, 1) float32, n^power of each sentence, and 1 of empty ones."""
+        counts = np.maximum(batch.lengths, 1)
+        return np.asarray(counts**self.power, np.float32)[:, None]
 
     def _by_numpy(self, batch: Ragged) -> Array:
         """Adds the first rows of all sentences, then the second ones, and so on."""
