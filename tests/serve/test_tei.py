@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from serving import running
+from tiny_models import bilstm_model
+
 AGES = ["How old are you?", "What is your age?", "I like pizza."]
 
 
@@ -15,6 +18,47 @@ def test_embed_takes_one_text_or_several(server, encoder, path):
         path, json={"inputs": AGES, "truncate": True, "truncation_direction": "right"}
     ).json()
     assert np.allclose(three, encoder.encode(AGES), atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def reads_40_tokens():
+    with running(bilstm_model()) as started:
+        yield started
+
+
+LONG = " ".join(["cat"] * 41)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "index"),
+    [
+        ("/embed", {"inputs": ["cat", LONG]}, "inputs", 1),
+        ("/rerank", {"query": LONG, "texts": ["cat"]}, "query", 0),
+        ("/rerank", {"query": "cat", "texts": ["cat", LONG]}, "texts", 1),
+    ],
+)
+def test_truncate_false_refuses_what_would_be_cut(reads_40_tokens, path, body, field, index):
+    for allowed in ({}, {"truncate": None}, {"truncate": True}):
+        assert reads_40_tokens.client.post(path, json={**body, **allowed}).status_code == 200
+    answer = reads_40_tokens.client.post(path, json={**body, "truncate": False})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(f"{field}: text {index} has more tokens than the 40")
+
+
+def test_similarity_reads_truncate_from_its_parameters(reads_40_tokens):
+    body = {"inputs": {"source_sentence": "cat", "sentences": [LONG]}}
+    assert reads_40_tokens.client.post("/similarity", json=body).status_code == 200
+    body["parameters"] = {"truncate": False}
+    answer = reads_40_tokens.client.post("/similarity", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("inputs.sentences: text 0 has more tokens")
+    body["inputs"]["sentences"] = ["cat"]
+    assert reads_40_tokens.client.post("/similarity", json=body).status_code == 200
+
+
+def test_truncate_false_changes_nothing_where_all_tokens_are_read(server):
+    answer = server.client.post("/embed", json={"inputs": [LONG * 30], "truncate": False})
+    assert answer.status_code == 200
 
 
 def test_dimensions_cut_and_scale_again(server, encoder):

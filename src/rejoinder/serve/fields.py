@@ -56,6 +56,8 @@ NoPrompt = Annotated[None, BeforeValidator(_no_prompt)]
 """TEI's `prompt_name`, which clients may send as null."""
 CutRight = Annotated[Literal["Right"] | None, BeforeValidator(_right)]
 """TEI's `truncation_direction`."""
+Truncate = bool | None
+"""TEI's `truncate`: false refuses texts of more tokens than the model reads, all else cuts them."""
 Dimensions = Annotated[int | None, Field(strict=True, ge=1)]
 """Number of first entries of embeddings to keep."""
 TopK = Annotated[int, Field(strict=True, ge=1)]

@@ -101,6 +101,23 @@ class Service:
             )
         return asked
 
+    async def check_lengths(self, field: str, texts: Sequence[str], truncate: bool | None) -> None:
+        """Checks the texts of a request that asks for none to be cut (`truncate` False).
+
+        Raises:
+            RequestError: one of them has more tokens than the model reads.
+        """
+        most = self.description["max_tokens"]
+        if truncate is not False or most is None:
+            return
+        long = await self.batcher.call(partial(self.encoder.too_long, texts), len(texts))
+        if long.any():
+            raise refused(
+                field,
+                f"text {int(long.argmax())} has more tokens than the {most:,} that {self.name} "
+                "reads; without truncate, or with true, its first ones are read.",
+            )
+
     async def embed(
         self, texts: Sequence[str], *, normalize: bool = True, dim: int | None = None
     ) -> Embeddings:

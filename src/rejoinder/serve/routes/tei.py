@@ -14,6 +14,7 @@ from rejoinder.serve.fields import (
     TeiError,
     Text,
     Texts,
+    Truncate,
     failures,
 )
 from rejoinder.serve.service import service_of
@@ -32,8 +33,7 @@ class Embed(RequestBody):
     """Whether rows have length 1. If false, they are the output of the last layer."""
     dimensions: Dimensions = None
     """Keep the first entries, that many, and scale rows to length 1 again."""
-    truncate: bool = False
-    """Without effect on a model that reads all of a text (`max_input_length` null)."""
+    truncate: Truncate = None
     truncation_direction: CutRight = None
     prompt_name: NoPrompt = None
 
@@ -45,6 +45,7 @@ async def embed(request: Request, body: Embed) -> Response:
     service = service_of(request)
     texts = service.limited("inputs", body.inputs)
     dim = service.dimensions(body.dimensions)
+    await service.check_lengths("inputs", texts, body.truncate)
     rows = await service.embed(texts, normalize=body.normalize, dim=dim)
     return json_response(rows)
 
@@ -57,9 +58,9 @@ class Comparison(RequestBody):
 
 
 class SimilarityParameters(RequestBody):
-    """Settings of TEI that have no effect on a model that reads all of a text."""
+    """Settings of a comparison."""
 
-    truncate: bool = False
+    truncate: Truncate = None
     truncation_direction: CutRight = None
     prompt_name: NoPrompt = None
 
@@ -76,7 +77,10 @@ async def similarity(request: Request, body: Similarity) -> Response:
     """Compute the cosine of a sentence with each of the others."""
     service = service_of(request)
     sentences = service.limited("inputs.sentences", body.inputs.sentences)
-    return json_response(await service.cosines(body.inputs.source_sentence, sentences))
+    source, truncate = body.inputs.source_sentence, body.parameters and body.parameters.truncate
+    await service.check_lengths("inputs.source_sentence", [source], truncate)
+    await service.check_lengths("inputs.sentences", sentences, truncate)
+    return json_response(await service.cosines(source, sentences))
 
 
 class Rerank(RequestBody):
@@ -87,7 +91,7 @@ class Rerank(RequestBody):
     raw_scores: bool = False
     """Whether scores are cosines, from -1 to 1; otherwise they are (1 + cosine) / 2."""
     return_text: bool = False
-    truncate: bool = False
+    truncate: Truncate = None
     truncation_direction: CutRight = None
 
 
@@ -104,6 +108,8 @@ async def rerank(request: Request, body: Rerank) -> Response:
     """Order texts by their similarity to a query, best first."""
     service = service_of(request)
     texts = service.limited("texts", body.texts)
+    await service.check_lengths("query", [body.query], body.truncate)
+    await service.check_lengths("texts", texts, body.truncate)
     cosines = (await service.cosines(body.query, texts)).tolist()
     order = sorted(range(len(texts)), key=lambda index: -cosines[index])
     answer: list[dict[str, Any]] = []
