@@ -49,19 +49,33 @@ class TransformerEncoder(nn.Module):
     def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         device = self.projection.weight.device
-        return encode_groups(batch, self.encode_group, self.dim, device, normalize=normalize)
+        if not batch.groups:
+            return encode_groups(batch, self.encode_group, self.dim, device, normalize=normalize)
+        # one gather for all groups: each has a gradient as large as the table
+        ids = torch.cat([group.ids.flatten() for group in batch.groups])
+        rows = iter(self.embedding(ids).split([group.ids.numel() for group in batch.groups]))
+        return encode_groups(
+            batch,
+            lambda group: self._encode(next(rows).view(*group.ids.shape, -1), group.present),
+            self.dim,
+            device,
+            normalize=normalize,
+        )
 
     def encode_group(self, group: PaddedGroup) -> Tensor:
         """Returns the embeddings of a group, (G, D), not normalised."""
+        return self._encode(self.embedding(group.ids), group.present)
+
+    def _encode(self, rows: Tensor, present: Tensor) -> Tensor:
+        """(G, T, C) rows of the table and (G, T) bool to (G, D), not normalised."""
         hidden = self.config.hidden
-        x = self.embedding(group.ids) * math.sqrt(hidden)  # (G, T, C)
-        x = x + sinusoids(x.shape[1], hidden, x.device)
-        x = F.dropout(x, self.config.dropout, self.training)
-        mask = group.present[:, None, None, :]  # (G, 1, 1, T): queries see all tokens
+        x = rows * math.sqrt(hidden) + sinusoids(rows.shape[1], hidden, rows.device)
+        x = dropout(x, self.config.dropout if self.training else 0.0)
+        mask = present[:, None, None, :]  # (G, 1, 1, T): queries see all tokens
         for block in self.blocks:
             x = block(x, mask)
-        x = self.norm(x).float() * group.present.unsqueeze(2)
-        mean = x.sum(dim=1) / group.present.sum(dim=1, keepdim=True)  # (G, C)
+        x = self.norm(x).float() * present.unsqueeze(2)
+        mean = x.sum(dim=1) / present.sum(dim=1, keepdim=True)  # (G, C)
         return self.projection(mean)  # type: ignore[no-any-return]
 
     @torch.no_grad()
@@ -93,16 +107,46 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """(G, T, C) to (G, T, C)."""
-        x = x + F.dropout(self._attend(self.attention_norm(x), mask), self.dropout, self.training)
+        probability = self.dropout if self.training else 0.0
+        x = x + dropout(self._attend(self.attention_norm(x), mask), probability)
         y = self.filter_out(F.relu(self.filter_in(self.filter_norm(x))))
-        return x + F.dropout(y, self.dropout, self.training)
+        return x + dropout(y, probability)
 
     def _attend(self, x: Tensor, mask: Tensor) -> Tensor:
         count, positions, hidden = x.shape
         split = self.query_key_value(x).view(count, positions, 3, self.heads, hidden // self.heads)
         query, key, value = split.permute(2, 0, 3, 1, 4)  # (G, H, T, C / H) each
-        y = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        y = attention(query, key, value, mask)
         return self.out(y.transpose(1, 2).reshape(count, positions, hidden))  # type: ignore[no-any-return]
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Returns the (G, H, T, d) scaled dot-product attention of Vaswani et al. (eq. 1).
+
+    `mask` is true where a key may be read, and of a shape that broadcasts to (G, H, T, T).
+
+    On the CPU PyTorch's fused kernel is made for long texts. For sentences plain products take a
+    sixth of its time in bfloat16 (`benchmarks/transformer.py`).
+    """
+    if query.device.type != "cpu":
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)
+    weights = torch.softmax(scores.float().masked_fill(~mask, -math.inf), dim=-1)
+    return weights.to(value.dtype) @ value
+
+
+def dropout(x: Tensor, probability: float) -> Tensor:
+    """Returns `x` with entries dropped at random, and the others scaled up (Srivastava et al. 2014).
+
+    On the CPU the probability is rounded to a multiple of 2^-16, because one draw of the generator
+    then serves four entries.
+    """
+    dropped = round(probability * 65_536)
+    if x.device.type != "cpu" or not 0 < dropped < 65_536:
+        return F.dropout(x, probability)
+    draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    kept = draws.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 32_768
+    return x * (kept.to(x.dtype) * (65_536 / (65_536 - dropped)))
 
 
 def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
