@@ -1,23 +1,28 @@
-"""Training steps a second of a Transformer, with and without groups of sentences of like lengths.
+"""Training steps a second of a Transformer: ways to cut batches into groups, and PyTorch's kernels.
 
     python benchmarks/transformer.py --pairs pairs/
     python benchmarks/transformer.py --pairs pairs/ --batch 256 --threads 1 encoder.hidden=128
 
 Steps (forward, backward, optimiser) on batches of messages and replies, for several ways to cut a
-batch into groups; rounds take turns, so that a machine that slows down slows down all. On a busy
-machine compare the seconds of CPU. The subwords are learned from the same sample of the pairs.
+batch into groups, and with PyTorch's attention and dropout in place of ours. Rounds take turns, so
+that a machine that slows down slows down all. On a busy machine compare the seconds of CPU.
+The subwords are learned from the same sample of the pairs.
 """
 
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from rejoinder.corpus.shards import Pairs, open_pairs
+from rejoinder.encoders import transformer
 from rejoinder.encoders.padding import PaddedBatch, pad_groups
 from rejoinder.text.ragged import Ragged
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
@@ -36,6 +41,18 @@ ALL = 2**40
 """More positions than a batch has: everything in one group."""
 
 
+def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """PyTorch's kernel."""
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+KERNELS: dict[str, tuple[str, Callable[..., Tensor]]] = {
+    "torch attention": ("attention", fused_attention),
+    "torch dropout": ("dropout", F.dropout),
+}
+"""What to put in place of a function of the encoder's module, by the name of the row."""
+
+
 def cuttings(model: TrainableModel) -> dict[str, Callable[[Ragged], PaddedBatch]]:
     """Ways to cut a batch into groups, by name."""
     ways: dict[str, Callable[[Ragged], PaddedBatch]] = {
@@ -44,7 +61,21 @@ def cuttings(model: TrainableModel) -> dict[str, Callable[[Ragged], PaddedBatch]
     }
     for overhead in (4, 16, 64):
         ways[f"overhead {overhead}"] = partial(pad_groups, positions=8_192, overhead=overhead)
-    return ways
+    return ways | dict.fromkeys(KERNELS, model.encoder.collate)
+
+
+@contextmanager
+def replaced(name: str = "", function: Callable[..., Tensor] | None = None) -> Iterator[None]:
+    """Puts `function` in the place of one of the encoder's module, within the context."""
+    if function is None:
+        yield
+        return
+    ours = getattr(transformer, name)
+    setattr(transformer, name, function)
+    try:
+        yield
+    finally:
+        setattr(transformer, name, ours)
 
 
 def learned_subwords(pairs: Pairs, config: RunConfig) -> SubwordFeatures:
@@ -106,7 +137,8 @@ def main() -> None:
         for _, batch in zip(range(chosen.rounds), batches, strict=False):
             tokens += len(batch.sentences.ids)
             for name, cut in ways.items():
-                found[name].append(step(batch, cut))
+                with replaced(*KERNELS.get(name, ())):
+                    found[name].append(step(batch, cut))
                 groups = cut(batch.sentences).groups
                 padded[name] += sum(group.ids.numel() for group in groups)
         threads = torch.get_num_threads()
@@ -118,7 +150,7 @@ def main() -> None:
     for name, times in found.items():
         seconds, cpu = (statistics.median(column) for column in zip(*times, strict=True))
         print(
-            f"{name:12s} {1 / seconds:7.2f} steps/s  {chosen.batch / seconds:7,.0f} pairs/s  "
+            f"{name:15s} {1 / seconds:7.2f} steps/s  {chosen.batch / seconds:7,.0f} pairs/s  "
             f"{cpu:6.2f} s of CPU a step  {padded[name] / tokens - 1:6.1%} padding"
         )
 

@@ -5,20 +5,21 @@ tricks at the paper's plain SGD; everything else is the encoder of Vaswani et al
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.padding import PaddedBatch, PaddedGroup, encode_groups, pad_groups
+from rejoinder.encoders.dense import unit_rows
+from rejoinder.encoders.packing import Pack, PackedBatch, pack_sentences
+from rejoinder.encoders.padding import PaddedGroup
 from rejoinder.encoders.settings import TransformerConfig
 from rejoinder.encoders.sparse import SparseTable
 from rejoinder.text.ragged import Ragged
 
-_GROUP_TOKENS = 8_192
-"""Padded positions per pass through the layers; bounds the memory that attention needs."""
-_GROUP_OVERHEAD = 16
-"""A pass takes as much longer than its sentences as this many more would."""
+Attend = Callable[[Tensor, int], Tensor]
+"""Queries, keys and values of tokens, (..., 3 * C), and the number of heads, to (..., C)."""
 
 
 class TransformerEncoder(nn.Module):
@@ -42,41 +43,64 @@ class TransformerEncoder(nn.Module):
         """Returns an empty list: subword tables are small, and their gradients are dense."""
         return []
 
-    def collate(self, batch: Ragged) -> PaddedBatch:
+    def collate(self, batch: Ragged) -> PackedBatch:
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
-        return pad_groups(batch, _GROUP_TOKENS, _GROUP_OVERHEAD)
+        return pack_sentences(batch)
 
-    def forward(self, batch: PaddedBatch, *, normalize: bool = True) -> Tensor:
+    def forward(self, batch: PackedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         device = self.projection.weight.device
-        if not batch.groups:
-            return encode_groups(batch, self.encode_group, self.dim, device, normalize=normalize)
-        # one gather for all groups: each has a gradient as large as the table
-        ids = torch.cat([group.ids.flatten() for group in batch.groups])
-        rows = iter(self.embedding(ids).split([group.ids.numel() for group in batch.groups]))
-        return encode_groups(
-            batch,
-            lambda group: self._encode(next(rows).view(*group.ids.shape, -1), group.present),
-            self.dim,
-            device,
-            normalize=normalize,
-        )
+        out = torch.zeros(batch.count, self.dim, dtype=torch.float32, device=device)
+        if not batch.packs:
+            return out
+        vectors = torch.cat([self._encode(pack) for pack in batch.packs])
+        if normalize:
+            vectors = unit_rows(vectors, torch.ones_like(batch.order))
+        return out.index_copy(0, batch.order, vectors.float())
+
+    def _encode(self, pack: Pack) -> Tensor:
+        """Returns the (G, D) embeddings of the sentences of a pack, not normalised."""
+
+        def attend(query_key_value: Tensor, heads: int) -> Tensor:
+            *parts, rest = pack.split(query_key_value)
+            mixed = [
+                group.unpad(attend_padded(group.pad(rows), group.present, heads))
+                for group, rows in zip(pack.groups, parts, strict=True)
+            ]
+            return torch.cat([*mixed, rest[:, : self.config.hidden]])
+
+        longest = max(group.present.shape[1] for group in pack.groups)
+        signal = sinusoids(longest, self.config.hidden, pack.ids.device)
+        states = self._states(self.embedding(pack.ids), signal[pack.positions], attend)
+        *parts, _ = pack.split(states)
+        means = [
+            group.pad(rows).sum(dim=1) / group.lengths[:, None]
+            for group, rows in zip(pack.groups, parts, strict=True)
+        ]
+        return self.projection(torch.cat(means))  # type: ignore[no-any-return]
 
     def encode_group(self, group: PaddedGroup) -> Tensor:
-        """Returns the embeddings of a group, (G, D), not normalised."""
-        return self._encode(self.embedding(group.ids), group.present)
+        """Returns the embeddings of a padded group, (G, D), not normalised; for export as a graph.
 
-    def _encode(self, rows: Tensor, present: Tensor) -> Tensor:
-        """(G, T, C) rows of the table and (G, T) bool to (G, D), not normalised."""
-        hidden = self.config.hidden
-        x = rows * math.sqrt(hidden) + sinusoids(rows.shape[1], hidden, rows.device)
+        It is `forward` without packs.
+        """
+
+        def attend(query_key_value: Tensor, heads: int) -> Tensor:
+            return attend_padded(query_key_value, group.present, heads)
+
+        rows = self.embedding(group.ids)
+        signal = sinusoids(rows.shape[1], self.config.hidden, rows.device)
+        states = self._states(rows, signal, attend) * group.present.unsqueeze(2)
+        means = states.sum(dim=1) / group.present.sum(dim=1, keepdim=True)  # (G, C)
+        return self.projection(means)  # type: ignore[no-any-return]
+
+    def _states(self, rows: Tensor, signal: Tensor, attend: Attend) -> Tensor:
+        """Returns the last hidden states of tokens, (..., C) float32, from rows of the table."""
+        x = rows * math.sqrt(self.config.hidden) + signal
         x = dropout(x, self.config.dropout if self.training else 0.0)
-        mask = present[:, None, None, :]  # (G, 1, 1, T): queries see all tokens
         for block in self.blocks:
-            x = block(x, mask)
-        x = self.norm(x).float() * present.unsqueeze(2)
-        mean = x.sum(dim=1) / present.sum(dim=1, keepdim=True)  # (G, C)
-        return self.projection(mean)  # type: ignore[no-any-return]
+            x = block(x, attend)
+        return self.norm(x).float()  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def _draw(self, generator: torch.Generator) -> None:
@@ -105,19 +129,22 @@ class _Block(nn.Module):
         self.filter_in = nn.Linear(hidden, config.filter)
         self.filter_out = nn.Linear(config.filter, hidden)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(G, T, C) to (G, T, C)."""
+    def forward(self, x: Tensor, attend: Attend) -> Tensor:
+        """(..., C) to (..., C)."""
         probability = self.dropout if self.training else 0.0
-        x = x + dropout(self._attend(self.attention_norm(x), mask), probability)
+        mixed = self.out(attend(self.query_key_value(self.attention_norm(x)), self.heads))
+        x = x + dropout(mixed, probability)
         y = self.filter_out(F.relu(self.filter_in(self.filter_norm(x))))
         return x + dropout(y, probability)
 
-    def _attend(self, x: Tensor, mask: Tensor) -> Tensor:
-        count, positions, hidden = x.shape
-        split = self.query_key_value(x).view(count, positions, 3, self.heads, hidden // self.heads)
-        query, key, value = split.permute(2, 0, 3, 1, 4)  # (G, H, T, C / H) each
-        y = attention(query, key, value, mask)
-        return self.out(y.transpose(1, 2).reshape(count, positions, hidden))  # type: ignore[no-any-return]
+
+def attend_padded(query_key_value: Tensor, present: Tensor, heads: int) -> Tensor:
+    """Returns (G, T, C), each token's mix of its sentence's tokens, from (G, T, 3 * C)."""
+    count, positions, width = query_key_value.shape
+    split = query_key_value.view(count, positions, 3, heads, width // 3 // heads)
+    query, key, value = split.permute(2, 0, 3, 1, 4)  # (G, H, T, C / H) each
+    mixed = attention(query, key, value, present[:, None, None, :])  # queries see all tokens
+    return mixed.transpose(1, 2).reshape(count, positions, width // 3)
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
@@ -136,7 +163,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
-    """Returns `x` with entries dropped at random, and the others scaled up (Srivastava et al. 2014).
+    """Returns `x` with entries dropped at random, the others scaled up (Srivastava et al. 2014).
 
     On the CPU the probability is rounded to a multiple of 2^-16, because one draw of the generator
     then serves four entries.

@@ -77,7 +77,8 @@ async def similarity(request: Request, body: Similarity) -> Response:
     """Compute the cosine of a sentence with each of the others."""
     service = service_of(request)
     sentences = service.limited("inputs.sentences", body.inputs.sentences)
-    source, truncate = body.inputs.source_sentence, body.parameters and body.parameters.truncate
+    source = body.inputs.source_sentence
+    truncate = None if body.parameters is None else body.parameters.truncate
     await service.check_lengths("inputs.source_sentence", [source], truncate)
     await service.check_lengths("inputs.sentences", sentences, truncate)
     return json_response(await service.cosines(source, sentences))
