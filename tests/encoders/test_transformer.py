@@ -1,18 +1,24 @@
-"""The Transformer: padding and batches change nothing; the positions are the published ones."""
+"""The Transformer: padding, packs and batches change nothing; positions are the published ones."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rejoinder.encoders.packing import rounded
+from rejoinder.encoders.padding import pad_groups
 from rejoinder.encoders.settings import TransformerConfig
-from rejoinder.encoders.transformer import TransformerEncoder, sinusoids
+from rejoinder.encoders.transformer import TransformerEncoder, attention, dropout, sinusoids
 from rejoinder.errors import ConfigError
 from rejoinder.schema.faults import check
 from rejoinder.text.ragged import Ragged
 
 SMALL = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10)
+NO_DROPOUT = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10, dropout=0.0)
 
 
 def ragged(lists):
@@ -24,14 +30,63 @@ def encoder(config=SMALL):
     return TransformerEncoder(20, config, torch.Generator().manual_seed(3))
 
 
-def test_long_batches_are_cut_into_groups_that_together_are_the_batch():
-    lists = [[index % 20] * (index % 90) for index in range(700)]
-    model = encoder().eval()
-    batch = model.collate(ragged(lists))
-    assert len(batch.groups) > 1
-    indices = torch.cat([group.sentences for group in batch.groups]).tolist()
-    assert sorted(indices) == [index for index in range(700) if index % 90]
-    assert all(group.ids.numel() <= 8_192 for group in batch.groups)
+def test_long_batches_are_cut_into_packs_that_together_are_the_batch():
+    lists = [[index % 20] * (index % 90) for index in range(900)]
+    batch = encoder().collate(ragged(lists))
+    assert len(batch.packs) > 1
+    assert sorted(batch.order.tolist()) == [index for index in range(900) if index % 90]
+    for pack in batch.packs:
+        tokens = sum(len(group.slots) for group in pack.groups)
+        assert tokens <= 32_768
+        assert len(pack.ids) == rounded(tokens)
+        assert all(group.present.numel() <= 8_192 for group in pack.groups)
+    found = torch.cat([pack.ids[: sum(len(g.slots) for g in pack.groups)] for pack in batch.packs])
+    expected = [item for index in batch.order.tolist() for item in lists[index]]
+    assert found.tolist() == expected
+
+
+def test_packed_batches_have_the_vectors_and_gradients_of_padded_ones():
+    random = np.random.default_rng(1)
+    lists = [random.integers(0, 20, size).tolist() for size in random.integers(0, 30, 200)]
+    packed, padded = encoder(NO_DROPOUT), encoder(NO_DROPOUT)
+    vectors = packed(packed.collate(ragged(lists)), normalize=False)
+    expected = torch.zeros_like(vectors)
+    for group in pad_groups(ragged(lists), 500, 3).groups:
+        expected = expected.index_copy(0, group.sentences, padded.encode_group(group))
+    assert torch.allclose(vectors, expected, atol=1e-5)
+    vectors.square().mean().backward()
+    expected.square().mean().backward()
+    for one, other in zip(packed.parameters(), padded.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad, rtol=1e-3, atol=1e-6)
+
+
+@given(st.integers(0, 10**7))
+def test_sizes_of_packs_are_few_and_at_most_an_eighth_larger(tokens):
+    assert tokens <= rounded(tokens) <= tokens * 9 / 8
+    assert rounded(rounded(tokens)) == rounded(tokens)
+    sizes = {rounded(size) for size in range(4_096, 8_193)}
+    assert len(sizes) == 17
+
+
+def test_attention_is_that_of_pytorch():
+    generator = torch.Generator().manual_seed(5)
+    query, key, value = torch.randn(3, 2, 4, 7, 8, generator=generator)
+    mask = torch.ones(2, 1, 1, 7, dtype=torch.bool)
+    mask[1, ..., 5:] = False
+    expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    assert torch.allclose(attention(query, key, value, mask), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5])
+def test_dropout_drops_that_share_and_keeps_the_sum(probability):
+    torch.manual_seed(7)
+    x = torch.ones(333, 1_001)
+    y = dropout(x, probability)
+    assert float((y == 0).float().mean()) == pytest.approx(probability, abs=0.005)
+    assert y[y > 0].unique().tolist() == pytest.approx([1 / (1 - probability)], abs=1e-4)
+    torch.manual_seed(7)
+    assert torch.equal(dropout(x, probability), y)
+    assert dropout(x, 0.0) is x or torch.equal(dropout(x, 0.0), x)
 
 
 def test_order_of_words_matters():

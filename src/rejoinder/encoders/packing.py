@@ -59,7 +59,7 @@ class Pack:
         """Takes (P, C) to the (K, C) rows of each group, and those behind the last token."""
         sizes = [len(group.slots) for group in self.groups]
         # one operation, whose gradient is one, too
-        return rows.split([*sizes, len(rows) - sum(sizes)])
+        return torch.split(rows, [*sizes, len(rows) - sum(sizes)])
 
     def to(self, device: torch.device) -> "Pack":
         """Returns a copy on `device`."""
