@@ -1,10 +1,11 @@
-"""Training steps a second of a Transformer: ways to cut batches into groups, and PyTorch's kernels.
+"""Training steps a second of a Transformer, as shipped and with other ways to compute the same.
 
     python benchmarks/transformer.py --pairs pairs/
     python benchmarks/transformer.py --pairs pairs/ --batch 256 --threads 1 encoder.hidden=128
 
-Steps (forward, backward, optimiser) on batches of messages and replies, for several ways to cut a
-batch into groups, and with PyTorch's attention and dropout in place of ours. Rounds take turns, so
+Steps (forward, backward, optimiser) on batches of messages and replies: with other groups of like
+lengths, without rounded sizes of packs, and with PyTorch's attention and dropout in place of ours.
+Rounds take turns, so
 that a machine that slows down slows down all. On a busy machine compare the seconds of CPU.
 The subwords are learned from the same sample of the pairs.
 """
@@ -12,23 +13,21 @@ The subwords are learned from the same sample of the pairs.
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from rejoinder.corpus.shards import Pairs, open_pairs
-from rejoinder.encoders import transformer
-from rejoinder.encoders.padding import PaddedBatch, pad_groups
-from rejoinder.text.ragged import Ragged
+from rejoinder.encoders import packing, transformer
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
 from rejoinder.training.batches import Batch, Position
 from rejoinder.training.config import load_config
-from rejoinder.training.machine import describe_machine, own_torch_state
+from rejoinder.training.machine import describe_machine, kept_memory, own_torch_state
 from rejoinder.training.model import CollatedBatch, TrainableModel
 from rejoinder.training.optimizers import Optimizers
 from rejoinder.training.settings import RunConfig
@@ -37,8 +36,6 @@ from rejoinder.training.tasks.responses import ResponsesTask
 
 SAMPLE_BLOCKS = 8
 WINDOW = 32_768
-ALL = 2**40
-"""More positions than a batch has: everything in one group."""
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
@@ -46,36 +43,30 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> 
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
-KERNELS: dict[str, tuple[str, Callable[..., Tensor]]] = {
-    "torch attention": ("attention", fused_attention),
-    "torch dropout": ("dropout", F.dropout),
+WAYS: dict[str, tuple[ModuleType, str, object] | None] = {
+    "as shipped": None,
+    "groups, 4 more": (packing, "_GROUP_OVERHEAD", 4),
+    "groups, 64 more": (packing, "_GROUP_OVERHEAD", 64),
+    "sizes as they are": (packing, "rounded", lambda tokens: tokens),
+    "torch attention": (transformer, "attention", fused_attention),
+    "torch dropout": (transformer, "dropout", F.dropout),
 }
-"""What to put in place of a function of the encoder's module, by the name of the row."""
-
-
-def cuttings(model: TrainableModel) -> dict[str, Callable[[Ragged], PaddedBatch]]:
-    """Ways to cut a batch into groups, by name."""
-    ways: dict[str, Callable[[Ragged], PaddedBatch]] = {
-        "one group": lambda batch: pad_groups(batch, ALL, ALL),
-        "as shipped": model.encoder.collate,
-    }
-    for overhead in (4, 16, 64):
-        ways[f"overhead {overhead}"] = partial(pad_groups, positions=8_192, overhead=overhead)
-    return ways | dict.fromkeys(KERNELS, model.encoder.collate)
+"""By name, what to put in the place of a name of a module."""
 
 
 @contextmanager
-def replaced(name: str = "", function: Callable[..., Tensor] | None = None) -> Iterator[None]:
-    """Puts `function` in the place of one of the encoder's module, within the context."""
-    if function is None:
+def replaced(change: tuple[ModuleType, str, object] | None) -> Iterator[None]:
+    """Puts the change in place, within the context."""
+    if change is None:
         yield
         return
-    ours = getattr(transformer, name)
-    setattr(transformer, name, function)
+    module, name, value = change
+    ours = getattr(module, name)
+    setattr(module, name, value)
     try:
         yield
     finally:
-        setattr(transformer, name, ours)
+        setattr(module, name, ours)
 
 
 def learned_subwords(pairs: Pairs, config: RunConfig) -> SubwordFeatures:
@@ -101,12 +92,11 @@ class Stepper:
         self.optimizers = Optimizers(dense, model.encoder.tables(), config.optimizer)
         self.task = ResponsesTask(objective="responses", share=1.0)
 
-    def __call__(self, batch: Batch, cut: Callable[[Ragged], PaddedBatch]) -> tuple[float, float]:
+    def __call__(self, batch: Batch) -> tuple[float, float]:
         """Takes a step; returns its seconds, and its seconds of CPU."""
         begun = time.perf_counter(), time.process_time()
-        collated = CollatedBatch(
-            self.task, cut(batch.sentences), len(batch.left_keys), same=None, labels=None
-        )
+        sentences = self.model.encoder.collate(batch.sentences)
+        collated = CollatedBatch(self.task, sentences, len(batch.left_keys), same=None, labels=None)
         self.optimizers.zero()
         self.model.loss(collated).loss.backward()  # type: ignore[no-untyped-call]
         self.optimizers.finite()
@@ -127,20 +117,18 @@ def main() -> None:
     features = learned_subwords(pairs, config)
     with own_torch_state(torch.device("cpu"), chosen.threads):
         model = TrainableModel(features.rows, config, torch.Generator().manual_seed(0)).train()
-        step, ways = Stepper(model, config), cuttings(model)
+        step = Stepper(model, config)
         stream = PairStream(pairs, features, window_pairs=WINDOW, seed=0)
         batches = stream.batches(Position(), lambda: chosen.batch)
-        step(next(batches), model.encoder.collate)  # the first one allocates
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-        padded = dict.fromkeys(ways, 0)
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}
         tokens = 0
-        for _, batch in zip(range(chosen.rounds), batches, strict=False):
-            tokens += len(batch.sentences.ids)
-            for name, cut in ways.items():
-                with replaced(*KERNELS.get(name, ())):
-                    found[name].append(step(batch, cut))
-                groups = cut(batch.sentences).groups
-                padded[name] += sum(group.ids.numel() for group in groups)
+        with kept_memory():
+            step(next(batches))  # the first one allocates
+            for _, batch in zip(range(chosen.rounds), batches, strict=False):
+                tokens += len(batch.sentences.ids)
+                for name, change in WAYS.items():
+                    with replaced(change):
+                        found[name].append(step(batch))
         threads = torch.get_num_threads()
     machine = describe_machine()
     print(
@@ -150,8 +138,8 @@ def main() -> None:
     for name, times in found.items():
         seconds, cpu = (statistics.median(column) for column in zip(*times, strict=True))
         print(
-            f"{name:15s} {1 / seconds:7.2f} steps/s  {chosen.batch / seconds:7,.0f} pairs/s  "
-            f"{cpu:6.2f} s of CPU a step  {padded[name] / tokens - 1:6.1%} padding"
+            f"{name:17s} {1 / seconds:7.2f} steps/s  {chosen.batch / seconds:7,.0f} pairs/s  "
+            f"{cpu:6.2f} s of CPU a step"
         )
 
 

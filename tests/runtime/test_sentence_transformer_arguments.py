@@ -118,3 +118,18 @@ def test_queries_and_documents_are_encoded_as_sentences(encoder):
         assert (encode(TEXTS, batch_size=2) == encoder.encode(TEXTS)).all()
     assert encoder.get_sentence_embedding_dimension() == encoder.dim == 512
     assert encoder.get_embedding_dimension() == encoder.dim
+
+
+def test_tensors_are_compared_like_arrays(encoder):
+    rows = encoder.encode(TEXTS)
+    for tensor in (torch.from_numpy(rows), torch.from_numpy(rows).requires_grad_()):
+        assert (encoder.similarity(tensor, tensor) == encoder.similarity(rows, rows)).all()
+        assert encoder.search(tensor, TEXTS, 1) == encoder.search(rows, TEXTS, 1)
+    low = encoder.similarity_pairwise(torch.from_numpy(rows).bfloat16(), rows)
+    np.testing.assert_allclose(low, [1, 0, 1, 1], atol=0.01)
+    with pytest.raises(InputError, match=r"embeddings have shape \(2, 3\)"):
+        encoder.similarity(torch.ones(2, 3), rows)
+
+
+def test_the_progress_bar_may_be_left_to_the_encoder(encoder):
+    assert (encoder.encode(TEXTS, show_progress_bar=None) == encoder.encode(TEXTS)).all()

@@ -17,19 +17,16 @@ from rejoinder.models.remote import Progress
 from rejoinder.models.shipped import shipped_model
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
+from rejoinder.runtime.comparisons import Comparisons
 from rejoinder.runtime.inputs import (
     Sentences,
     as_texts,
-    as_unit_rows,
     find_model,
-    first_indices,
     flag,
-    is_matrix,
     whole_number,
 )
 from rejoinder.runtime.long_texts import OnTooLong, checked_way
 from rejoinder.runtime.outputs import ModelOutputs
-from rejoinder.runtime.search import Hit, Measure, dots, measured, nearest_rows
 from rejoinder.runtime.sentence_transformer_arguments import (
     Arguments,
     SentenceTransformerMethods,
@@ -37,7 +34,7 @@ from rejoinder.runtime.sentence_transformer_arguments import (
 )
 
 
-class SentenceEncoder(SentenceTransformerMethods):
+class SentenceEncoder(SentenceTransformerMethods, Comparisons):
     """Encodes sentences as vectors of length 1.
 
     A sentence without any known word has the zero vector, so its similarity with anything is 0.
@@ -188,7 +185,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         sentences: Sentences,
         *,
         batch_size: int = BATCH_SIZE,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
         normalize: bool | None = None,
         on_too_long: OnTooLong | None = None,
     ) -> Embeddings: ...
@@ -198,7 +195,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         sentences: Sentences,
         *,
         batch_size: int = BATCH_SIZE,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
         normalize: bool | None = None,
         on_too_long: OnTooLong | None = None,
         **arguments: Unpack[Arguments],
@@ -208,7 +205,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         sentences: Sentences,
         *,
         batch_size: int = BATCH_SIZE,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
         normalize: bool | None = None,
         on_too_long: OnTooLong | None = None,
         **arguments: Unpack[Arguments],
@@ -256,7 +253,7 @@ class SentenceEncoder(SentenceTransformerMethods):
         sentences: Sentences,
         *,
         batch_size: int = BATCH_SIZE,
-        show_progress_bar: bool = False,
+        show_progress_bar: bool | None = False,
         normalize: bool = True,
         on_too_long: OnTooLong | None = None,
     ) -> Embeddings:
@@ -289,52 +286,6 @@ class SentenceEncoder(SentenceTransformerMethods):
         """Returns the number of sentences that have no known word and hence the zero vector."""
         return int(self.unknown(sentences).sum())
 
-    def similarity(
-        self,
-        a: Sentences | Embeddings,
-        b: Sentences | Embeddings,
-        measure: Measure = "cosine",
-    ) -> NDArray[np.float32]:
-        """Computes the similarity of each of `a` to each of `b`.
-
-        Args:
-            a: Sentences, or embeddings of any length. A single string counts as one sentence.
-            b: Likewise.
-            measure: `cosine`, from -1 to 1, or `angular`, which is -arccos of the cosine, from
-                -pi to 0 (Yang et al. 2018, eq. 1).
-
-        Returns:
-            (len(a), len(b)) float32.
-
-        Raises:
-            InputError: the measure is unknown, or embeddings are not finite or of another
-                dimension.
-        """
-        convert = measured(measure)
-        return convert(self._vectors(a) @ self._vectors(b).T)
-
-    def similarity_pairwise(
-        self,
-        a: Sentences | Embeddings,
-        b: Sentences | Embeddings,
-        measure: Measure = "cosine",
-    ) -> NDArray[np.float32]:
-        """Returns (N,) float32, the similarity of row i of `a` with row i of `b`.
-
-        Arguments and errors are those of `similarity`.
-
-        Raises:
-            InputError: also if `a` and `b` differ in number.
-        """
-        convert = measured(measure)
-        left, right = self._vectors(a), self._vectors(b)
-        if len(left) != len(right):
-            raise InputError(
-                f"a has {len(left)} rows and b {len(right)}; pairs are needed. For all "
-                "combinations use similarity(a, b)."
-            )
-        return convert((left * right).sum(axis=1, dtype=np.float64))
-
     @property
     def entails(self) -> bool:
         """Whether the model has the classifier that `entail` uses."""
@@ -355,72 +306,11 @@ class SentenceEncoder(SentenceTransformerMethods):
             raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
         return self._outputs.entailment(left, right)
 
-    def rank(
-        self,
-        input: str,  # noqa: A002
-        responses: Sentences,
-        top_k: int | None = None,
-    ) -> list[Hit]:
-        """Ranks responses by how well they answer `input`, the score u·v', best first.
-
-        Returns the `top_k` best, by default all. Equal scores are ordered by index.
-
-        Raises:
-            InputError: `input` or a response is not a string, or `top_k` is not a whole number of
-                at least 1.
-        """
-        if not isinstance(input, str):
-            raise InputError(f"input must be one string; got a {type(input).__name__}.")
-        if top_k is not None:
-            top_k = whole_number("top_k", top_k)
-        texts, _ = as_texts(responses)
-        # the adaptation cancels out of u·v' except for rounding, so it is left out
-        vectors = self._outputs.embed(texts, response=True)[first_indices(texts)]
-        query = self._outputs.embed(as_texts(input)[0], adapted=False)
-        scores = dots(vectors, query[0])
-        order = np.argsort(-scores, kind="stable")[:top_k].tolist()
-        return [Hit(index, float(scores[index]), texts[index]) for index in order]
-
-    def search(
-        self, queries: Sentences | Embeddings, corpus: Sentences | Embeddings, top_k: int = 10
-    ) -> list[list[Hit]]:
-        """Returns for each query the `top_k` nearest of `corpus` by cosine, best first; exact.
-
-        Queries and corpus are sentences, or embeddings as returned by `encode`; if the corpus is
-        embeddings, the `text` of hits is empty. A single string counts as one query. Equal scores
-        are ordered by index. Memory is bounded by the embeddings of the corpus.
-
-        Raises:
-            InputError: `top_k` is not a whole number of at least 1, or embeddings are not finite
-                or of another dimension.
-        """
-        top_k = whole_number("top_k", top_k)  # before the corpus is encoded
-        texts = None if is_matrix(corpus) else as_texts(corpus)[0]
-        matrix = self._vectors(corpus if texts is None else texts)
-        if texts is not None:  # equal texts in different batches may differ in the last bit
-            first = first_indices(texts)
-            again = np.flatnonzero(first != np.arange(len(first)))
-            matrix[again] = matrix[first[again]]
-        indices, scores = nearest_rows(self._vectors(queries), matrix, top_k)
-        return [
-            [
-                Hit(index, score, "" if texts is None else texts[index])
-                for index, score in zip(*hits, strict=True)
-            ]
-            for hits in zip(indices.tolist(), scores.tolist(), strict=True)
-        ]
-
-    def _vectors(self, values: Sentences | Embeddings) -> Embeddings:
-        """Returns the embeddings of sentences, or given embeddings scaled to length 1."""
-        if is_matrix(values):
-            return as_unit_rows(values, self.dim)
-        return self._outputs.embed(as_texts(values)[0])
-
     def _encode(
         self,
         sentences: Sentences,
         batch_size: int,
-        show: bool,
+        show: bool | None,
         normalize: bool,
         on_too_long: OnTooLong | None,
         *,
@@ -433,7 +323,7 @@ class SentenceEncoder(SentenceTransformerMethods):
             whole_number("batch_size", batch_size),
             response=response,
             normalize=flag("normalize", normalize),
-            show=flag("show_progress_bar", show),
+            show=show is not None and flag("show_progress_bar", show),
             on_too_long=None if on_too_long is None else checked_way(on_too_long),
         )
         if response and self._model.adaptation is not None:

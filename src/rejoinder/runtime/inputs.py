@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as short
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,9 +135,16 @@ def _refuse_unordered(sentences: object) -> None:
         )
 
 
-def is_matrix(values: object) -> TypeGuard[NDArray[np.floating]]:
-    """Returns whether `values` are embeddings rather than sentences: an array of floats."""
-    return isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.floating)
+def as_matrix(values: object) -> NDArray[np.floating] | None:
+    """Returns embeddings, an array or a tensor of floats, as an array; None if they are neither.
+
+    Sentences are neither, also in an array. A tensor is copied from its device.
+    """
+    if type(values).__module__ == "torch" and hasattr(values, "detach"):
+        values = values.detach().float().cpu().numpy()
+    if isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.floating):
+        return values
+    return None
 
 
 def as_unit_rows(embeddings: NDArray[np.floating], dim: int) -> Embeddings:
