@@ -21,15 +21,27 @@ class RejoinderModule(InputModule):  # type: ignore[misc]  # its library is opti
 
     save_in_root = False
 
-    def __init__(self, model: str | Path | SentenceEncoder = DEFAULT) -> None:
+    def __init__(
+        self, model: str | Path | SentenceEncoder = DEFAULT, *, threads: int | None = None
+    ) -> None:
         """Takes an encoder, or loads a model by name, folder or address.
 
+        Args:
+            model: The encoder, or what `SentenceEncoder.load` takes.
+            threads: Number of CPU cores of a model that is loaded, by default all that the process
+                may use.
+
         Raises:
+            InputError: `threads` is given for an encoder, which has its own.
             InputError, ModelError: see `SentenceEncoder.load`.
         """
         super().__init__()
-        loaded = model if isinstance(model, SentenceEncoder) else SentenceEncoder.load(model)
-        self.encoder = loaded
+        if isinstance(model, SentenceEncoder):
+            if threads is not None:
+                raise InputError("threads is for a model that is loaded; this encoder has its own.")
+            self.encoder = model
+        else:
+            self.encoder = SentenceEncoder.load(model, threads=threads)
 
     def preprocess(
         self, inputs: list[str], prompt: str | None = None, **_options: object

@@ -76,6 +76,13 @@ def test_the_module_needs_no_folder_and_no_trust_and_is_saved(tmp_path):
     assert (again.encode(["How old are you?"]) == expected).all()
 
 
+def test_the_module_takes_a_number_of_threads_for_a_model_that_it_loads():
+    module = RejoinderModule("rejoinder-small", threads=1)
+    assert module.encoder._threads == 1
+    with pytest.raises(InputError, match="this encoder has its own"):
+        RejoinderModule(module.encoder, threads=1)
+
+
 @pytest.mark.parametrize("precision", ["float32", "int8", "uint8", "binary", "ubinary"])
 @pytest.mark.parametrize("dim", [None, 64])
 def test_encode_gives_what_it_gives(own, linear, texts, precision, dim):
