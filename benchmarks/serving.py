@@ -2,6 +2,7 @@
 
     python benchmarks/serving.py                         # 1, 8, 64 and 512 clients
     python benchmarks/serving.py --clients 1 8 --seconds 2 --per-request 16
+    python benchmarks/serving.py --clients 64 --minutes 10   # memory after each minute
     python benchmarks/serving.py --malformed 200000      # statuses, and memory before and after
 
 Each client sends one request after another, over one connection, for some seconds. Where model2vec
@@ -45,6 +46,9 @@ def main() -> None:
     if arguments.malformed:
         print(json.dumps(_withstood(command, arguments.malformed), indent=1))
         return
+    if arguments.minutes:
+        print(json.dumps(_memory_over_time(command, arguments), indent=1))
+        return
     servers = {"batching": command, "no batching": [*command, "--max-batch", "1"]}
     if find_spec("model2vec"):
         peer = [sys.executable, __file__, "--peer", "--model", arguments.model]
@@ -70,6 +74,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64, 512])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--per-request", type=int, default=1, help="texts of a request")
+    parser.add_argument(
+        "--minutes", type=int, default=0, help="follow memory for so long, with the first --clients"
+    )
     parser.add_argument("--malformed", type=int, default=0, help="send that many bad requests")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -116,12 +123,25 @@ def _measured(port: int, clients: int, arguments: argparse.Namespace) -> dict[st
     }
 
 
+def _memory_over_time(command: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the resident memory after each minute of load, in which no minute repeats a text."""
+    [clients, *_] = arguments.clients
+    arguments.seconds = 60.0
+    with _started(command) as (process, port):
+        resident, requests = [_resident(process.pid)], 0
+        for minute in range(arguments.minutes):
+            latencies, _ = asyncio.run(_load(port, clients, arguments, seed=minute))
+            requests += len(latencies)
+            resident.append(_resident(process.pid))
+    return {"clients": clients, "requests": requests, "resident_mb": resident}
+
+
 async def _load(
-    port: int, clients: int, arguments: argparse.Namespace
+    port: int, clients: int, arguments: argparse.Namespace, seed: int = 1
 ) -> tuple[list[float], float]:
     """Returns the seconds of each request, and those of all together."""
     latencies: list[float] = []
-    draw = np.random.default_rng(1)
+    draw = np.random.default_rng(seed)
     words = WORDS.split()
     requests = [
         _request([" ".join(draw.choice(words, 12)) for _ in range(arguments.per_request)])

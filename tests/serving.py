@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import httpx
+from fastapi import FastAPI
 
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.app import create_app, open_socket, server_of
@@ -30,7 +31,13 @@ def running(
     model: ModelContents, settings: ServerSettings | None = None, texts: Sequence[str] = TEXTS
 ) -> Iterator[Running]:
     """Runs a server until the context is left."""
-    app = create_app(model, settings, texts=texts)
+    with running_app(create_app(model, settings, texts=texts)) as started:
+        yield started
+
+
+@contextmanager
+def running_app(app: FastAPI) -> Iterator[Running]:
+    """Runs an app of `create_app` until the context is left."""
     started = threading.Event()
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
