@@ -179,6 +179,13 @@ def test_a_page_is_no_answer(encoder, server):
         encoder.encode(["a"])
 
 
+def test_an_answer_without_end_is_cut_off(encoder, server, monkeypatch):
+    monkeypatch.setattr(requests, "MOST_BYTES", 1_000)
+    with pytest.raises(InputError, match="sent more than 1,000 bytes in an answer"):
+        encoder.encode(["hello"])
+    assert len(server.requests) == 1
+
+
 def test_another_width_later_is_refused(encoder, server):
     encoder.encode(["a"])
     server.change = lambda rows: [row[:7] for row in rows]

@@ -20,6 +20,8 @@ _LONGEST_PAUSE = 120.0
 """Seconds that a server may ask for before the next attempt (`Retry-After`)."""
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which another attempt may succeed."""
+MOST_BYTES = 1 << 28
+"""Bytes of an answer, some hundred times those of a batch of embeddings."""
 _LONGEST = 200
 """Number of characters of a server's message that are quoted."""
 
@@ -39,7 +41,7 @@ def post(client: "httpx.Client", address: str, body: bytes) -> Any:
 
     Raises:
         RefusedError: the server answers with another status than 200.
-        InputError: it can't be reached, breaks off, or sends no JSON.
+        InputError: it can't be reached, breaks off, or sends no JSON or too much of it.
     """
     import httpx
     from tenacity import Retrying, retry_if_exception, stop_after_attempt
@@ -71,7 +73,19 @@ def post(client: "httpx.Client", address: str, body: bytes) -> Any:
 def _attempt(client: "httpx.Client", address: str, body: bytes) -> "httpx.Response":
     import httpx
 
-    response = client.post(address, content=body)
+    with client.stream("POST", address, content=body) as streamed:
+        content = bytearray()
+        for part in streamed.iter_bytes():
+            content += part
+            if len(content) > MOST_BYTES:
+                raise InputError(f"{address} sent more than {MOST_BYTES:,} bytes in an answer.")
+    asked = streamed.headers.get("Retry-After")
+    response = httpx.Response(
+        streamed.status_code,
+        headers={} if asked is None else {"Retry-After": asked},
+        content=bytes(content),
+        request=streamed.request,
+    )
     if response.status_code != HTTPStatus.OK:
         raise httpx.HTTPStatusError("", request=response.request, response=response)
     return response
