@@ -4,7 +4,7 @@
     python benchmarks/transformer.py --pairs pairs/ --batch 256 --threads 1 encoder.hidden=128
 
 Steps (forward, backward, optimiser) on batches of messages and replies: with other groups of like
-lengths, without rounded sizes of packs, and with PyTorch's attention and dropout in place of ours.
+lengths, and with PyTorch's attention in place of ours.
 Rounds take turns, so
 that a machine that slows down slows down all. On a busy machine compare the seconds of CPU.
 The subwords are learned from the same sample of the pairs.
@@ -47,9 +47,7 @@ WAYS: dict[str, tuple[ModuleType, str, object] | None] = {
     "as shipped": None,
     "groups, 4 more": (packing, "_GROUP_OVERHEAD", 4),
     "groups, 64 more": (packing, "_GROUP_OVERHEAD", 64),
-    "sizes as they are": (packing, "rounded", lambda tokens: tokens),
     "torch attention": (transformer, "attention", fused_attention),
-    "torch dropout": (transformer, "dropout", F.dropout),
 }
 """By name, what to put in the place of a name of a module."""
 

@@ -1,7 +1,6 @@
 """Batches without padding, for encoders that take most steps token by token."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -47,7 +46,7 @@ class PackedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The tokens of some sentences, one after the other, and zeros up to P."""
+    """The P tokens of some sentences, one after the other."""
 
     ids: Tensor
     """(P,) int64."""
@@ -56,10 +55,9 @@ class Pack:
     groups: tuple[PackedGroup, ...]
 
     def split(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """Takes (P, C) to the (K, C) rows of each group, and those behind the last token."""
-        sizes = [len(group.slots) for group in self.groups]
+        """Takes (P, C) to the (K, C) rows of each group."""
         # one operation, whose gradient is one, too
-        return torch.split(rows, [*sizes, len(rows) - sum(sizes)])
+        return torch.split(rows, [len(group.slots) for group in self.groups])
 
     def to(self, device: torch.device) -> "Pack":
         """Returns a copy on `device`."""
@@ -101,29 +99,20 @@ def pack_sentences(batch: Ragged) -> PackedBatch:
 
 
 def _packed(groups: list[Padded]) -> Pack:
-    sizes = [int(group.present.sum()) for group in groups]
-    begins = np.cumsum([0, *sizes])
-    ids, positions = np.zeros((2, rounded(int(begins[-1]))), np.int64)
-    packed = []
-    for group, (begin, end) in zip(groups, pairwise(begins.tolist()), strict=True):
-        slots = np.flatnonzero(group.present)
-        ids[begin:end] = group.ids[group.present]
-        positions[begin:end] = slots % group.present.shape[1]
-        lengths = group.present.sum(axis=1, dtype=np.int64)
-        packed.append(PackedGroup(*map(torch.from_numpy, (lengths, group.present, slots))))
+    ids = np.concatenate([group.ids[group.present] for group in groups])
+    slots = [np.flatnonzero(group.present) for group in groups]
+    positions = np.concatenate(
+        [held % group.present.shape[1] for held, group in zip(slots, groups, strict=True)]
+    )
+    packed = [
+        PackedGroup(
+            lengths=torch.from_numpy(group.present.sum(axis=1, dtype=np.int64)),
+            present=torch.from_numpy(group.present),
+            slots=torch.from_numpy(held),
+        )
+        for held, group in zip(slots, groups, strict=True)
+    ]
     return Pack(torch.from_numpy(ids), torch.from_numpy(positions), tuple(packed))
-
-
-def rounded(tokens: int) -> int:
-    """Returns `tokens` or up to an eighth more, so that few sizes occur.
-
-    oneDNN compiles its bfloat16 product for each size anew, which takes longer than the product.
-
-    >>> [rounded(tokens) for tokens in (5, 31, 33, 1_000, 18_938)]
-    [5, 31, 34, 1024, 19456]
-    """
-    step = 1 << max(0, tokens.bit_length() - 5)
-    return -(-tokens // step) * step
 
 
 class _Scatter(torch.autograd.Function):

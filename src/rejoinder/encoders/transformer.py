@@ -62,20 +62,20 @@ class TransformerEncoder(nn.Module):
         """Returns the (G, D) embeddings of the sentences of a pack, not normalised."""
 
         def attend(query_key_value: Tensor, heads: int) -> Tensor:
-            *parts, rest = pack.split(query_key_value)
-            mixed = [
-                group.unpad(attend_padded(group.pad(rows), group.present, heads))
-                for group, rows in zip(pack.groups, parts, strict=True)
-            ]
-            return torch.cat([*mixed, rest[:, : self.config.hidden]])
+            parts = zip(pack.groups, pack.split(query_key_value), strict=True)
+            return torch.cat(
+                [
+                    group.unpad(attend_padded(group.pad(rows), group.present, heads))
+                    for group, rows in parts
+                ]
+            )
 
         longest = max(group.present.shape[1] for group in pack.groups)
         signal = sinusoids(longest, self.config.hidden, pack.ids.device)
         states = self._states(self.embedding(pack.ids), signal[pack.positions], attend)
-        *parts, _ = pack.split(states)
         means = [
             group.pad(rows).sum(dim=1) / group.lengths[:, None]
-            for group, rows in zip(pack.groups, parts, strict=True)
+            for group, rows in zip(pack.groups, pack.split(states), strict=True)
         ]
         return self.projection(torch.cat(means))  # type: ignore[no-any-return]
 
@@ -97,7 +97,7 @@ class TransformerEncoder(nn.Module):
     def _states(self, rows: Tensor, signal: Tensor, attend: Attend) -> Tensor:
         """Returns the last hidden states of tokens, (..., C) float32, from rows of the table."""
         x = rows * math.sqrt(self.config.hidden) + signal
-        x = dropout(x, self.config.dropout if self.training else 0.0)
+        x = F.dropout(x, self.config.dropout, self.training)
         for block in self.blocks:
             x = block(x, attend)
         return self.norm(x).float()  # type: ignore[no-any-return]
@@ -131,11 +131,10 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor, attend: Attend) -> Tensor:
         """(..., C) to (..., C)."""
-        probability = self.dropout if self.training else 0.0
         mixed = self.out(attend(self.query_key_value(self.attention_norm(x)), self.heads))
-        x = x + dropout(mixed, probability)
+        x = x + F.dropout(mixed, self.dropout, self.training)
         y = self.filter_out(F.relu(self.filter_in(self.filter_norm(x))))
-        return x + dropout(y, probability)
+        return x + F.dropout(y, self.dropout, self.training)
 
 
 def attend_padded(query_key_value: Tensor, present: Tensor, heads: int) -> Tensor:
@@ -153,27 +152,13 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor
     `mask` is true where a key may be read, and of a shape that broadcasts to (G, H, T, T).
 
     On the CPU PyTorch's fused kernel is made for long texts. For sentences plain products take a
-    sixth of its time in bfloat16 (`benchmarks/transformer.py`).
+    fraction of its time in bfloat16 (`benchmarks/transformer.py`).
     """
     if query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)
     weights = torch.softmax(scores.float().masked_fill(~mask, -math.inf), dim=-1)
     return weights.to(value.dtype) @ value
-
-
-def dropout(x: Tensor, probability: float) -> Tensor:
-    """Returns `x` with entries dropped at random, the others scaled up (Srivastava et al. 2014).
-
-    On the CPU the probability is rounded to a multiple of 2^-16, because one draw of the generator
-    then serves four entries.
-    """
-    dropped = round(probability * 65_536)
-    if x.device.type != "cpu" or not 0 < dropped < 65_536:
-        return F.dropout(x, probability)
-    draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    kept = draws.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 32_768
-    return x * (kept.to(x.dtype) * (65_536 / (65_536 - dropped)))
 
 
 def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
