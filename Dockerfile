@@ -1,5 +1,6 @@
 # The server in a container: docker compose up, or docker build -t rejoinder . (docs/serving.md)
-FROM python:3.12-slim AS build
+# the slim image has no compiler, and without one encoding is slower
+FROM python:3.12 AS build
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src

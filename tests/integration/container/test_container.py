@@ -118,10 +118,18 @@ def test_the_command_serves_and_stops_without_writing(image, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_kernels_are_built_with_the_compiler_of_the_first_stage(image):
+    program = image / "opt/rejoinder/bin/rejoinder"
+    run = subprocess.run([program, "info", "--json"], capture_output=True, text=True, check=True)
+    facts = json.loads(run.stdout)["computed_by"]
+    assert facts == {"library": "numpy", "words": "native", "sums": "native"}
+    first, second = (rest for _, name, rest in STEPS if name == "FROM")
+    assert "slim" not in first
+    assert second == f"{first.removesuffix(' AS build')}-slim"
+
+
 def test_our_layers_are_small(image):
     installed = image / "opt/rejoinder"
-    if list(installed.glob("lib/*/site-packages/polars")):
-        pytest.skip("Polars and SciPy are still dependencies of the package without extras")
     size = sum(path.stat().st_size for path in installed.rglob("*") if not path.is_symlink())
     assert size < LAYERS
 
