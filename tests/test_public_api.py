@@ -15,7 +15,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 FUNCTIONS = {
     *("adapt", "compare", "encode_file", "evaluate", "export", "extract", "load_encoder", "train")
 }
-CLASSES = {"EncodedFile", "Hit", "SentenceEmbedder", "SentenceEncoder"}
+CLASSES = {"EncodedFile", "Hit", "Index", "IndexHit", "SentenceEmbedder", "SentenceEncoder"}
 ERRORS = {
     name
     for name, value in vars(errors).items()

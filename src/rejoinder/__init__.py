@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rejoinder.api.encoding import EncodedFile, encode_file
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
+    from rejoinder.api.indexing import Index
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from rejoinder.evaluation.comparison import compare
+    from rejoinder.index.folder import IndexHit
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
     from rejoinder.runtime.encoder import SentenceEncoder
     from rejoinder.runtime.search import Hit
@@ -38,6 +40,8 @@ __all__ = [
     "DataMissingError",
     "EncodedFile",
     "Hit",
+    "Index",
+    "IndexHit",
     "InputError",
     "MissingExtraError",
     "ModelError",
@@ -60,6 +64,8 @@ __all__ = [
 _MODULES = {
     "EncodedFile": "api.encoding",
     "Hit": "runtime.search",
+    "Index": "api.indexing",
+    "IndexHit": "index.folder",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "runtime.encoder",
     "adapt": "api.adaptation",

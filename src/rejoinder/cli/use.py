@@ -1,6 +1,7 @@
 """`rejoinder similarity`, `search`, `rank` and `info`: use a trained model."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from rejoinder.cli.output import form_of, note, note_unknown, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
+    from rejoinder.api.indexing import Index
     from rejoinder.runtime.encoder import SentenceEncoder
 
 _LISTED = 5
@@ -38,6 +40,8 @@ SEARCH_EXAMPLES = """Examples:
 rejoinder search 'How old are you?' --corpus questions.txt
 
 rejoinder search --model model/ --queries queries.txt --corpus questions.txt
+
+rejoinder search 'How old are you?' --index index/
 """
 RANK_EXAMPLES = """Examples:
 
@@ -103,8 +107,12 @@ def search(
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     corpus: Annotated[
-        str, typer.Option(help="File with one sentence per line; - is standard input.")
-    ] = "-",
+        str | None,
+        typer.Option(help="File with one sentence per line; - is standard input, the default."),
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option(help="Folder that `rejoinder index` wrote, in place of a file.")
+    ] = None,
     queries: Annotated[
         str | None, typer.Option(help="File with one query per line; - is standard input.")
     ] = None,
@@ -114,15 +122,26 @@ def search(
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find the sentences of a file that are most similar to a query; exact."""
+    """Find the sentences of a file, or of an index, that are most similar to a query; exact."""
     set_quiet(quiet)
-    if queries == corpus == "-":
+    if index is not None and corpus is not None:
+        raise InputError("--corpus FILE and --index FOLDER are both what to search; give one.")
+    corpus = corpus or "-"
+    if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
     wanted = [*map(as_text, query or []), *(read_lines(queries) if queries else [])]
     if not wanted:
         raise InputError("a query is needed, as an argument or by --queries FILE.")
-    texts = read_lines(corpus)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
+    if index is not None:
+        from rejoinder.api.indexing import Index
+        from rejoinder.runtime.long_texts import checked_way
+
+        place = None if model is None else model_folder(model, model_sha256)
+        opened = Index.open(index, place, on_too_long=checked_way(on_too_long))
+        _search_index(opened, wanted, top_k, form)
+        return
+    texts = read_lines(corpus)
     encoder = open_encoder(model, model_sha256, on_too_long)
     rows = [
         (text, rank, round(hit.score, 6), hit.index + 1, hit.text)
@@ -138,6 +157,21 @@ def search(
     note_unknown(count, len(rows), "hits", "their cosine with anything is 0")
     _note_long(encoder, "queries", wanted)
     _note_long(encoder, "sentences", texts)
+
+
+def _search_index(opened: "Index", queries: list[str], top_k: int, form: str) -> None:
+    """Prints what an index has for each query."""
+    rows = [
+        (query, rank, round(hit.score, 6), hit.id, hit.text)
+        for query, hits in zip(queries, opened.search(queries, top_k), strict=True)
+        for rank, hit in enumerate(hits, 1)
+    ]
+    unknown = _unknown(opened.encoder, queries)
+    names = [_names(unknown, query=row[0]) for row in rows]
+    _print(("query", "rank", "cosine", "id", "text"), rows, names, form)
+    count = sum(query in unknown for query in queries)
+    note_unknown(count, len(queries), "queries", "their cosine with anything is 0")
+    _note_long(opened.encoder, "queries", queries)
 
 
 def rank(

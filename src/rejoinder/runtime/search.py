@@ -55,7 +55,9 @@ def measured(measure: Measure) -> Callable[[NDArray[np.floating]], Array]:
     return convert
 
 
-def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Indices, Array]:
+def nearest_rows(
+    queries: Array, corpus: Array, top_k: int, *, absent: NDArray[np.bool_] | None = None
+) -> tuple[Indices, Array]:
     """Finds for each query the `top_k` rows of `corpus` with the highest dot product.
 
     Equal scores are ordered by index, the lower first. A matrix product can round a row
@@ -67,9 +69,11 @@ def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Indices, Ar
         queries: (Q, D) float32, unit or zero rows.
         corpus: (N, D) float32, unit or zero rows.
         top_k: Number of rows per query, at least 1.
+        absent: (N,) bool, rows that are not found.
 
     Returns:
-        (Q, K) int64 row indices and (Q, K) float32 scores, best first, with K = min(top_k, N).
+        (Q, K) int64 row indices and (Q, K) float32 scores, best first. K is `top_k`, or the number
+        of rows that can be found if these are fewer.
 
     Raises:
         InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
@@ -80,15 +84,20 @@ def nearest_rows(queries: Array, corpus: Array, top_k: int) -> tuple[Indices, Ar
             f"queries of shape {queries.shape} and a corpus of shape {corpus.shape} differ in "
             "dimension."
         )
-    best = [_Best(query, min(top_k, len(corpus))) for query in queries]
+    present = len(corpus) - (0 if absent is None else int(absent.sum()))
+    count = min(top_k, present)
+    best = [_Best(query, count) for query in queries] if count else []
     for start in range(0, len(queries), _QUERY_BLOCK):
         query_block = queries[start : start + _QUERY_BLOCK]
         step = max(_BLOCK_SCORES // len(query_block), 1)
         for low in range(0, len(corpus), step):
             block = corpus[low : low + step]
-            for query_best, scores in zip(best[start:], query_block @ block.T, strict=False):
+            products = query_block @ block.T
+            if absent is not None:
+                products[:, absent[low : low + step]] = -np.inf
+            for query_best, scores in zip(best[start:], products, strict=False):
                 query_best.add(scores, block, low)
-    shape = len(queries), min(top_k, len(corpus))
+    shape = len(queries), count
     indices = np.array([query_best.indices for query_best in best], np.int64).reshape(shape)
     return indices, np.array([query_best.scores for query_best in best], np.float32).reshape(shape)
 
@@ -127,7 +136,7 @@ class _Best:
     def _candidates(self, scores: Array) -> Indices:
         """Returns indices of rows that can be among the best, allowing for rounding."""
         least = self.scores[-1] if len(self.scores) == self.count else np.float32(-np.inf)
-        indices = np.flatnonzero(scores >= least - _MARGIN)
+        indices = np.flatnonzero((scores >= least - _MARGIN) & (scores > -np.inf))
         if len(indices) > 4 * self.count:
             rough = scores[indices]
             border = np.partition(rough, -self.count)[-self.count]

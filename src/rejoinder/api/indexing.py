@@ -1,0 +1,335 @@
+"""Builds, changes and opens indexes of texts with the embeddings of a model."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
+from pathlib import Path
+
+from rejoinder.errors import InputError
+from rejoinder.files.hashed import refuse_constant
+from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.formats.text_lines import file_lines
+from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
+from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.segment import EncodedTexts
+from rejoinder.models.shipped import shipped_models
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.inputs import Sentences, as_texts
+from rejoinder.runtime.long_texts import OnTooLong
+
+IndexingProgress = Callable[[int, int, int | None], None]
+"""Called after each chunk with the number of texts, the number of bytes read, and that of the whole
+file, None if it is not known."""
+
+_CHUNK = 8_192
+"""Number of texts that are encoded at a time."""
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+
+Text = tuple[str | None, str]
+"""An id, None for the next number, and a text."""
+
+
+class Index:
+    """Texts that are searched by meaning: a folder of ids, texts and embeddings, and their model.
+
+    >>> index = Index.create("faq/", ["How old are you?", "Where do you live?"])  # doctest: +SKIP
+    >>> index.search("What is your age?", top_k=1)[0][0].text  # doctest: +SKIP
+    'How old are you?'
+    """
+
+    def __init__(self, folder: TextIndex, encoder: SentenceEncoder) -> None:
+        """Joins an open index and the model that it was made with. Use `create` and `open`.
+
+        Raises:
+            InputError: the encoder is another model.
+        """
+        _refuse_other(folder, encoder)
+        self._folder, self.encoder = folder, encoder
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        texts: str | Path | Iterable[str | tuple[str, str]],
+        encoder: SentenceEncoder | str | Path | None = None,
+        *,
+        copy_model: bool = False,
+        overwrite: bool = False,
+        progress: IndexingProgress = lambda _done, _read, _all: None,
+    ) -> "Index":
+        """Encodes texts and writes them to an index, whole or not at all.
+
+        Args:
+            folder: Where to write the index.
+            texts: Path of a file of texts (see `read_texts`); or strings, or pairs of an id and a
+                text. A text without an id gets the next number from 1.
+            encoder: The model, or its name or folder; by default `rejoinder-base`. The index knows
+                where a model is that is given by name or folder.
+            copy_model: Whether to put the model inside the index, so that it can be moved.
+            overwrite: Replace what `folder` holds.
+            progress: Told how far the work is.
+
+        Raises:
+            InputError: an id is given twice, a text is not a string, a line can't be read, or
+                `folder` is occupied.
+            ModelError: the model can't be loaded, or was never saved.
+            BusyError: another command is writing the index.
+            StorageError: it can't be written.
+        """
+        path = Path(folder)
+        loaded, source = _loaded(encoder)
+        model = _model_of(loaded, None if copy_model else source)
+        manifest = Manifest(model, loaded.dim)
+        written = create_index(
+            path,
+            manifest,
+            _encoded(loaded, texts, manifest.next_id, progress),
+            copy_model=loaded.save if copy_model else None,
+            overwrite=overwrite,
+        )
+        return cls(written, loaded)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        encoder: SentenceEncoder | str | Path | None = None,
+        *,
+        on_too_long: OnTooLong = "truncate",
+    ) -> "Index":
+        """Opens an index, with the model that it was made with.
+
+        Args:
+            folder: The index.
+            encoder: The model, or where it is now. By default it is looked for inside the index, or
+                where it was when the index was made.
+            on_too_long: What a model that is loaded does with long queries; see `SentenceEncoder`.
+
+        Raises:
+            InputError: the folder is no index, is damaged, or was made with another model.
+            ModelError: the model is not where it was.
+        """
+        opened = TextIndex(Path(folder))
+        place = _place_of(opened) if encoder is None else encoder
+        return cls(opened, _loaded(place, on_too_long)[0])
+
+    def __len__(self) -> int:
+        return len(self._folder)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._folder
+
+    def get(self, name: str) -> str:
+        """Returns the text with an id.
+
+        Raises:
+            InputError: there is none.
+        """
+        return self._folder.get(name)
+
+    def search(self, queries: Sentences, top_k: int = 10) -> list[list[IndexHit]]:
+        """Returns for each query the `top_k` nearest texts by cosine, best first; exact.
+
+        A single string counts as one query. Equal scores come in the order in which the texts were
+        added.
+
+        Raises:
+            InputError: a query is not a string, or `top_k` is not a whole number of at least 1.
+        """
+        texts, _ = as_texts(queries)
+        return self._folder.search(self.encoder.encode(texts), top_k)
+
+    def add(
+        self,
+        texts: str | Path | Iterable[str | tuple[str, str]],
+        *,
+        update: bool = False,
+        progress: IndexingProgress = lambda _done, _read, _all: None,
+    ) -> int:
+        """Adds texts, and returns their number.
+
+        Args:
+            texts: As in `create`.
+            update: Whether they replace texts that the index has under the same ids.
+            progress: Told how far the work is.
+
+        Raises:
+            InputError: as in `create`; also if an id is in the index and `update` is False.
+            BusyError: another command is changing the index.
+            StorageError: it can't be written.
+        """
+        first = self._folder.manifest.next_id
+        encoded = _encoded(self.encoder, texts, first, progress)
+        return self._folder.add(encoded, replace_old=update)
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Deletes the texts with these ids.
+
+        Raises:
+            InputError: there is no text with one of them; nothing is deleted then.
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        self._folder.delete(list(dict.fromkeys(ids)))
+
+    def compact(self) -> None:
+        """Frees the space of deleted texts, and joins the texts that were added at several times.
+
+        Raises:
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        self._folder.compact()
+
+    def check(self) -> None:
+        """Compares every file with the SHA-256 that it had when it was written.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        self._folder.check()
+
+
+def read_texts(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[Text]:
+    """Yields ids and texts of a file, plain or compressed.
+
+    `.jsonl` has an object with `text`, and `id` or not, on each line; `.tsv` an id, a tab and a
+    text; any other file a text. Blank lines of texts are texts.
+
+    Raises:
+        InputError: the file can't be read, or a line has another form. The message names it.
+    """
+    suffix = Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+    lines = file_lines(path, on_read)
+    if suffix == ".jsonl":
+        return (_of_json(line, path, number) for number, line in enumerate(lines, 1))
+    if suffix == ".tsv":
+        return (_of_columns(line, path, number) for number, line in enumerate(lines, 1))
+    return ((None, line) for line in lines)
+
+
+def _of_json(line: str, path: Path, number: int) -> Text:
+    try:
+        tree = json.loads(line, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} line {number:,}: no JSON ({error}).") from None
+    text = tree.get("text") if isinstance(tree, dict) else None
+    name = tree.get("id") if isinstance(tree, dict) else None
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(text, str) or not isinstance(name, str | None):
+        raise InputError(
+            f"{path} line {number:,}: an object with a string `text`, and a string or a whole "
+            "number `id` or none, is needed."
+        )
+    return None if name is None else replace_surrogates(name), replace_surrogates(text)
+
+
+def _of_columns(line: str, path: Path, number: int) -> Text:
+    columns = line.split("\t")
+    if len(columns) != 2:
+        raise InputError(
+            f"{path} line {number:,}: {len(columns)} columns between tabs; an id and a text are "
+            "needed."
+        )
+    return columns[0], columns[1]
+
+
+def _given(texts: Iterable[str | tuple[str, str]]) -> Iterator[Text]:
+    for index, item in enumerate(texts):
+        pair = (None, item) if isinstance(item, str) else item
+        if not (
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | None)
+            and isinstance(pair[1], str)
+        ):
+            raise InputError(
+                f"text {index} is {item!r}; a string, or an id and a string, is needed."
+            )
+        name, text = pair
+        yield None if name is None else replace_surrogates(name), replace_surrogates(text)
+
+
+def _encoded(
+    encoder: SentenceEncoder,
+    texts: str | Path | Iterable[str | tuple[str, str]],
+    first: int,
+    progress: IndexingProgress,
+) -> Iterator[EncodedTexts]:
+    """Yields texts with ids and embeddings, `_CHUNK` at a time."""
+    size, read = None, 0
+
+    def on_read(number: int) -> None:
+        nonlocal read
+        read += number
+
+    if isinstance(texts, str | Path):
+        path = Path(texts)
+        size = path.stat().st_size if path.is_file() else None
+        items = read_texts(path, on_read)
+    else:
+        items = _given(texts)
+    numbers = count(first)
+    done = 0
+    while chunk := list(islice(items, _CHUNK)):
+        ids = [str(next(numbers)) if name is None else name for name, _ in chunk]
+        contents = [text for _, text in chunk]
+        yield EncodedTexts(ids, contents, encoder.encode(contents))
+        done += len(chunk)
+        progress(done, read, size)
+
+
+def _loaded(
+    encoder: SentenceEncoder | str | Path | None, on_too_long: OnTooLong = "truncate"
+) -> tuple[SentenceEncoder, str | None]:
+    """Returns an encoder, and what it is loaded by, None if it is in memory."""
+    if encoder is None:
+        encoder = "rejoinder-base"
+    if isinstance(encoder, SentenceEncoder):
+        return encoder, None
+    shipped = shipped_models()
+    if str(encoder) in shipped:
+        return SentenceEncoder.load(encoder, on_too_long=on_too_long), str(encoder)
+    # an installed model is found by its name wherever the package is
+    path = Path(encoder).absolute()
+    names = {folder: name for name, folder in shipped.items()}
+    return SentenceEncoder.load(path, on_too_long=on_too_long), names.get(path, str(path))
+
+
+def _place_of(opened: TextIndex) -> str | Path:
+    """Returns where the model of an index is."""
+    source = opened.manifest.model.source
+    if source is not None:
+        return source
+    if (opened.folder / MODEL).is_dir():
+        return opened.folder / MODEL
+    raise InputError(
+        f"{opened.folder} does not say where its model {opened.manifest.model.name} is, because it "
+        "was made with an encoder in memory; give the model (--model)."
+    )
+
+
+def _model_of(encoder: SentenceEncoder, source: str | None) -> IndexModel:
+    about = encoder.describe()
+    adaptation = about["adaptation"]
+    if not about["sha256"]:
+        raise InputError(
+            "a model that was never saved can't be recognised later; save it, and load it."
+        )
+    return IndexModel(
+        about["name"],
+        about["sha256"],
+        None if adaptation is None else adaptation["sha256"],
+        source,
+    )
+
+
+def _refuse_other(folder: TextIndex, encoder: SentenceEncoder) -> None:
+    expected, given = folder.manifest.model, _model_of(encoder, None)
+    if (given.sha256, given.adaptation) != (expected.sha256, expected.adaptation):
+        raise InputError(
+            f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), and "
+            f"this is {given.name} ({given.sha256[:12]}…); give that model, or build the index "
+            "again with this one."
+        )

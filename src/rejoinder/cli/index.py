@@ -1,0 +1,112 @@
+"""`rejoinder index`: writes and changes an index of texts, which `rejoinder search` searches."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rejoinder.cli.lines import read_lines
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.options import (
+    JsonOption,
+    ModelOption,
+    ModelSha256Option,
+    OutOption,
+    OverwriteOption,
+    QuietOption,
+    set_quiet,
+)
+from rejoinder.cli.output import status_line
+from rejoinder.cli.progress import encoding_bar
+from rejoinder.errors import InputError
+
+if TYPE_CHECKING:
+    from rejoinder.api.indexing import Index, IndexingProgress
+
+EXAMPLES = """Examples:
+
+rejoinder index questions.txt --out index/
+
+rejoinder search 'How old are you?' --index index/
+
+rejoinder index more.jsonl --out index/ --add
+
+rejoinder index ids.txt --out index/ --delete
+"""
+
+
+def index(
+    out: OutOption,
+    texts: Annotated[
+        str | None,
+        typer.Argument(
+            help="File of texts, plain or compressed: one per line; .tsv with an id, a tab and a "
+            "text; .jsonl with `id` and `text`. With --delete, a file of ids."
+        ),
+    ] = None,
+    model: ModelOption = None,
+    model_sha256: ModelSha256Option = None,
+    add: Annotated[bool, typer.Option("--add", help="Add the texts to the index.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Add the texts, in place of those with the same ids.")
+    ] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the texts with these.")] = False,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Free the space of deleted texts, join additions.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare all files of the index with their SHA-256.")
+    ] = False,
+    copy_model: Annotated[
+        bool, typer.Option("--copy-model", help="Put the model inside the new index.")
+    ] = False,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write an index of texts, or change one: their embeddings, for search by meaning."""
+    set_quiet(quiet)
+    changes = {
+        "--add": add,
+        "--update": update,
+        "--delete": delete,
+        "--compact": compact,
+        "--check": check,
+    }
+    chosen = [option for option, value in changes.items() if value]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} are two commands; give one of them.")
+    change = chosen[0] if chosen else None
+    if (texts is None) != (change in ("--compact", "--check")):
+        missing = "a file of texts is needed" if texts is None else f"{change} takes no file"
+        raise InputError(f"{missing}.")
+    if change is not None and (copy_model or overwrite):
+        raise InputError(f"--copy-model and --overwrite are for a new index, {change} for an old.")
+    from rejoinder.api.indexing import Index
+
+    with encoding_bar() as progress:
+        if change is None:
+            encoder = str(model_folder(model, model_sha256)) if model else None
+            made = Index.create(
+                out, Path(texts or ""), encoder,
+                copy_model=copy_model, overwrite=overwrite, progress=progress,
+            )  # fmt: skip
+        else:
+            made = Index.open(out, model_folder(model, model_sha256) if model else None)
+            _change(made, change, texts or "", progress)
+    if as_json:
+        typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
+    else:
+        status_line(f"{out}: {len(made):,} texts")
+
+
+def _change(opened: "Index", change: str, file: str, progress: "IndexingProgress") -> None:
+    if change in ("--add", "--update"):
+        opened.add(Path(file), update=change == "--update", progress=progress)
+    elif change == "--delete":
+        opened.delete(read_lines(file))
+    elif change == "--compact":
+        opened.compact()
+    else:
+        opened.check()

@@ -1,0 +1,301 @@
+"""`TextIndex`: a folder of texts with ids and embeddings that is searched and changed."""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+from rejoinder.files.atomic import new_folder, write_bytes
+from rejoinder.files.claims import claim
+from rejoinder.files.hashed import check_file, file_facts
+from rejoinder.files.storage import storage_errors
+from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
+from rejoinder.index.segment import FILES, EncodedTexts, Segment, write_segment
+from rejoinder.index.string_table import mapped
+from rejoinder.protocols import Embeddings
+from rejoinder.runtime.search import nearest_rows
+
+MODEL = "model"
+"""Folder in an index for a copy of its model."""
+_DELETED = np.dtype("<u4")
+
+
+@dataclass(frozen=True)
+class IndexHit:
+    """A result of `TextIndex.search`."""
+
+    id: str
+    score: float
+    """Cosine with the query."""
+    text: str
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A segment that is open, and which of its texts are deleted."""
+
+    entry: SegmentFacts
+    segment: Segment
+    deleted: NDArray[np.bool_]
+    """(rows,) bool."""
+
+
+class TextIndex:
+    """Texts with ids and embeddings in a folder.
+
+    A segment holds the texts that were added together and never changes; deleted texts are listed
+    beside it. A change writes new files and then replaces `index.json`, so that a reader sees the
+    index before or after it, and a killed change leaves the index as it was.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Opens an index; embeddings and texts are read when they are used.
+
+        Raises:
+            InputError: the folder is no index, or a file is missing, cut or of another size.
+        """
+        self.folder = folder
+        self._open()
+
+    def _open(self) -> None:
+        self.manifest = read_manifest(self.folder)
+        self._parts = [self._opened(entry) for entry in self.manifest.segments]
+
+    def __len__(self) -> int:
+        return self.manifest.count
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._places([name])[0] is not None
+
+    def get(self, name: str) -> str:
+        """Returns the text with an id.
+
+        Raises:
+            InputError: there is none.
+        """
+        [place] = self._places([name])
+        if place is None:
+            raise InputError(f"{self.folder} has no text with the id {name!r}.")
+        part, row = place
+        return self._parts[part].segment.texts[row]
+
+    def search(self, queries: Embeddings, top_k: int = 10) -> list[list[IndexHit]]:
+        """Returns for each query the `top_k` nearest texts by cosine, best first; exact.
+
+        Equal scores come in the order in which the texts were added.
+
+        Args:
+            queries: (Q, D) float32, unit or zero rows.
+            top_k: Number of hits per query, at least 1.
+
+        Raises:
+            InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+        """
+        found = [
+            nearest_rows(queries, part.segment.embeddings, top_k, absent=part.deleted)
+            for part in self._parts
+        ]
+        results: list[list[IndexHit]] = []
+        for number in range(len(queries)):
+            hits = [
+                (-score, place, row)
+                for place, (rows, scores) in enumerate(found)
+                for row, score in zip(rows[number].tolist(), scores[number].tolist(), strict=True)
+            ]
+            results.append([self._hit(*hit) for hit in sorted(hits)[:top_k]])
+        return results
+
+    def check(self) -> None:
+        """Compares every file with its SHA-256.
+
+        Raises:
+            InputError: a file was changed after it was written.
+        """
+        for entry in self.manifest.segments:
+            for name, facts in entry.files.items():
+                check_file(self.folder / entry.name / name, facts, InputError, REMEDY)
+
+    def add(self, parts: Iterable[EncodedTexts], *, replace_old: bool = False) -> int:
+        """Adds texts, and returns their number.
+
+        Args:
+            parts: The texts, a part in memory at a time.
+            replace_old: Whether texts that the index has under the same ids are deleted.
+
+        Raises:
+            InputError: an id is given twice, or is in the index and `replace_old` is False.
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        with self._changing():
+            name = f"{self.manifest.next_number:06d}"
+            with new_folder(self.folder / name) as new:
+                rows = write_segment(new, parts)
+                facts = file_facts(new, list(FILES))
+                added = Segment(new, rows, self.manifest.dim)
+                ids = [added.ids[row] for row in range(rows)]
+            try:
+                old = self._places(ids)
+                if not replace_old:
+                    self._refuse_known(ids, old)
+            except InputError:
+                shutil.rmtree(self.folder / name)
+                raise
+            taken = [int(text) for text in ids if text.isascii() and text.isdecimal()]
+            manifest = replace(
+                self._without([place for place in old if place is not None]),
+                next_id=max([self.manifest.next_id - 1, *taken]) + 1,
+            )
+            entry = SegmentFacts(name, rows, facts)
+            segments = (*manifest.segments, entry) if rows else manifest.segments
+            self._become(replace(manifest, segments=segments))
+            return rows
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Deletes the texts with these ids.
+
+        Raises:
+            InputError: there is no text with one of them; nothing is deleted then.
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        with self._changing():
+            places = self._places(ids)
+            for name, place in zip(ids, places, strict=True):
+                if place is None:
+                    raise InputError(
+                        f"{self.folder} has no text with the id {name!r}; nothing was deleted."
+                    )
+            self._become(self._without([place for place in places if place is not None]))
+
+    def compact(self) -> None:
+        """Writes all texts into one segment, without the deleted ones.
+
+        Raises:
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        with self._changing():
+            name = f"{self.manifest.next_number:06d}"
+            with new_folder(self.folder / name) as new:
+                rows = write_segment(new, self._encoded())
+                facts = file_facts(new, list(FILES))
+            segments = (SegmentFacts(name, rows, facts),) if rows else ()
+            self._become(replace(self.manifest, segments=segments))
+
+    def _encoded(self, size: int = 8_192) -> Iterator[EncodedTexts]:
+        for part in self._parts:
+            kept = np.flatnonzero(~part.deleted)
+            for begin in range(0, len(kept), size):
+                rows = kept[begin : begin + size]
+                yield EncodedTexts(
+                    [part.segment.ids[row] for row in rows.tolist()],
+                    [part.segment.texts[row] for row in rows.tolist()],
+                    np.asarray(part.segment.embeddings[rows]),
+                )
+
+    def _hit(self, negated: float, place: int, row: int) -> IndexHit:
+        segment = self._parts[place].segment
+        return IndexHit(segment.ids[row], -negated, segment.texts[row])
+
+    def _opened(self, entry: SegmentFacts) -> _Part:
+        folder = self.folder / entry.name
+        for name in FILES:
+            check_file(folder / name, entry.files.get(name), InputError, REMEDY, content=False)
+        deleted = np.zeros(entry.rows, np.bool_)
+        if entry.deletions is not None:
+            rows = mapped(self.folder / entry.deletions, _DELETED, (entry.deleted,))
+            deleted[rows.astype(np.int64)] = True
+        return _Part(entry, Segment(folder, entry.rows, self.manifest.dim), deleted)
+
+    def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
+        """Returns for each id the number of a segment and the row in it; None if it is not here."""
+        places: list[tuple[int, int] | None] = [None] * len(ids)
+        for number, part in enumerate(self._parts):
+            for index, row in enumerate(part.segment.rows_of(ids).tolist()):
+                if row >= 0 and not part.deleted[row]:
+                    places[index] = (number, row)
+        return places
+
+    def _refuse_known(self, ids: Sequence[str], old: Sequence[tuple[int, int] | None]) -> None:
+        known = next((i for i, place in enumerate(old) if place is not None), None)
+        if known is not None:
+            raise InputError(
+                f"{self.folder} has a text with the id {ids[known]!r}; update it, or give another "
+                "id. Nothing was added."
+            )
+
+    def _without(self, places: Sequence[tuple[int, int]]) -> Manifest:
+        """Writes which texts are deleted, and returns the manifest that says so."""
+        number = self.manifest.next_number + 1
+        segments = []
+        for index, part in enumerate(self._parts):
+            rows = [row for segment, row in places if segment == index]
+            if not rows:
+                segments.append(part.entry)
+                continue
+            deleted = part.deleted.copy()
+            deleted[rows] = True
+            name = f"{number:06d}.deleted"
+            listed = np.flatnonzero(deleted).astype(_DELETED)
+            write_bytes(self.folder / name, listed.tobytes())
+            segments.append(replace(part.entry, deletions=name, deleted=len(listed)))
+            number += 1
+        return replace(self.manifest, segments=tuple(segments), next_number=number)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Lets the block change the index as it is now, and removes what no manifest names."""
+        with claim(self.folder), storage_errors(self.folder):
+            self._open()  # another process may have changed it
+            self._sweep()
+            yield
+            self._sweep()
+
+    def _become(self, manifest: Manifest) -> None:
+        replace(manifest, next_number=manifest.next_number + 1).write(self.folder)
+        self._open()
+
+    def _sweep(self) -> None:
+        named = {FILE, MODEL}
+        for entry in self.manifest.segments:
+            named |= {entry.name, *([entry.deletions] if entry.deletions else [])}
+        for path in self.folder.iterdir():
+            if path.name in named or not path.name[:6].isdigit():
+                continue
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def create_index(
+    folder: Path,
+    manifest: Manifest,
+    parts: Iterable[EncodedTexts],
+    *,
+    copy_model: Callable[[Path], None] | None = None,
+    overwrite: bool = False,
+) -> TextIndex:
+    """Writes an index, whole or not at all.
+
+    Args:
+        folder: Where to write it.
+        manifest: One without segments.
+        parts: The texts, a part in memory at a time.
+        copy_model: Writes the model to the folder that it is given.
+        overwrite: Replace what `folder` holds.
+
+    Raises:
+        InputError: an id is given twice, or the folder is occupied.
+        BusyError: another command is writing it.
+        StorageError: it can't be written.
+    """
+    with new_folder(folder, overwrite=overwrite) as new:
+        manifest.write(new)
+        if copy_model is not None:
+            copy_model(new / MODEL)
+        TextIndex(new).add(parts)
+    return TextIndex(folder)

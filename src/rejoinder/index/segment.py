@@ -1,0 +1,110 @@
+"""A segment: texts that were added together, with their ids and embeddings. It never changes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+from rejoinder.files.hashed import blake2b_number
+from rejoinder.index.string_table import StringTable, StringWriter, mapped
+from rejoinder.protocols import Embeddings
+
+FILES = (
+    "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
+)  # fmt: skip
+"""Files of a segment."""
+_ROW = np.dtype("<f4")
+_KEY = np.dtype("<u8")
+_NUMBER = np.dtype("<u4")
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Texts to index."""
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    embeddings: Embeddings
+    """(N, D) float32, unit or zero rows."""
+
+
+def write_segment(folder: Path, parts: Iterable[EncodedTexts]) -> int:
+    """Writes a segment into an empty folder, and returns the number of its texts.
+
+    Memory holds a part, and a key of each id.
+
+    Raises:
+        InputError: an id occurs twice.
+    """
+    ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
+    keys: list[NDArray[np.uint64]] = []
+    with (folder / "embeddings.bin").open("xb") as rows:
+        for part in parts:
+            ids.add(part.ids)
+            texts.add(part.texts)
+            rows.write(np.ascontiguousarray(part.embeddings, _ROW).tobytes())
+            keys.append(keys_of(part.ids))
+    ids.close()
+    texts.close()
+    all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
+    order = np.argsort(all_keys, kind="stable")
+    _refuse_twice(folder, all_keys, order)
+    (folder / "keys").write_bytes(all_keys[order].astype(_KEY).tobytes())
+    (folder / "rows").write_bytes(order.astype(_NUMBER).tobytes())
+    return len(all_keys)
+
+
+class Segment:
+    """A segment, mapped into memory."""
+
+    def __init__(self, folder: Path, count: int, dim: int) -> None:
+        """Opens a segment of `count` texts.
+
+        Raises:
+            InputError: a file is missing or of another size.
+        """
+        self.ids = StringTable(folder, "ids", count)
+        self.texts = StringTable(folder, "texts", count)
+        self.embeddings: Embeddings = mapped(folder / "embeddings.bin", _ROW, (count, dim))
+        self._keys = mapped(folder / "keys", _KEY, (count,))
+        self._rows = mapped(folder / "rows", _NUMBER, (count,))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """Returns the row of each id, (N,) int64, and -1 for those that are not here."""
+        keys = keys_of(ids)
+        begins = np.searchsorted(self._keys, keys)
+        found = np.full(len(ids), -1, np.int64)
+        for number, (begin, key) in enumerate(zip(begins.tolist(), keys, strict=True)):
+            # ids of the same key lie side by side
+            for place in range(begin, len(self._keys)):
+                if self._keys[place] != key:
+                    break
+                row = int(self._rows[place])
+                if row < len(self) and self.ids[row] == ids[number]:
+                    found[number] = row
+        return found
+
+
+def keys_of(ids: Sequence[str]) -> NDArray[np.uint64]:
+    """Returns the (N,) uint64 keys that ids are looked up by."""
+    return np.fromiter((blake2b_number(name.encode()) for name in ids), np.uint64, len(ids))
+
+
+def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int64]) -> None:
+    """Raises InputError if two ids are the same; different ones may have one key."""
+    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    if not len(same):
+        return
+    ids = StringTable(folder, "ids", len(keys))
+    suspects = np.isin(keys, keys[order[same]])
+    seen: set[str] = set()
+    for row in np.flatnonzero(suspects).tolist():
+        if ids[row] in seen:
+            raise InputError(f"the id {ids[row]!r} is given to two texts; each needs its own.")
+        seen.add(ids[row])

@@ -1,0 +1,82 @@
+"""Strings in two files that are mapped into memory: their bytes, and where each begins."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+
+_OFFSET = np.dtype("<i8")
+
+
+class StringWriter:
+    """Appends strings to the files `NAME.bin` and `NAME.offsets` of a folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._bytes: IO[bytes] = (folder / f"{name}.bin").open("xb")
+        self._offsets: IO[bytes] = (folder / f"{name}.offsets").open("xb")
+        self._offsets.write(np.zeros(1, _OFFSET).tobytes())
+        self._end = 0
+
+    def add(self, strings: Iterable[str]) -> None:
+        """Appends strings, which hold no half of a surrogate pair."""
+        encoded = [text.encode() for text in strings]
+        ends = np.cumsum([len(text) for text in encoded], dtype=_OFFSET) + self._end
+        self._bytes.write(b"".join(encoded))
+        self._offsets.write(ends.astype(_OFFSET).tobytes())
+        self._end = int(ends[-1]) if len(ends) else self._end
+
+    def close(self) -> None:
+        """Closes both files."""
+        self._bytes.close()
+        self._offsets.close()
+
+
+class StringTable:
+    """The strings that a `StringWriter` wrote."""
+
+    def __init__(self, folder: Path, name: str, count: int) -> None:
+        """Maps the files.
+
+        Raises:
+            InputError: they do not hold `count` strings.
+        """
+        self._name = folder / f"{name}.bin"
+        self._offsets = mapped(folder / f"{name}.offsets", _OFFSET, (count + 1,))
+        self._bytes = mapped(folder / f"{name}.bin", np.dtype("u1"), (int(self._offsets[-1]),))
+
+    def __getitem__(self, index: int) -> str:
+        begin, end = self._offsets[index : index + 2]
+        try:
+            return bytes(self._bytes[begin:end]).decode()
+        except UnicodeDecodeError:
+            raise InputError(
+                f"string {index:,} of {self._name} is not UTF-8; the index is damaged. Copy it "
+                "again, or build it again."
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+
+def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Returns a file of numbers as an array that is read as it is used.
+
+    Raises:
+        InputError: the file is missing or of another size.
+    """
+    expected = int(np.prod(shape)) * dtype.itemsize
+    try:
+        size = path.stat().st_size
+        if size == expected:
+            # an empty file can't be mapped
+            return np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror or error}.") from None
+    raise InputError(
+        f"{path} has {size:,} bytes and should have {expected:,}; the index is damaged. Build it "
+        "again, or copy it again."
+    )

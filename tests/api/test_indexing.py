@@ -1,0 +1,124 @@
+"""Indexes with a real model: the same hits as a search in memory, and the model that is theirs."""
+
+import gzip
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from rejoinder import Index, SentenceEncoder
+from rejoinder.api import indexing
+from rejoinder.api.indexing import read_texts
+from rejoinder.errors import InputError, ModelError
+from rejoinder.models.folder import write_model
+from tiny_models import dan_model
+
+TEXTS = ["How old are you?", "Where do you live?", "I like pizza.", "", "How old are you?"]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return SentenceEncoder.load("rejoinder-small")
+
+
+def test_hits_are_those_of_a_search_in_memory(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(indexing, "_CHUNK", 2)
+    index = Index.create(tmp_path / "index", TEXTS, "rejoinder-small")
+    queries = ["What is your age?", "pizza", "Zyxxyq"]
+    expected = encoder.search(queries, TEXTS, 4)
+    for opened in (index, Index.open(tmp_path / "index")):
+        found = opened.search(queries, 4)
+        assert [[(hit.text, hit.id) for hit in hits] for hits in found] == [
+            [(hit.text, str(hit.index + 1)) for hit in hits] for hits in expected
+        ]
+        scores = [[hit.score for hit in hits] for hits in found]
+        np.testing.assert_allclose(
+            scores, [[hit.score for hit in hits] for hits in expected], atol=1e-6
+        )
+    assert len(index) == 5
+    assert index.get("3") == "I like pizza."
+    assert "6" not in index
+
+
+def test_texts_are_added_updated_and_deleted(tmp_path):
+    index = Index.create(tmp_path / "index", [("a", "How old are you?")], "rejoinder-small")
+    assert index.add(["I like pizza.", "Where do you live?"]) == 2
+    assert index.get("2") == "Where do you live?"
+    with pytest.raises(InputError, match="has a text with the id 'a'"):
+        index.add([("a", "x")])
+    index.add([("a", "What time is it?")], update=True)
+    assert index.get("a") == "What time is it?"
+    index.delete(["1", "1"])
+    assert len(index) == 2
+    index.compact()
+    index.check()
+    [[hit]] = Index.open(tmp_path / "index").search("Tell me the time.", 1)
+    assert (hit.id, hit.text) == ("a", "What time is it?")
+
+
+def test_an_index_knows_its_model(tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    Index.create(tmp_path / "index", TEXTS, tmp_path / "model")
+    assert len(Index.open(tmp_path / "index").search("hello")[0]) == 5
+    with pytest.raises(InputError, match=r"was made with .*, and this is rejoinder-small"):
+        Index.open(tmp_path / "index", "rejoinder-small")
+    (tmp_path / "model").rename(tmp_path / "moved")
+    with pytest.raises(ModelError, match="model"):
+        Index.open(tmp_path / "index")
+    assert len(Index.open(tmp_path / "index", tmp_path / "moved")) == 5
+
+
+def test_a_model_inside_moves_with_the_index(tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    Index.create(tmp_path / "index", TEXTS, tmp_path / "model", copy_model=True)
+    shutil.rmtree(tmp_path / "model")
+    (tmp_path / "index").rename(tmp_path / "elsewhere")
+    index = Index.open(tmp_path / "elsewhere")
+    index.add(["more"])
+    assert len(Index.open(tmp_path / "elsewhere")) == 6
+    assert (tmp_path / "elsewhere/model").is_dir()
+
+
+def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
+    Index.create(tmp_path / "index", TEXTS, encoder)
+    with pytest.raises(InputError, match="made with an encoder in memory; give the model"):
+        Index.open(tmp_path / "index")
+    assert len(Index.open(tmp_path / "index", encoder)) == 5
+    with pytest.raises(InputError, match="never saved can't be recognised"):
+        Index.create(tmp_path / "other", TEXTS, SentenceEncoder(dan_model()))
+    assert not (tmp_path / "other").exists()
+
+
+def test_files_of_texts_are_read_by_their_names(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\nthree\n", "utf-8")
+    assert list(read_texts(tmp_path / "a.txt")) == [(None, "one"), (None, ""), (None, "three")]
+    (tmp_path / "a.tsv").write_text("x\tone\ny\ttwo\n", "utf-8")
+    assert list(read_texts(tmp_path / "a.tsv")) == [("x", "one"), ("y", "two")]
+    rows = [{"id": "x", "text": "one"}, {"id": 7, "text": "two", "more": 1}, {"text": "\ud83d"}]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    expected = [("x", "one"), ("7", "two"), (None, "\ufffd")]
+    assert list(read_texts(tmp_path / "a.jsonl.gz")) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv", "x\tone\nno tab\n", "line 2: 1 columns between tabs; an id and a text"),
+        ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2: an object with a string `text`"),
+        ("a.jsonl", '{"text": "one", "id": true}\n', "line 1: an object with a string `text`"),
+        ("a.jsonl", '{"text": NaN}\n', "line 1: no JSON"),
+        ("a.jsonl", "[1]\n", "line 1: an object"),
+    ],
+)
+def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(InputError, match=said):
+        Index.create(tmp_path / "index", tmp_path / name, "rejoinder-small")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    for wrong in (3, ("a", 1), ("a", "b", "c"), None):
+        with pytest.raises(InputError, match=r"text 1 is .*; a string, or an id and a string"):
+            Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")

@@ -1,0 +1,75 @@
+"""`rejoinder index`, and `rejoinder search --index`, as a shell runs them."""
+
+import json
+import sys
+
+import pytest
+
+from rejoinder.cli import main
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Runs a command line in a folder of its own: (exit status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["rejoinder", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main.run()
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def index(call, tmp_path):
+    (tmp_path / "faq.txt").write_text("How old are you?\nWhere do you live?\n", "utf-8")
+    assert call("index", "faq.txt", "--out", "index") == (0, "", "index: 2 texts\n")
+    return tmp_path / "index"
+
+
+def test_an_index_is_made_searched_and_changed(call, index, tmp_path):
+    status, out, _ = call("search", "What is your age?", "--index", "index", "--top-k", 1)
+    assert status == 0
+    assert out.splitlines()[1].split("\t")[3:] == ["1", "How old are you?"]
+    (tmp_path / "more.tsv").write_text("x\tI like pizza.\n1\tWhat time is it?\n", "utf-8")
+    status, _, err = call("index", "more.tsv", "--out", "index", "--add")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "has a text with the id '1'" in err
+    assert call("index", "more.tsv", "--out", "index", "--update")[0] == 0
+    _, out, _ = call("search", "the time?", "--index", "index", "--top-k", 1, "--json")
+    [hit] = json.loads(out)
+    assert (hit["id"], hit["text"], hit["rank"]) == ("1", "What time is it?", 1)
+    (tmp_path / "ids").write_text("x\n", "utf-8")
+    assert call("index", "ids", "--out", "index", "--delete", "--json")[1] == (
+        '{"index": "index", "texts": 2}\n'
+    )
+    assert call("index", "--out", "index", "--compact")[0] == 0
+    assert call("index", "--out", "index", "--check")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("faq.txt", "--out", "index"), "exists and is not empty"),
+        (("--out", "new"), "a file of texts is needed"),
+        (("faq.txt", "--out", "index", "--compact"), "--compact takes no file"),
+        (("faq.txt", "--out", "index", "--add", "--update"), "--add and --update are two commands"),
+        (("faq.txt", "--out", "index", "--add", "--copy-model"), "are for a new index"),
+        (("faq.txt", "--out", "nowhere", "--add"), "nowhere is no index"),
+        (("no.txt", "--out", "new"), "no.txt"),
+        (("faq.txt", "--out", "index", "--add", "-m", "rejoinder-small"), "was made with"),
+    ],
+)
+def test_what_can_not_be_done_is_one_sentence(call, index, words, said):
+    status, out, err = call("index", *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_search_takes_a_file_or_an_index(call, index):
+    status, _, err = call("search", "a", "--index", "index", "--corpus", "faq.txt")
+    assert status == 2
+    assert "both what to search" in err

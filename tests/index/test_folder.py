@@ -1,0 +1,226 @@
+"""The folder of an index: what is found, what a change leaves, what damage is told."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder.errors import InputError, StorageError
+from rejoinder.files.claims import claim
+from rejoinder.index import folder as folders
+from rejoinder.index.folder import TextIndex, create_index
+from rejoinder.index.manifest import FILE, IndexModel, Manifest
+from rejoinder.index.segment import FILES, EncodedTexts
+
+DIM = 4
+EMPTY = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
+
+
+def vector(text):
+    """A unit row that is the same for the same text, of few different ones so that scores tie."""
+    row = np.random.default_rng(len(text)).standard_normal(DIM).astype(np.float32)
+    return row / np.linalg.norm(row)
+
+
+def encoded(texts):
+    """EncodedTexts of a dict of texts by id."""
+    rows = np.array([vector(text) for text in texts.values()], np.float32).reshape(-1, DIM)
+    return EncodedTexts(list(texts), list(texts.values()), rows)
+
+
+def made(tmp_path, texts, name="index"):
+    return create_index(tmp_path / name, EMPTY, [encoded(texts)])
+
+
+def found(index, query, top_k=100):
+    [hits] = index.search(vector(query)[None], top_k)
+    return [(hit.id, hit.text) for hit in hits]
+
+
+def scanned(texts, query, top_k=100):
+    """What a plain scan of texts in their order finds."""
+    scores = {name: float(vector(text) @ vector(query)) for name, text in texts.items()}
+    order = sorted(texts, key=lambda name: -round(scores[name], 5))
+    return [(name, texts[name]) for name in order][:top_k]
+
+
+TEXTS = {"a": "one", "b": "three", "ü": "très 😀\n\tlong", "": "", "d": "one"}
+
+
+def test_texts_and_ids_come_back_as_they_were(tmp_path):
+    index = made(tmp_path, TEXTS)
+    assert len(index) == 5
+    assert {name: index.get(name) for name in TEXTS} == TEXTS
+    assert "ü" in index
+    assert "x" not in index
+    assert 3 not in index
+    assert found(index, "one", 2) == [("a", "one"), ("d", "one")]
+    with pytest.raises(InputError, match="has no text with the id 'x'"):
+        index.get("x")
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "update", "delete", "compact"]),
+        st.dictionaries(
+            st.sampled_from("abcdefgh"),
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+            max_size=4,
+        ),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdefgh"), st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+    ),
+    changes,
+)
+def test_any_changes_leave_what_a_plain_scan_finds(tmp_path_factory, texts, steps):
+    folder = tmp_path_factory.mktemp("any")
+    index, expected = made(folder, texts), dict(texts)
+    for kind, more in steps:
+        if kind in ("add", "update"):
+            if kind == "add" and more.keys() & expected.keys():
+                with pytest.raises(InputError, match="Nothing was added"):
+                    index.add([encoded(more)])
+                continue
+            index.add([encoded(more)], replace_old=kind == "update")
+            expected = {k: v for k, v in expected.items() if k not in more} | more
+        elif kind == "delete":
+            if more.keys() - expected.keys():
+                with pytest.raises(InputError, match="nothing was deleted"):
+                    index.delete(list(more))
+                continue
+            index.delete(list(more))
+            expected = {k: v for k, v in expected.items() if k not in more}
+        else:
+            index.compact()
+    for opened in (index, TextIndex(index.folder)):
+        assert len(opened) == len(expected)
+        for query in ("", "ab", "abcd"):
+            assert sorted(found(opened, query)) == sorted(expected.items())
+            assert found(opened, query, 3) == scanned(expected, query, 3)
+        opened.check()
+
+
+def test_an_id_that_is_given_twice_is_refused_and_nothing_is_left(tmp_path):
+    twice = EncodedTexts(["a", "b", "a"], ["x", "y", "z"], np.zeros((3, DIM), np.float32))
+    with pytest.raises(InputError, match="the id 'a' is given to two texts"):
+        create_index(tmp_path / "index", EMPTY, [twice])
+    assert list(tmp_path.iterdir()) == []
+    index = made(tmp_path, {"q": "one"})
+    before = sorted(path.name for path in index.folder.iterdir())
+    with pytest.raises(InputError, match="the id 'a' is given to two texts"):
+        index.add([twice])
+    assert sorted(path.name for path in index.folder.iterdir()) == before
+    assert found(index, "one") == [("q", "one")]
+
+
+def test_ids_of_one_key_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr("rejoinder.index.segment.blake2b_number", lambda content: len(content))
+    index = made(tmp_path, {"aa": "one", "bb": "two", "c": "three"})
+    assert [index.get(name) for name in ("bb", "aa", "c")] == ["two", "one", "three"]
+    assert "dd" not in index
+    index.delete(["aa"])
+    assert "aa" not in index
+    assert "bb" in index
+
+
+@pytest.mark.parametrize("place", ["write_segment", "write"])
+def test_a_change_that_is_broken_off_changes_nothing(tmp_path, monkeypatch, place):
+    index = made(tmp_path, TEXTS)
+
+    def full(*_arguments, **_named):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        if place == "write":
+            patched.setattr(Manifest, "write", full)
+        else:
+            patched.setattr(folders, place, full)
+        with pytest.raises(StorageError, match="no space is left"):
+            index.add([encoded({"new": "four"})])
+    again = TextIndex(index.folder)
+    assert dict(found(again, "one")) == TEXTS
+    again.add([encoded({"new": "four"})])  # removes what the other left
+    names = {path.name for path in index.folder.iterdir()}
+    assert names == {FILE, *(entry.name for entry in again.manifest.segments)}
+    assert len(again) == 6
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_was_cut_is_named(tmp_path, name):
+    index = made(tmp_path, TEXTS)
+    [entry] = index.manifest.segments
+    path = index.folder / entry.name / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(InputError, match=rf"{name} has \d+ bytes, not \d+"):
+        TextIndex(index.folder)
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(InputError, match=r"is not the file that was written|and should have"):
+        TextIndex(index.folder).check()
+    path.unlink()
+    with pytest.raises(InputError, match=rf"{name} is missing"):
+        TextIndex(index.folder)
+
+
+def test_a_changed_byte_ends_in_one_sentence_wherever_it_is_met(tmp_path):
+    index = made(tmp_path, TEXTS)
+    [entry] = index.manifest.segments
+    for name, place, byte in (("texts.bin", 10, 0xFF), ("rows", 2, 0x77), ("keys", 0, 0x77)):
+        path = index.folder / entry.name / name
+        whole = path.read_bytes()
+        path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+        opened = TextIndex(index.folder)
+        try:
+            assert len(found(opened, "one")) == 5
+            assert all(name in opened or name not in opened for name in TEXTS)
+        except InputError as error:
+            assert "the index is damaged" in str(error)  # noqa: PT017 -- or it is found
+        path.write_bytes(whole)
+
+
+def test_a_folder_that_is_no_index_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is no index"):
+        TextIndex(tmp_path)
+    index = made(tmp_path, TEXTS)
+    manifest = (index.folder / FILE).read_text("utf-8")
+    (index.folder / FILE).write_text(manifest.replace('"dim": 4', '"dim": 5'), "utf-8")
+    with pytest.raises(InputError, match="was changed after it was written"):
+        TextIndex(index.folder)
+    (index.folder / FILE).write_text(manifest.replace('"format_version": 1', '"format_version": 9'))
+    with pytest.raises(InputError, match="format version 9; this version reads 1"):
+        TextIndex(index.folder)
+
+
+def test_one_process_changes_an_index_at_a_time(tmp_path):
+    index = made(tmp_path, TEXTS)
+    other = TextIndex(index.folder)
+    index.add([encoded({"new": "four"})])
+    other.add([encoded({"newer": "five"})])  # sees what the first one added
+    assert {"new", "newer"} <= {name for name, _ in found(TextIndex(index.folder), "one")}
+    with claim(index.folder):
+        index.delete(["new"])  # claims nest within a process
+    assert "new" not in index
+
+
+def test_an_empty_index_and_an_empty_addition(tmp_path):
+    index = made(tmp_path, {})
+    assert (len(index), found(index, "one")) == (0, [])
+    assert index.add([]) == 0
+    assert index.manifest.segments == ()
+    index.add([encoded({"a": "one"})])
+    index.delete(["a"])
+    assert (len(index), found(index, "one")) == (0, [])
+    index.compact()
+    assert index.manifest.segments == ()
+
+
+def test_ids_without_a_name_go_on_behind_the_largest_number(tmp_path):
+    index = made(tmp_path, {"7": "seven", "x9": "nine"})
+    assert index.manifest.next_id == 8
