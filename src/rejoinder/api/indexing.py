@@ -33,7 +33,8 @@ class Index:
     """Texts that are searched by meaning: a folder of ids, texts and embeddings, and their model.
 
     >>> index = Index.create("faq/", ["How old are you?", "Where do you live?"])  # doctest: +SKIP
-    >>> index.search("What is your age?", top_k=1)[0][0].text  # doctest: +SKIP
+    >>> [[hit]] = index.search("What is your age?", top_k=1)  # doctest: +SKIP
+    >>> hit.text  # doctest: +SKIP
     'How old are you?'
     """
 
