@@ -73,3 +73,12 @@ def test_search_takes_a_file_or_an_index(call, index):
     status, _, err = call("search", "a", "--index", "index", "--corpus", "faq.txt")
     assert status == 2
     assert "both what to search" in err
+
+
+def test_serve_refuses_an_index_of_another_model(call, index):
+    status, _, err = call("serve", "rejoinder-small", "--index", "index", "--port", 0)
+    assert status == 2
+    assert "index was made with rejoinder-base" in err
+    status, _, err = call("serve", "--index", "index", "--texts", "faq.txt", "--port", 0)
+    assert status == 2
+    assert "both what to search" in err

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from serving import TEXTS, running
+from rejoinder import Index
+from rejoinder.index.folder import TextIndex
+from rejoinder.serve.app import create_app
+from serving import TEXTS, running, running_app
 from tiny_models import dan_model
 
 REPLIES = ["In Oslo.", "I am twenty years old.", "Pizza!", "I am twenty years old."]
@@ -29,11 +32,24 @@ def test_search_finds_in_the_texts_of_the_server(server, encoder):
     ).json()] == [1]  # fmt: skip
 
 
+def test_search_finds_in_an_index_by_id(model, tmp_path):
+    texts = [("age", "How old are you?"), ("home", "Where do you live?")]
+    made = Index.create(tmp_path / "index", texts, "rejoinder-small")
+    with running_app(create_app(model, index=TextIndex(tmp_path / "index"))) as server:
+        queries = ["What is your age?", "your home"]
+        answer = server.client.post("/search", json={"queries": queries, "top_k": 1}).json()
+        assert [[hit["id"] for hit in hits] for hits in answer] == [["age"], ["home"]]
+        assert answer[0][0]["text"] == "How old are you?"
+        expected = made.search(queries, 1)[0][0].score
+        assert abs(answer[0][0]["score"] - expected) < 1e-6
+        assert server.client.get("/info").json()["rejoinder"]["texts"] == 2
+
+
 def test_search_without_texts_says_how_to_give_some():
     with running(dan_model(), texts=()) as server:
         answer = server.client.post("/search", json={"queries": "pizza"})
         assert answer.status_code == 404
-        assert "--texts" in answer.json()["error"]
+        assert "--texts FILE or --index FOLDER" in answer.json()["error"]
 
 
 def test_explain_gives_contributions_that_sum_to_the_cosine(server, encoder):

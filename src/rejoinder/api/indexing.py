@@ -1,9 +1,10 @@
 """Builds, changes and opens indexes of texts with the embeddings of a model."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import refuse_constant
@@ -14,7 +15,7 @@ from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.models.shipped import shipped_models
 from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.runtime.inputs import Sentences, as_texts
+from rejoinder.runtime.inputs import Sentences, as_texts, find_model
 from rejoinder.runtime.long_texts import OnTooLong
 
 IndexingProgress = Callable[[int, int, int | None], None]
@@ -44,7 +45,7 @@ class Index:
         Raises:
             InputError: the encoder is another model.
         """
-        _refuse_other(folder, encoder)
+        refuse_other_model(folder, encoder.describe())
         self._folder, self.encoder = folder, encoder
 
     @classmethod
@@ -79,7 +80,7 @@ class Index:
         """
         path = Path(folder)
         loaded, source = _loaded(encoder)
-        model = _model_of(loaded, None if copy_model else source)
+        model = _model_of(loaded.describe(), None if copy_model else source)
         manifest = Manifest(model, loaded.dim)
         written = create_index(
             path,
@@ -111,7 +112,7 @@ class Index:
             ModelError: the model is not where it was.
         """
         opened = TextIndex(Path(folder))
-        place = _place_of(opened) if encoder is None else encoder
+        place = place_of_model(opened) if encoder is None else encoder
         return cls(opened, _loaded(place, on_too_long)[0])
 
     def __len__(self) -> int:
@@ -298,11 +299,16 @@ def _loaded(
     return SentenceEncoder.load(path, on_too_long=on_too_long), names.get(path, str(path))
 
 
-def _place_of(opened: TextIndex) -> str | Path:
-    """Returns where the model of an index is."""
+def place_of_model(opened: TextIndex) -> Path:
+    """Returns the folder of the model that an index was made with.
+
+    Raises:
+        InputError: the index does not know it.
+        ModelError: it is not where it was.
+    """
     source = opened.manifest.model.source
     if source is not None:
-        return source
+        return find_model(source)
     if (opened.folder / MODEL).is_dir():
         return opened.folder / MODEL
     raise InputError(
@@ -311,8 +317,7 @@ def _place_of(opened: TextIndex) -> str | Path:
     )
 
 
-def _model_of(encoder: SentenceEncoder, source: str | None) -> IndexModel:
-    about = encoder.describe()
+def _model_of(about: Mapping[str, Any], source: str | None) -> IndexModel:
     adaptation = about["adaptation"]
     if not about["sha256"]:
         raise InputError(
@@ -326,8 +331,13 @@ def _model_of(encoder: SentenceEncoder, source: str | None) -> IndexModel:
     )
 
 
-def _refuse_other(folder: TextIndex, encoder: SentenceEncoder) -> None:
-    expected, given = folder.manifest.model, _model_of(encoder, None)
+def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
+    """Checks that a model is that of an index; `about` is what its `describe` returns.
+
+    Raises:
+        InputError: it is another one.
+    """
+    expected, given = folder.manifest.model, _model_of(about, None)
     if (given.sha256, given.adaptation) != (expected.sha256, expected.adaptation):
         raise InputError(
             f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), and "

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import ModelSha256Option, QuietOption, ThreadsOption, set_quiet
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
+
+if TYPE_CHECKING:
+    from rejoinder.index.folder import TextIndex
+    from rejoinder.models.folder import ModelContents
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
 
@@ -43,6 +47,10 @@ def serve(
     texts: Annotated[
         str | None, typer.Option(help="File with one text per line, which /search searches.")
     ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(help="Folder of `rejoinder index`, which /search searches, with its model."),
+    ] = None,
     api_key_file: Annotated[
         Path | None,
         typer.Option(help=f"File with the key that requests need. Or: ${KEY_VARIABLE}."),
@@ -69,6 +77,7 @@ def serve(
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
     set_quiet(quiet)
+    from rejoinder.index.folder import TextIndex
     from rejoinder.serve.settings import ServerSettings
 
     settings = ServerSettings(
@@ -83,16 +92,32 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         api_key=_api_key(api_key_file),
     )
+    if texts is not None and index is not None:
+        raise InputError("--texts FILE and --index FOLDER are both what to search; give one.")
     lines = read_lines(texts) if texts is not None else []
+    opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "orjson", "prometheus_client")
-    from rejoinder.models.folder import read_model
     from rejoinder.serve.app import create_app, open_socket, server_of
 
     with open_socket(settings.host, settings.port) as listening:
-        contents = read_model(model_folder(model, model_sha256))
-        app = create_app(contents, settings, texts=lines, threads=threads)
+        contents = _contents(model, model_sha256, opened)
+        app = create_app(contents, settings, texts=lines, index=opened, threads=threads)
         line = f"{contents.name} at {_address(host, listening.getsockname()[1])}"
         server_of(app, lambda: note(line)).run(sockets=[listening])
+
+
+def _contents(model: str | None, sha256: str | None, opened: "TextIndex | None") -> "ModelContents":
+    """Returns the model to serve: that of the index if there is one and no other is named."""
+    from rejoinder.models.folder import read_model
+
+    if opened is None:
+        return read_model(model_folder(model, sha256))
+    from rejoinder.api.indexing import place_of_model, refuse_other_model
+
+    place = place_of_model(opened) if model is None else model_folder(model, sha256)
+    contents = read_model(place)
+    refuse_other_model(opened, contents.describe())
+    return contents
 
 
 def _api_key(file: Path | None) -> str | None:

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from rejoinder.errors import InputError
+from rejoinder.index.folder import TextIndex
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.errors import add_handlers
 from rejoinder.serve.lifecycle import DrainingServer, RefuseWhileStopping
@@ -31,6 +32,7 @@ def create_app(
     settings: ServerSettings | None = None,
     *,
     texts: Sequence[str] = (),
+    index: TextIndex | None = None,
     threads: int | None = None,
 ) -> FastAPI:
     """Returns the app that serves a model.
@@ -39,6 +41,7 @@ def create_app(
         model: Result of `rejoinder.models.folder.read_model`.
         settings: By default those of `ServerSettings`.
         texts: What `/search` searches.
+        index: What it searches in place of texts; made with the same model.
         threads: CPU threads of the encoder, by default all.
 
     Raises:
@@ -47,7 +50,7 @@ def create_app(
         MissingExtraError: it needs a package that is not installed.
     """
     settings = settings or ServerSettings()
-    service = Service(model, settings, texts, threads)
+    service = Service(model, settings, texts, index, threads)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

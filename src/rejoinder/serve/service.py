@@ -7,6 +7,7 @@ import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
+from rejoinder.index.folder import IndexHit, TextIndex
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.protocols import Embeddings
@@ -30,9 +31,10 @@ class Service:
         model: ModelContents,
         settings: ServerSettings,
         texts: Sequence[str] = (),
+        index: TextIndex | None = None,
         threads: int | None = None,
     ) -> None:
-        """Prepares the model, encodes `texts` for `search`, and starts the worker.
+        """Prepares the model, encodes `texts` for `search` if there is no `index`, and starts.
 
         Raises:
             InputError: `threads` is out of range, or a text is not a string.
@@ -47,7 +49,7 @@ class Service:
         self._nested = bool(training.get("nested_dims"))
         self.weight_type = model.weight_type
         self.ranks = RESPONSES in model.heads
-        self.texts = list(texts)
+        self._index, self.texts = index, list(texts)
         self._corpus = _encoded(self.encoder, self.texts)
         self._tokens = TokenReader(model)
         self._explain = Explainer(model) if can_explain(model) else None
@@ -152,9 +154,21 @@ class Service:
         hits: list[Hit] = await self.batcher.call(work, len(responses) + 1)
         return hits
 
-    async def search(self, queries: Sequence[str], top_k: int) -> list[list[Hit]]:
+    @property
+    def searched(self) -> int:
+        """Number of texts that `search` searches."""
+        return len(self.texts) if self._index is None else len(self._index)
+
+    async def search(
+        self, queries: Sequence[str], top_k: int
+    ) -> list[list[Hit]] | list[list[IndexHit]]:
         """Returns for each query the nearest of the server's texts, best first."""
         rows = await self.embed(queries)
+        if self._index is not None:
+            indexed: list[list[IndexHit]] = await self.batcher.call(
+                partial(self._index.search, rows, top_k), len(queries)
+            )
+            return indexed
         work = partial(self.encoder.search, rows, self._corpus, top_k)
         found: list[list[Hit]] = await self.batcher.call(work, len(queries))
         return [

@@ -1,11 +1,13 @@
 """Our own routes: rank responses, search the server's texts, explain a similarity, draw a map."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
+from rejoinder.index.folder import IndexHit
 from rejoinder.runtime.search import Hit
 from rejoinder.runtime.tokens import Token
 from rejoinder.serve.answers import json_response
@@ -44,6 +46,14 @@ async def rank(request: Request, body: Rank) -> Response:
     return json_response(_hits(await service.rank(body.message, responses, body.top_k)))
 
 
+class IndexHitAnswer(BaseModel):
+    """A text of an index that was found."""
+
+    id: str
+    score: float
+    text: str
+
+
 class Search(RequestBody):
     """Queries."""
 
@@ -51,13 +61,19 @@ class Search(RequestBody):
     top_k: TopK = 10
 
 
-@router.post("/search", response_model=list[list[HitAnswer]], responses={404: {"model": TeiError}})
+@router.post(
+    "/search",
+    response_model=list[list[HitAnswer]] | list[list[IndexHitAnswer]],
+    responses={404: {"model": TeiError}},
+)
 async def search(request: Request, body: Search) -> Response:
     """Find for each query the nearest of the texts that the server was started with."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
-    if not service.texts:
-        raise RequestError(404, "this server has no texts to search; start it with --texts FILE.")
+    if not service.searched:
+        raise RequestError(
+            404, "this server has no texts to search; start it with --texts FILE or --index FOLDER."
+        )
     return json_response([_hits(hits) for hits in await service.search(queries, body.top_k)])
 
 
@@ -124,7 +140,7 @@ async def map_(request: Request, body: Map) -> Response:
     return json_response({"points": drawn.points, "shares": drawn.shares})
 
 
-def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
+def _hits(hits: Sequence[Hit | IndexHit]) -> list[dict[str, Any]]:
     return [asdict(hit) for hit in hits]
 
 

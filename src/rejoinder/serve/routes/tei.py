@@ -219,7 +219,7 @@ async def info(request: Request) -> Response:
             dim=description["dim"],
             ranks=service.ranks,
             explains=service.explains,
-            texts=len(service.texts),
+            texts=service.searched,
             max_body_bytes=settings.max_body_bytes,
         ),
     )
