@@ -9,7 +9,7 @@ import pytest
 
 from rejoinder import Index, SentenceEncoder
 from rejoinder.api import indexing
-from rejoinder.api.indexing import read_texts
+from rejoinder.api.index_texts import read_texts
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model

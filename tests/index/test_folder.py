@@ -221,6 +221,22 @@ def test_an_empty_index_and_an_empty_addition(tmp_path):
     assert index.manifest.segments == ()
 
 
+def test_a_segment_that_is_removed_while_an_index_is_opened(tmp_path, monkeypatch):
+    index = made(tmp_path, TEXTS)
+    read, calls = folders.read_manifest, []
+
+    def slow(folder):
+        manifest = read(folder)
+        if not calls:  # the other process compacts behind the first look
+            calls.append(folder)
+            index.compact()
+        return manifest
+
+    monkeypatch.setattr(folders, "read_manifest", slow)
+    assert dict(found(TextIndex(index.folder), "one")) == TEXTS
+    assert calls
+
+
 def test_ids_without_a_name_go_on_behind_the_largest_number(tmp_path):
-    index = made(tmp_path, {"7": "seven", "x9": "nine"})
+    index = made(tmp_path, {"7": "seven", "x9": "nine", "9" * 5_000: "long", "٣": "three"})
     assert index.manifest.next_id == 8

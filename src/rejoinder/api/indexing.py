@@ -1,15 +1,12 @@
 """Builds, changes and opens indexes of texts with the embeddings of a model."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from rejoinder.api.index_texts import GivenText, given_texts, read_texts
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import refuse_constant
-from rejoinder.formats.surrogates import replace_surrogates
-from rejoinder.formats.text_lines import file_lines
 from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
@@ -24,10 +21,6 @@ file, None if it is not known."""
 
 _CHUNK = 8_192
 """Number of texts that are encoded at a time."""
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-
-Text = tuple[str | None, str]
-"""An id, None for the next number, and a text."""
 
 
 class Index:
@@ -52,7 +45,7 @@ class Index:
     def create(
         cls,
         folder: str | Path,
-        texts: str | Path | Iterable[str | tuple[str, str]],
+        texts: str | Path | Iterable[GivenText],
         encoder: SentenceEncoder | str | Path | None = None,
         *,
         copy_model: bool = False,
@@ -143,7 +136,7 @@ class Index:
 
     def add(
         self,
-        texts: str | Path | Iterable[str | tuple[str, str]],
+        texts: str | Path | Iterable[GivenText],
         *,
         update: bool = False,
         progress: IndexingProgress = lambda _done, _read, _all: None,
@@ -192,70 +185,9 @@ class Index:
         self._folder.check()
 
 
-def read_texts(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[Text]:
-    """Yields ids and texts of a file, plain or compressed.
-
-    `.jsonl` has an object with `text`, and `id` or not, on each line; `.tsv` an id, a tab and a
-    text; any other file a text. Blank lines of texts are texts.
-
-    Raises:
-        InputError: the file can't be read, or a line has another form. The message names it.
-    """
-    suffix = Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
-    lines = file_lines(path, on_read)
-    if suffix == ".jsonl":
-        return (_of_json(line, path, number) for number, line in enumerate(lines, 1))
-    if suffix == ".tsv":
-        return (_of_columns(line, path, number) for number, line in enumerate(lines, 1))
-    return ((None, line) for line in lines)
-
-
-def _of_json(line: str, path: Path, number: int) -> Text:
-    try:
-        tree = json.loads(line, parse_constant=refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} line {number:,}: no JSON ({error}).") from None
-    text = tree.get("text") if isinstance(tree, dict) else None
-    name = tree.get("id") if isinstance(tree, dict) else None
-    if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
-    if not isinstance(text, str) or not isinstance(name, str | None):
-        raise InputError(
-            f"{path} line {number:,}: an object with a string `text`, and a string or a whole "
-            "number `id` or none, is needed."
-        )
-    return None if name is None else replace_surrogates(name), replace_surrogates(text)
-
-
-def _of_columns(line: str, path: Path, number: int) -> Text:
-    columns = line.split("\t")
-    if len(columns) != 2:
-        raise InputError(
-            f"{path} line {number:,}: {len(columns)} columns between tabs; an id and a text are "
-            "needed."
-        )
-    return columns[0], columns[1]
-
-
-def _given(texts: Iterable[str | tuple[str, str]]) -> Iterator[Text]:
-    for index, item in enumerate(texts):
-        pair = (None, item) if isinstance(item, str) else item
-        if not (
-            isinstance(pair, tuple)
-            and len(pair) == 2
-            and isinstance(pair[0], str | None)
-            and isinstance(pair[1], str)
-        ):
-            raise InputError(
-                f"text {index} is {item!r}; a string, or an id and a string, is needed."
-            )
-        name, text = pair
-        yield None if name is None else replace_surrogates(name), replace_surrogates(text)
-
-
 def _encoded(
     encoder: SentenceEncoder,
-    texts: str | Path | Iterable[str | tuple[str, str]],
+    texts: str | Path | Iterable[GivenText],
     first: int,
     progress: IndexingProgress,
 ) -> Iterator[EncodedTexts]:
@@ -271,7 +203,7 @@ def _encoded(
         size = path.stat().st_size if path.is_file() else None
         items = read_texts(path, on_read)
     else:
-        items = _given(texts)
+        items = given_texts(texts)
     numbers = count(first)
     done = 0
     while chunk := list(islice(items, _CHUNK)):

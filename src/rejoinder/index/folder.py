@@ -64,7 +64,16 @@ class TextIndex:
 
     def _open(self) -> None:
         self.manifest = read_manifest(self.folder)
-        self._parts = [self._opened(entry) for entry in self.manifest.segments]
+        while True:
+            try:
+                self._parts = [self._opened(entry) for entry in self.manifest.segments]
+            except InputError:
+                # a change may have removed a segment between the two
+                before, self.manifest = self.manifest, read_manifest(self.folder)
+                if self.manifest == before:
+                    raise
+            else:
+                return
 
     def __len__(self) -> int:
         return self.manifest.count
@@ -146,7 +155,7 @@ class TextIndex:
             except InputError:
                 shutil.rmtree(self.folder / name)
                 raise
-            taken = [int(text) for text in ids if text.isascii() and text.isdecimal()]
+            taken = [int(name) for name in ids if _is_number(name)]
             manifest = replace(
                 self._without([place for place in old if place is not None]),
                 next_id=max([self.manifest.next_id - 1, *taken]) + 1,
@@ -269,6 +278,11 @@ class TextIndex:
             if path.name in named or not path.name[:6].isdigit():
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _is_number(name: str) -> bool:
+    """Whether an id could be one of those that texts without an id get."""
+    return len(name) < 19 and name.isascii() and name.isdecimal()
 
 
 def create_index(

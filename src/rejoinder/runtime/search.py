@@ -135,8 +135,9 @@ class _Best:
 
     def _candidates(self, scores: Array) -> Indices:
         """Returns indices of rows that can be among the best, allowing for rounding."""
-        least = self.scores[-1] if len(self.scores) == self.count else np.float32(-np.inf)
-        indices = np.flatnonzero((scores >= least - _MARGIN) & (scores > -np.inf))
+        # absent rows have -inf, less than the least number
+        least = self.scores[-1] if len(self.scores) == self.count else np.finfo(np.float32).min
+        indices = np.flatnonzero(scores >= least - _MARGIN)
         if len(indices) > 4 * self.count:
             rough = scores[indices]
             border = np.partition(rough, -self.count)[-self.count]

@@ -1,0 +1,83 @@
+"""Texts to index, with ids or without: of a file, or of a program."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from rejoinder.errors import InputError
+from rejoinder.files.hashed import refuse_constant
+from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.formats.text_lines import file_lines
+
+Text = tuple[str | None, str]
+"""An id, None for the next number, and a text."""
+GivenText = str | tuple[str, str]
+"""A text, or an id and a text."""
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def read_texts(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[Text]:
+    """Yields ids and texts of a file, plain or compressed.
+
+    `.jsonl` has an object with `text`, and `id` or not, on each line; `.tsv` an id, a tab and a
+    text; any other file a text. Blank lines of texts are texts.
+
+    Raises:
+        InputError: the file can't be read, or a line has another form. The message names it.
+    """
+    suffix = Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+    lines = file_lines(path, on_read)
+    if suffix == ".jsonl":
+        return (_of_json(line, path, number) for number, line in enumerate(lines, 1))
+    if suffix == ".tsv":
+        return (_of_columns(line, path, number) for number, line in enumerate(lines, 1))
+    return ((None, line) for line in lines)
+
+
+def _of_json(line: str, path: Path, number: int) -> Text:
+    try:
+        tree = json.loads(line, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} line {number:,}: no JSON ({error}).") from None
+    text = tree.get("text") if isinstance(tree, dict) else None
+    name = tree.get("id") if isinstance(tree, dict) else None
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = str(name)
+    if not isinstance(text, str) or not isinstance(name, str | None):
+        raise InputError(
+            f"{path} line {number:,}: an object with a string `text`, and a string or a whole "
+            "number `id` or none, is needed."
+        )
+    return None if name is None else replace_surrogates(name), replace_surrogates(text)
+
+
+def _of_columns(line: str, path: Path, number: int) -> Text:
+    columns = line.split("\t")
+    if len(columns) != 2:
+        raise InputError(
+            f"{path} line {number:,}: {len(columns)} columns between tabs; an id and a text are "
+            "needed."
+        )
+    return columns[0], columns[1]
+
+
+def given_texts(texts: Iterable[GivenText]) -> Iterator[Text]:
+    """Yields ids and texts of strings, and of pairs of an id and a string.
+
+    Raises:
+        InputError: an item is neither. The message names its index.
+    """
+    for index, item in enumerate(texts):
+        pair = (None, item) if isinstance(item, str) else item
+        if not (
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | None)
+            and isinstance(pair[1], str)
+        ):
+            raise InputError(
+                f"text {index} is {item!r}; a string, or an id and a string, is needed."
+            )
+        name, text = pair
+        yield None if name is None else replace_surrogates(name), replace_surrogates(text)
