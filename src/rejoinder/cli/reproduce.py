@@ -34,7 +34,7 @@ def reproduce(
     budget: Annotated[
         str,
         typer.Option(
-            help="Amount of work: smoke (a minute), quick (ten minutes), standard (two hours), "
+            help="Amount of work: smoke (a minute), quick (ten minutes), standard (half an hour), "
             "full (needs a GPU)."
         ),
     ] = "quick",
