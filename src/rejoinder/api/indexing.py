@@ -24,13 +24,7 @@ _CHUNK = 8_192
 
 
 class Index:
-    """Texts that are searched by meaning: a folder of ids, texts and embeddings, and their model.
-
-    >>> index = Index.create("faq/", ["How old are you?", "Where do you live?"])  # doctest: +SKIP
-    >>> [[hit]] = index.search("What is your age?", top_k=1)  # doctest: +SKIP
-    >>> hit.text  # doctest: +SKIP
-    'How old are you?'
-    """
+    """Texts to search by meaning: a folder of ids, texts and embeddings, and their model."""
 
     def __init__(self, folder: TextIndex, encoder: SentenceEncoder) -> None:
         """Joins an open index and the model that it was made with. Use `create` and `open`.
