@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -418,11 +419,14 @@ def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
     for name in ("sentences.txt", "questions.txt", "replies.txt"):
         (tmp_path / name).write_text("\n".join(SENTENCES), "utf-8")
     (tmp_path / "pairs.tsv").write_text("hello\tgood morning\n", "utf-8")
-    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
-    commands, *_ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    lines = [shlex.split(line, comments=True) for line in commands.strip().split("\n")]
+    (tmp_path / "more.jsonl").write_text('{"id": "x", "text": "good evening"}\n', "utf-8")
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
+    shutil.rmtree("index")  # the commands make one of the same name
+    first, indexes, *_ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    lines = [shlex.split(line, comments=True) for line in first.strip().split("\n")]
     assert {line[1] for line in lines} == {"info", "encode", "similarity", "search", "rank"}
+    lines += [shlex.split(line, comments=True) for line in indexes.strip().split("\n")]
     for line in lines:
         status, _, err = call(*line[1:])
         assert status == 0, err
