@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rejoinder import Index, SentenceEncoder
-from rejoinder.api import indexing
+from rejoinder.api import sentence_stream
 from rejoinder.api.index_texts import read_texts
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import write_model
@@ -23,7 +23,7 @@ def encoder():
 
 
 def test_hits_are_those_of_a_search_in_memory(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(indexing, "_CHUNK", 2)
+    monkeypatch.setattr(sentence_stream, "CHUNK", 2)
     index = Index.create(tmp_path / "index", TEXTS, "rejoinder-small")
     queries = ["What is your age?", "pizza", "Zyxxyq"]
     expected = encoder.search(queries, TEXTS, 4)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import refuse_constant
+from rejoinder.formats.compression import MAGIC
 from rejoinder.formats.surrogates import replace_surrogates
 from rejoinder.formats.text_lines import file_lines
 
@@ -13,8 +14,6 @@ Text = tuple[str | None, str]
 """An id, None for the next number, and a text."""
 GivenText = str | tuple[str, str]
 """A text, or an id and a text."""
-
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_texts(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[Text]:
@@ -26,7 +25,7 @@ def read_texts(path: Path, on_read: Callable[[int], None] | None = None) -> Iter
     Raises:
         InputError: the file can't be read, or a line has another form. The message names it.
     """
-    suffix = Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+    suffix = Path(path.stem).suffix if path.suffix in MAGIC.values() else path.suffix
     lines = file_lines(path, on_read)
     if suffix == ".jsonl":
         return (_of_json(line, path, number) for number, line in enumerate(lines, 1))

@@ -5,6 +5,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from rejoinder.api import sentence_stream
 from rejoinder.api.index_texts import GivenText, given_texts, read_texts
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
@@ -18,9 +19,6 @@ from rejoinder.runtime.long_texts import OnTooLong
 IndexingProgress = Callable[[int, int, int | None], None]
 """Called after each chunk with the number of texts, the number of bytes read, and that of the whole
 file, None if it is not known."""
-
-_CHUNK = 8_192
-"""Number of texts that are encoded at a time."""
 
 
 class Index:
@@ -185,7 +183,7 @@ def _encoded(
     first: int,
     progress: IndexingProgress,
 ) -> Iterator[EncodedTexts]:
-    """Yields texts with ids and embeddings, `_CHUNK` at a time."""
+    """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
     size, read = None, 0
 
     def on_read(number: int) -> None:
@@ -200,7 +198,7 @@ def _encoded(
         items = given_texts(texts)
     numbers = count(first)
     done = 0
-    while chunk := list(islice(items, _CHUNK)):
+    while chunk := list(islice(items, sentence_stream.CHUNK)):
         ids = [str(next(numbers)) if name is None else name for name, _ in chunk]
         contents = [text for _, text in chunk]
         yield EncodedTexts(ids, contents, encoder.encode(contents))

@@ -16,7 +16,7 @@ from rejoinder.files.hashed import check_file, file_facts
 from rejoinder.files.storage import storage_errors
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
 from rejoinder.index.segment import FILES, EncodedTexts, Segment, write_segment
-from rejoinder.index.string_table import mapped
+from rejoinder.index.string_table import StringTable, mapped
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.search import nearest_rows
 
@@ -106,7 +106,12 @@ class TextIndex:
             InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
         """
         found = [
-            nearest_rows(queries, part.segment.embeddings, top_k, absent=part.deleted)
+            nearest_rows(
+                queries,
+                part.segment.embeddings,
+                top_k,
+                absent=part.deleted if part.entry.deleted else None,
+            )
             for part in self._parts
         ]
         results: list[list[IndexHit]] = []
@@ -142,28 +147,24 @@ class TextIndex:
             StorageError: the index can't be written.
         """
         with self._changing():
-            name = f"{self.manifest.next_number:06d}"
-            with new_folder(self.folder / name) as new:
-                rows = write_segment(new, parts)
-                facts = file_facts(new, list(FILES))
-                added = Segment(new, rows, self.manifest.dim)
-                ids = [added.ids[row] for row in range(rows)]
+            entry = self._written(parts)
+            added = StringTable(self.folder / entry.name, "ids", entry.rows)
+            ids = [added[row] for row in range(entry.rows)]
             try:
                 old = self._places(ids)
                 if not replace_old:
                     self._refuse_known(ids, old)
             except InputError:
-                shutil.rmtree(self.folder / name)
+                shutil.rmtree(self.folder / entry.name)
                 raise
             taken = [int(name) for name in ids if _is_number(name)]
             manifest = replace(
                 self._without([place for place in old if place is not None]),
                 next_id=max([self.manifest.next_id - 1, *taken]) + 1,
             )
-            entry = SegmentFacts(name, rows, facts)
-            segments = (*manifest.segments, entry) if rows else manifest.segments
+            segments = (*manifest.segments, entry) if entry.rows else manifest.segments
             self._become(replace(manifest, segments=segments))
-            return rows
+            return entry.rows
 
     def delete(self, ids: Sequence[str]) -> None:
         """Deletes the texts with these ids.
@@ -190,12 +191,16 @@ class TextIndex:
             StorageError: the index can't be written.
         """
         with self._changing():
-            name = f"{self.manifest.next_number:06d}"
-            with new_folder(self.folder / name) as new:
-                rows = write_segment(new, self._encoded())
-                facts = file_facts(new, list(FILES))
-            segments = (SegmentFacts(name, rows, facts),) if rows else ()
+            entry = self._written(self._encoded())
+            segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
+
+    def _written(self, parts: Iterable[EncodedTexts]) -> SegmentFacts:
+        """Writes a segment, which no manifest names yet."""
+        name = f"{self.manifest.next_number:06d}"
+        with new_folder(self.folder / name) as new:
+            rows = write_segment(new, parts)
+            return SegmentFacts(name, rows, file_facts(new, list(FILES)))
 
     def _encoded(self, size: int = 8_192) -> Iterator[EncodedTexts]:
         for part in self._parts:

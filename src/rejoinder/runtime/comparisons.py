@@ -116,9 +116,13 @@ class Comparisons(ABC):
                 or of another dimension.
         """
         top_k = whole_number("top_k", top_k)  # before the corpus is encoded
+        texts: list[str] | None = None
         given = as_matrix(corpus)
-        texts = as_texts(corpus)[0] if given is None else None
-        matrix = self._vectors(corpus if texts is None else texts)
+        if given is None:
+            texts, _ = as_texts(corpus)
+            matrix = self._vectors(texts)
+        else:
+            matrix = as_unit_rows(given, self.dim)
         if texts is not None:  # equal texts in different batches may differ in the last bit
             first = first_indices(texts)
             again = np.flatnonzero(first != np.arange(len(first)))
