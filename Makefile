@@ -1,4 +1,4 @@
-# All that a newcomer needs: `make demo`, `make test`. CI runs .ci/run: check, docs, test and test-integration.
+# All that a newcomer needs: `make demo`, `make test`. CI runs .ci/run: check, docs and all tests.
 VENV    ?= .venv
 PYTHON  ?= python3
 # A pip index to take torch from. The README says how to get a build without CUDA.
@@ -8,11 +8,12 @@ BIN     := $(VENV)/bin
 JOBS    ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-integration check docs format clean
+.PHONY: help install demo test test-slow test-integration check docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
 	@echo 'make test               install, then run the tests'
+	@echo 'make test-slow          kill commands, take their disk away, damage their files'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
 	@echo 'make check              lint, types, import contracts, docstrings'
 	@echo 'make docs               build the documentation site into site/'
@@ -32,6 +33,9 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-slow: install
+	$(BIN)/python -m pytest -m slow
 
 test-integration: install
 	$(BIN)/python tests/integration/run.py

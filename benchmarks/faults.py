@@ -1,10 +1,15 @@
 """Kills commands at random moments, runs them again, and compares the bytes at the end.
 
-python benchmarks/faults.py --kills 40 --sts ../shared/data/raw/STSBenchmark
+    python benchmarks/faults.py --kills 100 --signals SIGKILL
+    python benchmarks/faults.py --kills 40                      # SIGTERM and SIGINT, too
+    python benchmarks/faults.py --only "index add" --seed 3
 
-Extract, train, encode, adapt and evaluate are each run once without a fault, and then killed at a
-random moment (SIGKILL, SIGTERM or SIGINT), once or twice, and run again until they end with status
-0. Their outputs must then have the same bytes, and no hidden or temporary file may be left.
+Each command is run once without a fault, and then killed: half of the times some seconds after it
+has claimed its output, otherwise just before one of its operations on files (one that opens a file
+to write, renames or removes). What the kill left has to be nothing, the old output or the whole new
+one. Then the same command runs again, until it ends with status 0 (or says that it had just been
+finished). Its output must have the same bytes as that of the whole run, and no hidden or temporary
+file may be left.
 """
 
 import argparse
@@ -18,35 +23,153 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from rejoinder.errors import RejoinderError
+from rejoinder.evaluation.results_file import read_results
+from rejoinder.index.folder import TextIndex
+
 ROOT = Path(__file__).resolve().parent.parent
-COPIES = 12
+COPIES = 4
 """Copies of the small dump: a command should take longer than its start."""
-SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+MODEL = "rejoinder-small"
+SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 CONFIG = """
 [text]
 min_count = 2
 [encoder]
 kind = "dan"
-width = 64
-layers = [64]
+width = 32
+layers = [32]
 [head]
-layers = [64]
+layers = [32]
 [training]
 log_every = 10
-checkpoint_every = 20
-evaluate_every = 40
+checkpoint_every = 10
+evaluate_every = 20
+evaluate_pairs = 200
 [export]
 weights = "best"
 [[phases]]
-steps = 200
-batch_size = 128
+steps = 60
+batch_size = 64
 learning_rate = 0.01
 """
+PROGRAM = """
+import atexit, os, runpy, signal, sys
+place, stop, number = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+seen = 0
+def hook(event, given):
+    global seen
+    if not given or not isinstance(given[0], (str, bytes, os.PathLike)):
+        return
+    if event == "open":
+        if not given[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+    elif event not in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
+        return
+    if not os.path.abspath(os.fsdecode(given[0])).startswith(place):
+        return
+    seen += 1
+    if seen == stop:
+        os.kill(os.getpid(), number)
+sys.addaudithook(hook)
+sys.argv = ["rejoinder", *sys.argv[4:]]
+atexit.register(lambda: print(f"operations: {seen}", file=sys.stderr))
+runpy.run_module("rejoinder", run_name="__main__")
+"""
+"""Runs a command, and sends itself a signal just before an operation on files below a folder."""
+
+Digests = Mapping[str, str]
+
+
+def digests(out: Path) -> Digests:
+    """SHA-256 of every file of an output."""
+    files = [out] if out.is_file() else sorted(path for path in out.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def trained(run: Path) -> Digests:
+    """Of a run: the model, and the tensors of the last checkpoint."""
+    last = max((run / "checkpoints").iterdir(), key=lambda path: int(path.name.split("-")[1]))
+    names = ("weights.safetensors", "optimizer.safetensors")
+    tensors = {name: digest for name, digest in digests(last).items() if name in names}
+    return {**digests(run / "model"), **tensors}
+
+
+def scored(path: Path) -> Digests:
+    """Of a file of results: each result and its predictions, without dates and seconds."""
+    keep = ("n", "scores", "intervals", "groups", "predictions")
+    return {
+        "/".join(map(str, result.key)): json.dumps(
+            {name: getattr(result, name) for name in keep}, sort_keys=True, default=vars
+        )
+        for result in read_results(path)
+    }
+
+
+def indexed(folder: Path) -> Digests:
+    """Of an index: each text with its embedding, and what is no part of it."""
+    index = TextIndex(folder)
+    index.check()
+    found = {}
+    for part in index._encoded():
+        for name, text, row in zip(part.ids, part.texts, np.asarray(part.embeddings), strict=True):
+            found[name] = hashlib.sha256(text.encode() + row.tobytes()).hexdigest()
+    entries = index.manifest.segments
+    named = {"index.json", *(e.name for e in entries), *(e.deletions for e in entries)}
+    return {**found, "segments": str(len(entries)), "strays": str(_names(folder) - named)}
+
+
+def _names(folder: Path) -> set[str | None]:
+    return {path.name for path in folder.iterdir()}
+
+
+def whole_or_nothing(out: Path, whole: Digests, _before: Digests, files: "Files") -> str:
+    """What is wrong with an output that appears at once."""
+    return "another output is there" if out.exists() and files(out) != whole else ""
+
+
+def old_or_new(out: Path, whole: Digests, before: Digests, files: "Files") -> str:
+    """What is wrong with an index that was being changed: files of the change may lie there."""
+    ignored = ("strays",)
+    now, new, old = (
+        {name: digest for name, digest in tree.items() if name not in ignored}
+        for tree in (files(out), whole, before)
+    )
+    return "" if now in (new, old) else "neither the old index nor the new one"
+
+
+def some_results(out: Path, whole: Digests, _before: Digests, files: "Files") -> str:
+    """What is wrong with results to which each task is added when it is done."""
+    there = files(out).items() if out.exists() else ()
+    return "" if set(there) <= set(whole.items()) else "other results"
+
+
+def run_so_far(out: Path, whole: Digests, _before: Digests, _files: "Files") -> str:
+    """What is wrong with a run: its model, or a checkpoint under its name."""
+    from rejoinder.training import checkpoint
+    from rejoinder.training.config import load_config
+
+    model = out / "model"
+    if model.exists() and not digests(model).items() <= whole.items():
+        return "another model"
+    last = checkpoint.latest(out)
+    if last is not None:
+        checkpoint.load(last, load_config(out / "config.toml"))
+    return ""
+
+
+Files = Callable[[Path], Digests]
+Sound = Callable[[Path, Digests, Digests, Files], str]
 
 
 @dataclass(frozen=True)
@@ -56,74 +179,88 @@ class Command:
     words: tuple[str, ...]
     out: str
     """The output, below the folder of the trial."""
-    files: Callable[[Path], dict[str, str]]
-    """Digests of what must be the same at the end, of the output."""
+    files: Files = digests
+    """What must be the same at the end, of the output."""
+    sound: Sound = whole_or_nothing
+    """What is wrong with the output as a kill left it."""
     again: Callable[[Path], tuple[str, ...]] = lambda _out: ()
     """Words to add when it is run again, of the output as the kill left it."""
+    seed: str | None = None
+    """What lies at the output before the command runs, below the base folder."""
+    finished: str = "exists and is not empty"
+    """What a second run says where the first one had come to its end."""
 
 
-def digests(out: Path) -> dict[str, str]:
-    """SHA-256 of every file of an output."""
-    files = [out] if out.is_file() else sorted(path for path in out.rglob("*") if path.is_file())
-    return {
-        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
-
-
-def trained(run: Path) -> dict[str, str]:
-    """Of a run: the model, and the tensors of the last checkpoint."""
-    last = max((run / "checkpoints").iterdir(), key=lambda path: int(path.name.split("-")[1]))
-    names = ("weights.safetensors", "optimizer.safetensors")
-    tensors = {name: digest for name, digest in digests(last).items() if name in names}
-    return digests(run / "model") | tensors
-
-
-def scored(path: Path) -> dict[str, str]:
-    """Of a file of results: scores, intervals and predictions, without dates and seconds."""
-    results = json.loads(path.read_text("utf-8"))["results"]
-    keep = ("task", "split", "n", "scores", "intervals", "groups", "predictions")
-    tree = [{key: result[key] for key in keep} for result in results]
-    tree.sort(key=lambda result: (result["task"], result["split"]))
-    return {"results": json.dumps(tree, sort_keys=True)}
-
-
-def commands(base: Path, sts: Path | None) -> dict[str, Command]:
+def commands(base: Path) -> dict[str, Command]:
     """The commands, which read what is prepared in `base`."""
-    run, pairs, text = base / "run", base / "pairs", base / "texts.txt"
-    found = {
-        "extract": Command(
-            ("extract", str(base / "dump.jsonl"), "--memory", "200MB"), "pairs", digests
-        ),
+    run, pairs = base / "run", base / "pairs"
+    overwritten: Callable[[Path], tuple[str, ...]] = lambda out: (  # noqa: E731
+        ("--overwrite",) if out.exists() else ()
+    )
+    return {
+        "extract": Command(("extract", str(base / "dump.jsonl"), "--memory", "200MB"), "pairs"),
         "train": Command(
             ("train", "--config", str(base / "c.toml"), "--pairs", str(pairs), "--threads", "1"),
             "run",
             trained,
+            run_so_far,
             lambda out: ("--resume",) if (out / "manifest.json").is_file() else (),
         ),
         "encode": Command(
-            ("encode", "--model", str(run / "model"), "--sentences", str(text)),
+            ("encode", "--model", MODEL, "--sentences", str(base / "texts.txt")),
             "e.parquet",
-            digests,
-            lambda out: ("--overwrite",) if out.exists() else ("--resume",),
+            again=lambda out: ("--overwrite",) if out.exists() else ("--resume",),
         ),
         "evaluate": Command(
             (
                 *("evaluate", str(run / "model"), "--pairs", str(pairs)),
-                *("--tasks", "response,stsb,cqa" if sts else "response", "--skip-missing"),
-                *(("--data", str(sts)) if sts else ()),
+                *("--data", str(base / "data"), "--tasks", "response,stsb"),
             ),
             "r.json",
             scored,
+            some_results,
+        ),
+        "adapt": Command(
+            ("adapt", str(run / "model"), "--sts", str(base / "data"), "--learning-rate", ".01"),
+            "adapted",
+        ),
+        "index": Command(
+            ("index", str(base / "old.jsonl"), "--model", MODEL, "--copy-model"),
+            "index",
+            again=overwritten,
+        ),
+        "index add": Command(
+            ("index", str(base / "new.jsonl"), "--add"),
+            "index",
+            indexed,
+            old_or_new,
+            seed="index",
+            finished="has a text with the id",
+        ),
+        "index update": Command(
+            ("index", str(base / "other.jsonl"), "--update"),
+            "index",
+            lambda out: {**indexed(out), "segments": ""},
+            old_or_new,
+            seed="index",
+        ),
+        "index compact": Command(("index", "--compact"), "index", indexed, old_or_new, seed="many"),
+        "export": Command(
+            ("export", MODEL, "--dtype", "int8", "--max-words", "5000"), "small", again=overwritten
+        ),
+        "export over": Command(
+            ("export", MODEL, "--dtype", "float16", "--overwrite"),
+            "small",
+            sound=lambda out, whole, before, files: (
+                "" if not out.exists() or files(out) in (whole, before) else "another model"
+            ),
+            seed="small",
         ),
     }
-    if sts is not None:
-        words = ("adapt", str(run / "model"), "--sts", str(sts))
-        found["adapt"] = Command(words, "adapted", digests)
-    return found
 
 
 def prepare(base: Path) -> None:
-    """The dump, pairs, model and texts that the commands read."""
+    """The dump, pairs, model, texts, labelled data and indexes that the commands read."""
     comments = []
     for line in (ROOT / "examples" / "small.jsonl").read_text("utf-8").splitlines():
         with suppress(ValueError):  # some lines of it are malformed on purpose
@@ -134,23 +271,86 @@ def prepare(base: Path) -> None:
                 ids = {key: comment[key] for key in ("id", "parent_id", "link_id")}
                 copy = {key: f"{value}n{number}" for key, value in ids.items() if value}
                 file.write(json.dumps(comment | copy) + "\n")
-    (base / "c.toml").write_text(CONFIG, "utf-8")
     texts = [" ".join(comment["body"].split()) for comment in comments]
-    (base / "texts.txt").write_text("".join(f"{text}\n" for text in texts * 40), "utf-8")
-    ready = commands(base, None)
-    for name in ("extract", "train"):
-        status, said = call(ready[name], base, ())
-        if status:
-            sys.exit(f"{name} failed without a fault: {said}")
+    (base / "c.toml").write_text(CONFIG, "utf-8")
+    (base / "texts.txt").write_text("".join(f"{text}\n" for text in texts * 2), "utf-8")
+    for name, begin, end in (("old", 0, 6_000), ("new", 6_000, 9_000), ("other", 4_000, 8_000)):
+        rows = [
+            {"id": f"t{row}", "text": f"{texts[row % len(texts)]} {name[0]}"}
+            for row in range(begin, end)
+        ]
+        (base / f"{name}.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows), "utf-8")
+    _write_sts(base / "data", texts)
+    ready = commands(base)
+    for name in ("extract", "train", "index", "export"):
+        _prepared(ready[name], base)
+    shutil.copytree(base / "index", base / "many")
+    many = base / "many"
+    for words in (["new.jsonl", "--add"], ["other.jsonl", "--update"]):
+        subprocess.run(
+            [sys.executable, "-m", "rejoinder", "index", *words, "--out", str(many), "--quiet"],
+            cwd=base, check=True,
+        )  # fmt: skip
 
 
-def start(command: Command, folder: Path, more: tuple[str, ...]) -> subprocess.Popen[str]:
+def _prepared(command: Command, base: Path) -> None:
+    done = call(command, base, ())
+    if done.status:
+        sys.exit(f"{command.words} failed without a fault: {done.said}")
+
+
+def _write_sts(folder: Path, texts: list[str]) -> None:
+    """Files of the form and size of the STS Benchmark, with made-up scores."""
+    folder.mkdir()
+    draw = random.Random(0)  # noqa: S311
+    words = [text.replace("\t", " ")[:80].strip() or "nothing" for text in texts]
+    for split, count in (("train", 5_749), ("dev", 1_500), ("test", 1_379)):
+        rows = []
+        for row in range(count):
+            first, second = draw.choice(words), draw.choice(words)
+            score = draw.choice((0.0, 1.5, 3.0))
+            if draw.random() < 0.5:
+                second, score = f"{first} {draw.choice(words)[:20]}", 4.0
+            rows.append(f"main-news\t{split}\t2012\t{row}\t{score}\t{first}\t{second}\n")
+        (folder / f"sts-{split}.csv").write_text("".join(rows), "utf-8")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    said: str
+    seconds: float = 0.0
+    """From the claim on its output to its end."""
+    operations: int = 0
+    """Its operations on files."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """When a command is sent which signal."""
+
+    number: signal.Signals
+    after: float | None = None
+    """Seconds after the claim on its output; None: at an operation."""
+    operation: int = 0
+
+    def __str__(self) -> str:
+        when = f"operation {self.operation}" if self.after is None else f"{self.after:.2f} s"
+        return f"{self.number.name} at {when}"
+
+
+def start(
+    command: Command, folder: Path, more: tuple[str, ...], kill: Kill | None = None
+) -> subprocess.Popen[str]:
     """The command in a process of its own, in `folder`, with a TMPDIR of its own."""
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    words = [sys.executable, "-m", "rejoinder", *command.words]
+    operation, number = (kill.operation, kill.number) if kill else (0, signal.SIGKILL)
+    words = [sys.executable, "-c", PROGRAM, str(folder), str(operation), str(int(number))]
     return subprocess.Popen(
-        [*words, "--out", str(folder / command.out), *more],
+        [*words, *command.words, "--out", str(folder / command.out), *more],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
@@ -160,23 +360,34 @@ def start(command: Command, folder: Path, more: tuple[str, ...]) -> subprocess.P
     )
 
 
-def call(command: Command, folder: Path, more: tuple[str, ...]) -> tuple[int, str]:
-    """Run a command to its end; its status and what it said on standard error."""
-    process = start(command, folder, more)
+def lay_out(command: Command, base: Path, folder: Path) -> None:
+    """Makes the folder of a trial."""
+    folder.mkdir()
+    if command.seed is not None:
+        shutil.copytree(base / command.seed, folder / command.out)
+
+
+def claimed(process: subprocess.Popen[str], out: Path) -> None:
+    """Waits until a command has claimed its output, or ended."""
+    lock = out.with_name(f".{out.name}.lock")
+    while process.poll() is None and not lock.exists():
+        time.sleep(0.001)
+
+
+def call(command: Command, folder: Path, more: tuple[str, ...], kill: Kill | None = None) -> Ended:
+    """Run a command to its end, or until it is killed."""
+    process = start(command, folder, more, kill)
+    claimed(process, folder / command.out)
+    begun = time.monotonic()
+    if kill is not None and kill.after is not None:
+        try:
+            process.wait(timeout=kill.after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(kill.number)
     _, said = process.communicate()
-    return process.returncode, said
-
-
-def killed(command: Command, folder: Path, seconds: float, number: signal.Signals) -> int | None:
-    """Run a command and send a signal after some seconds; none where it had ended before."""
-    process = start(command, folder, command.again(folder / command.out))
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(number)
-        process.communicate()
-        return process.returncode
-    return None
+    said, _, operations = said.partition("operations: ")
+    seconds = time.monotonic() - begun
+    return Ended(process.returncode, said, seconds, int(operations or 0))
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -188,79 +399,119 @@ def leftovers(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in [*hidden, *temporary]]
 
 
-def trial(
-    command: Command, folder: Path, whole: dict[str, str], seconds: float, draw: random.Random
-) -> tuple[str, str]:
-    """Kill, run again, compare: what was done, and what is wrong (empty: nothing).
+@dataclass
+class Baseline:
+    """What a command leaves without a fault, and how long it works."""
 
-    Nothing was done where the command ended before its signal.
+    whole: Digests
+    before: Digests
+    ended: Ended
+
+    def kill(self, draw: random.Random, signals: tuple[str, ...]) -> Kill:
+        """When to kill it: at a moment, or at an operation."""
+        number = signal.Signals[draw.choice(signals)]
+        if draw.random() < 0.5:
+            return Kill(number, after=self.ended.seconds * draw.random())
+        return Kill(number, operation=draw.randint(1, self.ended.operations))
+
+
+def baseline(command: Command, base: Path, folder: Path) -> Baseline:
+    """Runs a command without a fault."""
+    lay_out(command, base, folder)
+    before = command.files(folder / command.out) if command.seed else {}
+    ended = call(command, folder, ())
+    if ended.status:
+        sys.exit(f"{command.words} failed without a fault: {ended.said}")
+    return Baseline(command.files(folder / command.out), before, ended)
+
+
+@dataclass
+class Trial:
+    """Kills of a command, and what came of them."""
+
+    kills: list[Kill] = field(default_factory=list)
+    wrong: str = ""
+    """Empty: nothing."""
+
+
+def trial(command: Command, reference: Baseline, folder: Path, kills: list[Kill]) -> Trial:
+    """Kill a command, run it again, compare.
+
+    A kill that came too late does not count.
     """
-    done = []
-    for _ in range(1 if draw.random() < 0.7 else 2):
-        number = draw.choice(SIGNALS)
-        after = seconds * draw.uniform(0.25, 1.0)
-        status = killed(command, folder, after, number)
-        if status is None:
+    done, out, ended = Trial(), folder / command.out, None
+    for kill in kills:
+        more = command.again(out) if done.kills else ()
+        ended = call(command, folder, more, kill)
+        if ended.status in (0, 2):
             break
-        done.append(f"{number.name} after {after:.1f} s")
-        if number is not signal.SIGKILL and status not in (0, 128 + number, -number):
-            return ", ".join(done), f"status {status} after {number.name}"
-    if status is not None:
-        status, said = call(command, folder, command.again(folder / command.out))
-        if status and "exists and is not empty" not in said:  # it had just been finished
-            return ", ".join(done), f"the second run ended with {status}: {said.strip()[-300:]}"
-    out = folder / command.out
-    if command.files(out) != whole:
-        return ", ".join(done), "other bytes"
-    left = leftovers(folder)
-    return ", ".join(done), f"left over: {', '.join(left[:5])}" if left else ""
+        done.kills.append(kill)
+        if ended.status not in (-kill.number, 128 + kill.number):
+            done.wrong = f"status {ended.status}: {ended.said[-300:]}"
+            return done
+        try:
+            done.wrong = command.sound(out, reference.whole, reference.before, command.files)
+        except RejoinderError as error:
+            done.wrong = f"can't be read: {error}"
+        if done.wrong:
+            return done
+    if not done.kills:
+        return done
+    if ended is None or ended.status != 0:
+        ended = call(command, folder, command.again(out))
+    if ended.status and command.finished not in ended.said:
+        done.wrong = f"the second run ended with {ended.status}: {ended.said.strip()[-300:]}"
+    elif command.files(out) != reference.whole:
+        done.wrong = "other bytes"
+    elif left := leftovers(folder):
+        done.wrong = f"left over: {', '.join(left[:5])}"
+    return done
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--sts", type=Path, help="folder of data sets; without: no adapt")
+    parser.add_argument("--signals", nargs="+", default=SIGNALS, choices=sorted(set(SIGNALS)))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", help="names of commands")
     args = parser.parse_args()
     # a job in the background ignores SIGINT, and so would the commands
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    draw, failed = random.Random(args.seed), 0  # noqa: S311 -- moments, no secrets
-    counts: dict[str, list[int]] = {}
+    draw = random.Random(args.seed)  # noqa: S311 -- moments, no secrets
+    counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as place:
-        base = Path(place) / "base"
+        base = Path(place).resolve() / "base"
         base.mkdir()
         prepare(base)
-        table = commands(base, None if args.sts is None else args.sts.resolve())
+        table = commands(base)
         names = args.only or list(table)
-        whole, seconds = {}, {}
+        references = {}
         for name in names:
-            folder = Path(place) / f"whole-{name}"
-            folder.mkdir()
-            begun = time.monotonic()
-            status, said = call(table[name], folder, ())
-            seconds[name] = time.monotonic() - begun
-            if status:
-                sys.exit(f"{name} failed without a fault: {said}")
-            whole[name] = table[name].files(folder / table[name].out)
-            print(f"{name} ends without a fault in {seconds[name]:.1f} s", flush=True)
-        trials = 0
-        while trials < args.kills:
-            name = names[trials % len(names)]
-            folder = Path(place) / "trial"
-            folder.mkdir()
-            done, wrong = trial(table[name], folder, whole[name], seconds[name], draw)
+            references[name] = baseline(table[name], base, base.parent / f"whole {name}")
+            ended = references[name].ended
+            print(f"{name}: {ended.seconds:.1f} s, {ended.operations} operations", flush=True)
+        turn = 0
+        while sum(count["kills"] for count in counts.values()) < args.kills:
+            name = names[turn % len(names)]
+            turn += 1
+            folder = base.parent / "trial"
+            lay_out(table[name], base, folder)
+            kills = [references[name].kill(draw, tuple(args.signals))]
+            if draw.random() < 0.3:
+                kills.append(references[name].kill(draw, tuple(args.signals)))
+            done = trial(table[name], references[name], folder, kills)
             shutil.rmtree(folder)
-            if not done and not wrong:
-                seconds[name] *= 0.8  # the machine is less busy than it was
+            if not done.kills:
                 continue
-            trials += 1
-            failed += bool(wrong)
-            counts.setdefault(name, [0, 0])[bool(wrong)] += 1
-            print(f"{trials:3d} {name:9s} {done}: {wrong or 'the same'}", flush=True)
-    for name, (good, bad) in counts.items():
-        print(f"{name}: {good + bad} trials, {good} ended the same, {bad} did not")
-    sys.exit(1 if failed else 0)
+            count = counts.setdefault(name, Counter())
+            count.update(kills=len(done.kills), trials=1, wrong=bool(done.wrong))
+            said = done.wrong or "the same"
+            print(f"{name}: {', '.join(map(str, done.kills))}: {said}", flush=True)
+    print("| command | kills | trials | same bytes, nothing left over |\n|---|--:|--:|--:|")
+    for name, count in counts.items():
+        good = count["trials"] - count["wrong"]
+        print(f"| {name} | {count['kills']} | {count['trials']} | {good} |")
+    sys.exit(1 if any(count["wrong"] for count in counts.values()) else 0)
 
 
 if __name__ == "__main__":
