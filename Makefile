@@ -1,4 +1,4 @@
-# All that a newcomer needs: `make demo`, `make test`. CI runs .ci/run: check, docs and all tests.
+# All that a newcomer needs: `make demo`, `make test`. CI runs .ci/run: check, docs, test and test-integration.
 VENV    ?= .venv
 PYTHON  ?= python3
 # A pip index to take torch from. The README says how to get a build without CUDA.

@@ -100,9 +100,12 @@ def digests(out: Path) -> Digests:
 def trained(run: Path) -> Digests:
     """Of a run: the model, and the tensors of the last checkpoint."""
     last = max((run / "checkpoints").iterdir(), key=lambda path: int(path.name.split("-")[1]))
-    names = ("weights.safetensors", "optimizer.safetensors")
-    tensors = {name: digest for name, digest in digests(last).items() if name in names}
-    return {**digests(run / "model"), **tensors}
+    tensors = {name: digest for name, digest in digests(last).items() if name != "state.json"}
+    return {**_below("model", digests(run / "model")), **_below("checkpoint", tensors)}
+
+
+def _below(folder: str, tree: Digests) -> Digests:
+    return {f"{folder}/{name}": digest for name, digest in tree.items()}
 
 
 def scored(path: Path) -> Digests:
@@ -160,7 +163,7 @@ def run_so_far(out: Path, whole: Digests, _before: Digests, _files: "Files") -> 
     from rejoinder.training.config import load_config
 
     model = out / "model"
-    if model.exists() and not digests(model).items() <= whole.items():
+    if model.exists() and not _below("model", digests(model)).items() <= whole.items():
         return "another model"
     last = checkpoint.latest(out)
     if last is not None:

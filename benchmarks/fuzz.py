@@ -51,6 +51,11 @@ AREAS = {
     "models": Area("fuzzing.model_folders", 0.045),
     "results": Area("fuzzing.results", 0.007),
     "run folder": Area("fuzzing.run_folders", 0.003),
+    "rules": Area("fuzzing.rules", 1.2),
+    "dump files": Area("fuzzing.dump_files", 0.1),
+    "index texts": Area("fuzzing.index_texts", 1.2),
+    "index folder": Area("fuzzing.index_folders", 0.1),
+    "requests": Area("fuzzing.requests", 0.4),
 }
 _SECONDS_AN_INPUT = 60
 _EVERY = 5.0

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from rejoinder.errors import RejoinderError, missing_extra
 from rejoinder.files.platform import TERMINATION_SIGNALS
-from rejoinder.files.storage import storage_cause
+from rejoinder.files.storage import lacks_memory, storage_cause
 
 _BAD = 2
 _INTERRUPTED = 128 + signal.SIGINT
@@ -24,7 +24,7 @@ def status_of(command: Callable[[], object]) -> int:
     Returns:
         The exit status: 0 for success, also if the reader of the output closed the pipe; 1 for a
         failure; 2 for misuse, bad input, or an output that can't be written; 128 plus the number
-        of a signal (130 interrupted, 143 terminated).
+        of a signal (130 interrupted, 143 terminated). 2 also where memory does not suffice.
     """
     _prepare_streams()
     try:
@@ -42,7 +42,7 @@ def status_of(command: Callable[[], object]) -> int:
         status = 0
     except KeyboardInterrupt:
         status = _INTERRUPTED
-    except OSError as error:
+    except Exception as error:
         sentence = _explained(error)
         if sentence is None:
             raise
@@ -106,8 +106,15 @@ def _exit(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _explained(error: OSError) -> str | None:
+def _explained(error: Exception) -> str | None:
     """Returns a sentence on an error of the operating system, or None if too little is known."""
+    if lacks_memory(error):
+        return (
+            "memory does not suffice; give more of it, or ask for less at a time (smaller batches, "
+            "fewer threads, --memory of extract)."
+        )
+    if not isinstance(error, OSError):
+        return None
     cause = storage_cause(error)
     if error.filename is not None and error.strerror:
         name = os.fsdecode(error.filename)

@@ -56,9 +56,15 @@ class ResultsFile:
         """
         replaced = [old for old in self.results if old.key == result.key]
         kept = [old for old in self.results if old.key != result.key]
-        self.results = write_results(self.path, [*kept, result])
-        named = {each.predictions.get("file") for each in self.results}
         folder = _items_folder(self.path)
+        before = set(folder.glob("*"))
+        try:
+            self.results = write_results(self.path, [*kept, result])
+        except BaseException:
+            for new in set(folder.glob("*.parquet")) - before:  # no result names it
+                new.unlink(missing_ok=True)
+            raise
+        named = {each.predictions.get("file") for each in self.results}
         for old in replaced:
             file = old.predictions.get("file")
             path = self.path.parent / (file or "")

@@ -81,7 +81,13 @@ def claim_output(path: Path, *, overwrite: bool = False) -> Iterator[None]:
         BusyError: another process has claimed it.
         StorageError: its parent folder can't be written.
     """
-    refuse_occupied(path, overwrite=overwrite)
+    try:
+        refuse_occupied(path, overwrite=overwrite)
+    except InputError:
+        lock = beside(absolute(path), "lock")
+        if lock.exists():  # of a process that was killed when it had finished
+            _abandon(lock, None)
+        raise
     with claim(path):
         refuse_occupied(path, overwrite=overwrite)  # the claim may have restored an old folder
         yield

@@ -28,6 +28,12 @@ _REFUSALS = {
     errno.ELOOP: "a link in the path leads back to itself",
 }
 """Errors of a path that is written. The same codes may come from reading another path."""
+_NO_MEMORY = re.compile(
+    r"cannot allocate memory|can't allocate memory|failed to map segment|not enough memory|"
+    r"out of memory|can't start new thread",
+    re.IGNORECASE,
+)
+"""What the system and libraries say where memory does not suffice."""
 _NUMBER = re.compile(r"os error (\d+)")
 
 
@@ -52,6 +58,19 @@ def storage_cause(error: BaseException) -> str | None:
         if os.strerror(number).lower() in message.lower():
             return cause
     return None
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Returns whether memory did not suffice, also if a library wrapped the error.
+
+    >>> lacks_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    True
+    >>> lacks_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"))
+    True
+    >>> lacks_memory(ValueError("no"))
+    False
+    """
+    return isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)) is not None
 
 
 @contextmanager

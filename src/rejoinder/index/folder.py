@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder, write_bytes
-from rejoinder.files.claims import claim
+from rejoinder.files.claims import claim, sweep
 from rejoinder.files.hashed import check_file, file_facts
 from rejoinder.files.storage import storage_errors
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
@@ -187,10 +187,12 @@ class TextIndex:
         """Writes all texts into one segment, without the deleted ones.
 
         Raises:
+            InputError: a file was changed after it was written; nothing is changed then.
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
         with self._changing():
+            self.check()  # damage would get a hash of its own in the new segment
             entry = self._written(self._encoded())
             segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
@@ -276,6 +278,7 @@ class TextIndex:
         self._open()
 
     def _sweep(self) -> None:
+        sweep(self.folder)
         named = {FILE, MODEL}
         for entry in self.manifest.segments:
             named |= {entry.name, *([entry.deletions] if entry.deletions else [])}
