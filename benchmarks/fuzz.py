@@ -44,18 +44,18 @@ class Area:
 
 
 AREAS = {
-    "config": Area("fuzzing.config", 0.64),
-    "labelled data": Area("fuzzing.datasets", 0.2),
-    "texts": Area("fuzzing.texts", 0.08),
-    "JSON lines": Area("fuzzing.dumps", 0.025),
-    "models": Area("fuzzing.model_folders", 0.045),
-    "results": Area("fuzzing.results", 0.007),
-    "run folder": Area("fuzzing.run_folders", 0.003),
-    "rules": Area("fuzzing.rules", 1.2),
-    "dump files": Area("fuzzing.dump_files", 0.1),
-    "index texts": Area("fuzzing.index_texts", 1.2),
-    "index folder": Area("fuzzing.index_folders", 0.1),
-    "requests": Area("fuzzing.requests", 0.4),
+    "config": Area("fuzzing.config", 0.25),
+    "labelled data": Area("fuzzing.datasets", 0.02),
+    "texts": Area("fuzzing.texts", 0.02),
+    "JSON lines": Area("fuzzing.dumps", 0.005),
+    "models": Area("fuzzing.model_folders", 0.009),
+    "results": Area("fuzzing.results", 0.0007),
+    "run folder": Area("fuzzing.run_folders", 0.0003),
+    "rules": Area("fuzzing.rules", 0.25),
+    "dump files": Area("fuzzing.dump_files", 0.03),
+    "index texts": Area("fuzzing.index_texts", 0.25),
+    "index folder": Area("fuzzing.index_folders", 0.015),
+    "requests": Area("fuzzing.requests", 0.15),
 }
 _SECONDS_AN_INPUT = 60
 _EVERY = 5.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder, write_bytes
 from rejoinder.files.claims import claim, sweep
-from rejoinder.files.hashed import check_file, file_facts
+from rejoinder.files.hashed import check_file, file_facts, sha256_of
 from rejoinder.files.storage import storage_errors
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
 from rejoinder.index.segment import FILES, EncodedTexts, Segment, write_segment
@@ -225,8 +225,12 @@ class TextIndex:
             check_file(folder / name, entry.files.get(name), InputError, REMEDY, content=False)
         deleted = np.zeros(entry.rows, np.bool_)
         if entry.deletions is not None:
-            rows = mapped(self.folder / entry.deletions, _DELETED, (entry.deleted,))
-            deleted[rows.astype(np.int64)] = True
+            path = self.folder / entry.deletions
+            rows = mapped(path, _DELETED, (entry.deleted,))
+            # the name holds its hash: another row would come back, and this one go, unnoticed
+            if _name_of_deletions(path.name[: path.name.index(".")], rows) != path.name:
+                raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
+            deleted[rows[rows < entry.rows]] = True
         return _Part(entry, Segment(folder, entry.rows, self.manifest.dim), deleted)
 
     def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
@@ -257,8 +261,8 @@ class TextIndex:
                 continue
             deleted = part.deleted.copy()
             deleted[rows] = True
-            name = f"{number:06d}.deleted"
             listed = np.flatnonzero(deleted).astype(_DELETED)
+            name = _name_of_deletions(f"{number:06d}", listed)
             write_bytes(self.folder / name, listed.tobytes())
             segments.append(replace(part.entry, deletions=name, deleted=len(listed)))
             number += 1
@@ -286,6 +290,10 @@ class TextIndex:
             if path.name in named or not path.name[:6].isdigit():
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
+    return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
 
 
 def _is_number(name: str) -> bool:

@@ -1,10 +1,12 @@
 """`index.json`: the model of an index, and the segments that it consists of."""
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_type_hints
 
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import write_text
@@ -12,6 +14,10 @@ from rejoinder.files.hashed import read_sealed, sealed
 
 FILE = "index.json"
 FORMAT_VERSION = 1
+_NAME = re.compile(r"\d{6,}(\.[0-9a-f]+)?(\.deleted)?")
+"""Names of what the manifest names in the index: no path leads out of it."""
+_MOST = 1 << 32
+"""Rows of a segment, and dimensions, are fewer."""
 REMEDY = "Copy the index again, or build it again with rejoinder index."
 
 
@@ -83,6 +89,38 @@ def read_manifest(folder: Path) -> Manifest:
     )
     try:
         segments = tuple(SegmentFacts(**entry) for entry in tree.pop("segments"))
-        return Manifest(model=IndexModel(**tree.pop("model")), segments=segments, **tree)
-    except (KeyError, TypeError) as error:
+        manifest = Manifest(model=IndexModel(**tree.pop("model")), segments=segments, **tree)
+        _check(manifest)
+        return manifest
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder / FILE} lacks what an index needs ({error}). {REMEDY}") from None
+
+
+def _check(manifest: Manifest) -> None:
+    """Raises ValueError for a value that `Manifest.write` can't have written."""
+    parts: list[Manifest | IndexModel | SegmentFacts] = [manifest, manifest.model]
+    for part in [*parts, *manifest.segments]:
+        hints = get_type_hints(type(part))
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if type(value) not in _types(hints[field.name]):
+                raise ValueError(f"{field.name} is {value!r}")
+    names = [entry.name for entry in manifest.segments]
+    counts = {"dim": manifest.dim, "next_number": manifest.next_number, "next_id": manifest.next_id}
+    for name, value in counts.items():
+        if value < 1 or (name == "dim" and value >= _MOST):
+            raise ValueError(f"{name} is {value}")
+    for entry in manifest.segments:
+        if not (_NAME.fullmatch(entry.name) and _NAME.fullmatch(entry.deletions or entry.name)):
+            raise ValueError(f"a segment is called {entry.name!r}, {entry.deletions!r}")
+        if not 0 <= entry.deleted <= entry.rows < _MOST or names.count(entry.name) > 1:
+            raise ValueError(f"{entry.name} has {entry.deleted} of {entry.rows} texts deleted")
+
+
+def _types(hint: Any) -> tuple[type, ...]:
+    """Returns the types that a value read from JSON may have; whole numbers are floats, too."""
+    found = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    plain = {Mapping: dict}
+    kinds = [getattr(kind, "__origin__", kind) for kind in found]
+    kinds = [plain.get(kind, kind) for kind in kinds]
+    return (*kinds, int) if float in kinds else tuple(kinds)
