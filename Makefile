@@ -3,26 +3,31 @@ VENV    ?= .venv
 PYTHON  ?= python3
 # A pip index to take torch from. The README says how to get a build without CUDA.
 TORCH_INDEX ?=
+# LOCKED=1 installs what requirements.lock names, each file checked by its SHA-256.
+LOCKED  ?=
 BIN     := $(VENV)/bin
 # Processes that share the tests.
 JOBS    ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-integration check docs format clean
+.PHONY: help install demo test test-slow test-integration check audit lock sbom docs format clean
 
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
 	@echo 'make test               install, then run the tests'
 	@echo 'make test-slow          kill commands, take their disk away, damage their files'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
-	@echo 'make check              lint, types, import contracts, docstrings'
+	@echo 'make check              lint, types, import contracts, docstrings, known vulnerabilities'
+	@echo 'make lock               write requirements.lock: constraints.txt with hashes (needs uv)'
+	@echo 'make sbom               write build/sbom.json, the bill of materials (CycloneDX)'
 	@echo 'make docs               build the documentation site into site/'
 	@echo 'make format             rewrite the code in the house format'
 	@echo 'make clean              remove $(VENV), demo/ and site/'
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --index-url $(TORCH_INDEX) torch)
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[extract,train,eval,data,parquet,report,serve,docs,dev]'
 	@touch $@
 
@@ -45,6 +50,18 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/audit.py
+
+audit: install
+	$(BIN)/python .ci/audit.py
+
+lock:
+	.ci/lock.sh
+
+sbom: install
+	mkdir -p build
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json $(BIN)/python
+	@echo build/sbom.json
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -32,7 +32,7 @@ _NO_SENTENCES: tuple[Callable[[], Any], ...] = (
     lambda: np.array(5), lambda: np.array([b"how"]), lambda: np.array(["how", None], object),
     lambda: np.zeros((0, 3)), lambda: np.array(["2020-01-01"], "datetime64[D]"), lambda: range(3),
     lambda: pl.Series(["how", None]), lambda: pl.Series([1, 2]), lambda: pl.Series([["how"]]),
-    lambda: pl.Series(["how"], dtype=pl.Categorical), lambda: pl.DataFrame({"a": ["how"]}),
+    lambda: pl.DataFrame({"a": ["how"]}),
     lambda: pl.Series([b"how"]), lambda: pl.Series([None, None]),
     lambda: pl.LazyFrame({"a": ["b"]}),
     lambda: object, lambda: str, lambda: iter([3]), lambda: memoryview(b"how"), lambda: 1j,
@@ -76,7 +76,8 @@ def sentences(random: Random) -> tuple[Any, list[str] | None]:
         case 2:
             return iter(texts), texts
         case 3 if whole:
-            return pl.Series(texts, dtype=pl.String), texts
+            kind = pl.Categorical if random.random() < 0.2 else pl.String
+            return pl.Series(texts, dtype=kind), texts
         case 4:
             return np.array(texts, object), texts
         case 5 if texts:
