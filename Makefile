@@ -6,6 +6,8 @@ TORCH_INDEX ?=
 # LOCKED=1 installs what requirements.lock names, each file checked by its SHA-256.
 LOCKED  ?=
 BIN     := $(VENV)/bin
+# Apart from the package: what these tools need is no matter of its versions.
+TOOLS   := $(VENV)/tools
 # Processes that share the tests.
 JOBS    ?= 2
 
@@ -18,7 +20,7 @@ help:
 	@echo 'make test-slow          kill commands, take their disk away, damage their files'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
 	@echo 'make check              lint, types, import contracts, docstrings, known vulnerabilities'
-	@echo 'make lock               write requirements.lock: constraints.txt with hashes (needs uv)'
+	@echo 'make lock               write requirements.lock: constraints.txt with hashes'
 	@echo 'make sbom               write build/sbom.json, the bill of materials (CycloneDX)'
 	@echo 'make docs               build the documentation site into site/'
 	@echo 'make format             rewrite the code in the house format'
@@ -50,17 +52,24 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python .ci/audit.py
+	@$(MAKE) --no-print-directory audit
 
-audit: install
-	$(BIN)/python .ci/audit.py
+$(TOOLS)/.installed:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0 pip-audit==2.10.1 uv==0.13.9
+	@touch $@
 
-lock:
-	.ci/lock.sh
+# without the tools, or without a registry, one line says so
+audit:
+	@$(MAKE) --silent $(TOOLS)/.installed >/dev/null 2>&1 || true
+	@$(PYTHON) .ci/audit.py $(TOOLS)/bin/python
 
-sbom: install
-	mkdir -p build
-	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json $(BIN)/python
+lock: $(TOOLS)/.installed
+	UV=$(TOOLS)/bin/uv .ci/lock.sh
+
+sbom: install $(TOOLS)/.installed
+	@mkdir -p build
+	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json $(BIN)/python
 	@echo build/sbom.json
 
 docs: install

@@ -1,5 +1,7 @@
 """Looks the versions of requirements.lock up among known vulnerabilities, where that is possible.
 
+    python .ci/audit.py [PYTHON]     # one that has pip-audit; by default this one
+
 Ends with status 1 if one of them has a vulnerability that is fixed in a later version. Without
 pip-audit, or where the registry tells nothing about vulnerabilities, one line says so.
 """
@@ -14,13 +16,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def main() -> int:
+def main(python: str) -> int:
     """Returns the exit status."""
     pinned = re.findall(r"(?m)^[\w.-]+==[^\s;]+", (ROOT / "requirements.lock").read_text("utf-8"))
+    if not Path(python).exists():
+        return skipped("pip-audit could not be installed")
     with tempfile.TemporaryDirectory() as folder:
         versions = Path(folder) / "versions.txt"
         versions.write_text("".join(f"{line}\n" for line in pinned), "utf-8")
-        command = [sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "--format=json"]
+        command = [python, "-m", "pip_audit", "--no-deps", "--disable-pip", "--format=json"]
         command += ["--progress-spinner=off", "--timeout=15", "-r", str(versions)]
         try:
             ended = subprocess.run(  # noqa: S603
@@ -57,4 +61,4 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else sys.executable))
