@@ -118,7 +118,25 @@ def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, con
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_an_index_that_was_opened_before_another_addition_gives_other_numbers(encoder, tmp_path):
+    first = Index.create(tmp_path / "index", TEXTS, encoder)
+    second = Index.open(tmp_path / "index", encoder)
+    first.add(["one"])
+    second.add(["two"])
+    assert (second.get("6"), second.get("7")) == ("one", "two")
+
+
+def test_progress_begins_with_nothing_done(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sentence_stream, "CHUNK", 2)
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n", "utf-8")
+    told = []
+    Index.create(
+        tmp_path / "index", tmp_path / "a.txt", encoder, progress=lambda *now: told.append(now)
+    )
+    assert told == [(0, 0, 14), (2, 14, 14), (3, 14, 14)]
+
+
 def test_what_is_no_text_is_refused(tmp_path):
-    for wrong in (3, ("a", 1), ("a", "b", "c"), None):
-        with pytest.raises(InputError, match=r"text 1 is .*; a string, or an id and a string"):
+    for wrong in (3, ("a", 1), ("a", "b", "c"), None, list(range(10_000))):
+        with pytest.raises(InputError, match=r"text 1 is .{1,60}; a string, or an id and a string"):
             Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")

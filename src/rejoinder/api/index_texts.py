@@ -1,6 +1,7 @@
 """Texts to index, with ids or without: of a file, or of a program."""
 
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def given_texts(texts: Iterable[GivenText]) -> Iterator[Text]:
             and isinstance(pair[1], str)
         ):
             raise InputError(
-                f"text {index} is {item!r}; a string, or an id and a string, is needed."
+                f"text {index} is {reprlib.repr(item)}; a string, or an id and a string, is needed."
             )
         name, text = pair
         yield None if name is None else replace_surrogates(name), replace_surrogates(text)

@@ -1,12 +1,13 @@
 """Builds, changes and opens indexes of texts with the embeddings of a model."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count, islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rejoinder.api import sentence_stream
 from rejoinder.api.index_texts import GivenText, given_texts, read_texts
+from rejoinder.api.sentence_stream import EncodingProgress, Source
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
@@ -15,10 +16,6 @@ from rejoinder.models.shipped import shipped_models
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import Sentences, as_texts, find_model
 from rejoinder.runtime.long_texts import OnTooLong
-
-IndexingProgress = Callable[[int, int, int | None], None]
-"""Called after each chunk with the number of texts, the number of bytes read, and that of the whole
-file, None if it is not known."""
 
 
 class Index:
@@ -42,7 +39,7 @@ class Index:
         *,
         copy_model: bool = False,
         overwrite: bool = False,
-        progress: IndexingProgress = lambda _done, _read, _all: None,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> "Index":
         """Encodes texts and writes them to an index, whole or not at all.
 
@@ -70,7 +67,7 @@ class Index:
         written = create_index(
             path,
             manifest,
-            _encoded(loaded, texts, manifest.next_id, progress),
+            _encoded(loaded, texts, progress),
             copy_model=loaded.save if copy_model else None,
             overwrite=overwrite,
         )
@@ -131,7 +128,7 @@ class Index:
         texts: str | Path | Iterable[GivenText],
         *,
         update: bool = False,
-        progress: IndexingProgress = lambda _done, _read, _all: None,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> int:
         """Adds texts, and returns their number.
 
@@ -145,9 +142,7 @@ class Index:
             BusyError: another command is changing the index.
             StorageError: it can't be written.
         """
-        first = self._folder.manifest.next_id
-        encoded = _encoded(self.encoder, texts, first, progress)
-        return self._folder.add(encoded, replace_old=update)
+        return self._folder.add(_encoded(self.encoder, texts, progress), replace_old=update)
 
     def delete(self, ids: Iterable[str]) -> None:
         """Deletes the texts with these ids.
@@ -180,30 +175,17 @@ class Index:
 def _encoded(
     encoder: SentenceEncoder,
     texts: str | Path | Iterable[GivenText],
-    first: int,
-    progress: IndexingProgress,
+    progress: EncodingProgress,
 ) -> Iterator[EncodedTexts]:
     """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
-    size, read = None, 0
-
-    def on_read(number: int) -> None:
-        nonlocal read
-        read += number
-
-    if isinstance(texts, str | Path):
-        path = Path(texts)
-        size = path.stat().st_size if path.is_file() else None
-        items = read_texts(path, on_read)
-    else:
-        items = given_texts(texts)
-    numbers = count(first)
-    done = 0
+    source = Source(texts, read_texts, given_texts)
+    items, done = iter(source), 0
+    progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):
-        ids = [str(next(numbers)) if name is None else name for name, _ in chunk]
         contents = [text for _, text in chunk]
-        yield EncodedTexts(ids, contents, encoder.encode(contents))
+        yield EncodedTexts([name for name, _ in chunk], contents, encoder.encode(contents))
         done += len(chunk)
-        progress(done, read, size)
+        progress(done, source.read, source.size)
 
 
 def _loaded(

@@ -22,7 +22,8 @@ from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.indexing import Index, IndexingProgress
+    from rejoinder.api.indexing import Index
+    from rejoinder.api.sentence_stream import EncodingProgress
 
 EXAMPLES = """Examples:
 
@@ -101,7 +102,7 @@ def index(
         status_line(f"{out}: {len(made):,} texts")
 
 
-def _change(opened: "Index", change: str, file: str, progress: "IndexingProgress") -> None:
+def _change(opened: "Index", change: str, file: str, progress: "EncodingProgress") -> None:
     if change in ("--add", "--update"):
         opened.add(Path(file), update=change == "--update", progress=progress)
     elif change == "--delete":

@@ -138,7 +138,7 @@ class TextIndex:
         """Adds texts, and returns their number.
 
         Args:
-            parts: The texts, a part in memory at a time.
+            parts: The texts, a part in memory at a time. Those without an id get the next numbers.
             replace_old: Whether texts that the index has under the same ids are deleted.
 
         Raises:
@@ -199,7 +199,7 @@ class TextIndex:
         """Writes a segment, which no manifest names yet."""
         name = f"{self.manifest.next_number:06d}"
         with new_folder(self.folder / name) as new:
-            rows = write_segment(new, parts)
+            rows = write_segment(new, parts, self.manifest.next_id)
             return SegmentFacts(name, rows, file_facts(new, list(FILES)))
 
     def _encoded(self, size: int = 8_192) -> Iterator[EncodedTexts]:

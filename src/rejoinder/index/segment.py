@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -25,28 +26,31 @@ _NUMBER = np.dtype("<u4")
 class EncodedTexts:
     """Texts to index."""
 
-    ids: Sequence[str]
+    ids: Sequence[str | None]
+    """None: the next number that no text of the index has had."""
     texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows."""
 
 
-def write_segment(folder: Path, parts: Iterable[EncodedTexts]) -> int:
+def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int) -> int:
     """Writes a segment into an empty folder, and returns the number of its texts.
 
-    Memory holds a part, and a key of each id.
+    Texts without an id get numbers from `next_id` on. Memory holds a part, and a key of each id.
 
     Raises:
         InputError: an id occurs twice.
     """
     ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
     keys: list[NDArray[np.uint64]] = []
+    numbers = count(next_id)
     with (folder / "embeddings.bin").open("xb") as rows:
         for part in parts:
-            ids.add(part.ids)
+            names = [str(next(numbers)) if name is None else name for name in part.ids]
+            ids.add(names)
             texts.add(part.texts)
             rows.write(np.ascontiguousarray(part.embeddings, _ROW).tobytes())
-            keys.append(keys_of(part.ids))
+            keys.append(keys_of(names))
     ids.close()
     texts.close()
     all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
