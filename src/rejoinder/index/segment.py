@@ -1,9 +1,10 @@
 """A segment: texts that were added together, with their ids and embeddings. It never changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
 )  # fmt: skip
 """Files of a segment."""
-_ROW = np.dtype("<f4")
+DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
+"""Types of the rows on disk."""
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
 
@@ -33,7 +35,7 @@ class EncodedTexts:
     """(N, D) float32, unit or zero rows."""
 
 
-def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int) -> int:
+def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str) -> int:
     """Writes a segment into an empty folder, and returns the number of its texts.
 
     Texts without an id get numbers from `next_id` on. Memory holds a part, and a key of each id.
@@ -49,7 +51,7 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int) -> 
             names = [str(next(numbers)) if name is None else name for name in part.ids]
             ids.add(names)
             texts.add(part.texts)
-            rows.write(np.ascontiguousarray(part.embeddings, _ROW).tobytes())
+            rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
             keys.append(keys_of(names))
     ids.close()
     texts.close()
@@ -64,15 +66,16 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int) -> 
 class Segment:
     """A segment, mapped into memory."""
 
-    def __init__(self, folder: Path, count: int, dim: int) -> None:
+    def __init__(self, folder: Path, count: int, dim: int, dtype: str) -> None:
         """Opens a segment of `count` texts.
 
         Raises:
             InputError: a file is missing or of another size.
         """
+        self.folder = folder
         self.ids = StringTable(folder, "ids", count)
         self.texts = StringTable(folder, "texts", count)
-        self.embeddings: Embeddings = mapped(folder / "embeddings.bin", _ROW, (count, dim))
+        self.embeddings: Embeddings = mapped(folder / "embeddings.bin", DTYPES[dtype], (count, dim))
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
 
