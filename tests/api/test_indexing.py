@@ -5,11 +5,13 @@ import json
 import shutil
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rejoinder import Index, SentenceEncoder
 from rejoinder.api import sentence_stream
 from rejoinder.api.index_texts import read_texts
+from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
@@ -118,7 +120,63 @@ def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, con
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_an_index_that_was_opened_before_another_addition_gives_other_numbers(encoder, tmp_path):
+    first = Index.create(tmp_path / "index", TEXTS, encoder)
+    second = Index.open(tmp_path / "index", encoder)
+    first.add(["one"])
+    second.add(["two"])
+    assert (second.get("6"), second.get("7")) == ("one", "two")
+
+
+def test_progress_begins_with_nothing_done(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sentence_stream, "CHUNK", 2)
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n", "utf-8")
+    told = []
+    Index.create(
+        tmp_path / "index", tmp_path / "a.txt", encoder, progress=lambda *now: told.append(now)
+    )
+    assert told == [(0, 0, 14), (2, 14, 14), (3, 14, 14)]
+
+
+def test_replies_of_pairs_are_found_as_answers(encoder, small_pairs, tmp_path):
+    index = Index.create(tmp_path / "index", small_pairs, encoder, response=True)
+    frame = pl.concat([open_pairs(small_pairs).frame(split) for split in ("train", "dev", "test")])
+    replies = dict(zip(frame["response_id"], frame["response"], strict=True))
+    assert len(index) == frame["response"].n_unique()
+    message = frame["input"][0]
+    [hits] = index.search(message, 5)
+    assert all(replies[hit.id] == hit.text for hit in hits)
+    ranked = encoder.rank(message, list(dict.fromkeys(frame["response"])), 5)
+    np.testing.assert_allclose([h.score for h in hits], [h.score for h in ranked], atol=1e-5)
+    index.add(["Never seen."])  # on the response side as well
+    found = {hit.text: hit.score for hit in index.search("Never?", len(index))[0]}
+    own = encoder.encode("Never?") @ encoder.encode_response("Never seen.")
+    assert found["Never seen."] == pytest.approx(float(own), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"recall": 0}, "recall must be a number above 0"), ({"dtype": "int8"}, "dtype must be one")],
+)
+def test_settings_that_are_not_valid_are_refused_before_the_work(encoder, tmp_path, settings, said):
+    with pytest.raises(InputError, match=said):
+        Index.create(tmp_path / "index", TEXTS, encoder, **settings)
+    assert not (tmp_path / "index").exists()
+
+
+def test_float16_halves_the_embeddings_and_finds_the_same(encoder, tmp_path):
+    whole = Index.create(tmp_path / "whole", TEXTS, encoder)
+    half = Index.create(tmp_path / "half", TEXTS, encoder, dtype="float16")
+    for query in ("What is your age?", "pizza"):
+        [expected], [found] = whole.search(query), half.search(query)
+        assert [hit.id for hit in found] == [hit.id for hit in expected]
+        np.testing.assert_allclose(
+            [hit.score for hit in found], [hit.score for hit in expected], atol=5e-4
+        )
+    assert Index.open(tmp_path / "half", encoder).is_exact
+
+
 def test_what_is_no_text_is_refused(tmp_path):
-    for wrong in (3, ("a", 1), ("a", "b", "c"), None):
-        with pytest.raises(InputError, match=r"text 1 is .*; a string, or an id and a string"):
+    for wrong in (3, ("a", 1), ("a", "b", "c"), None, list(range(10_000))):
+        with pytest.raises(InputError, match=r"text 1 is .{1,60}; a string, or an id and a string"):
             Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")

@@ -56,7 +56,13 @@ def test_an_index_is_made_searched_and_changed(call, index, tmp_path):
         (("--out", "new"), "a file of texts is needed"),
         (("faq.txt", "--out", "index", "--compact"), "--compact takes no file"),
         (("faq.txt", "--out", "index", "--add", "--update"), "--add and --update are two commands"),
-        (("faq.txt", "--out", "index", "--add", "--copy-model"), "are for a new index"),
+        (
+            ("faq.txt", "--out", "index", "--add", "--copy-model"),
+            "--copy-model can only be given for a new",
+        ),
+        (("faq.txt", "--out", "index", "--add", "--response"), "--response can only be given for"),
+        (("faq.txt", "--out", "index", "--add", "--recall", 1), "--recall can only be given for"),
+        (("faq.txt", "--out", "new", "--recall", 2), "recall must be a number above 0"),
         (("faq.txt", "--out", "nowhere", "--add"), "nowhere is no index"),
         (("no.txt", "--out", "new"), "no.txt"),
         (("faq.txt", "--out", "index", "--add", "-m", "rejoinder-small"), "was made with"),
@@ -73,6 +79,24 @@ def test_search_takes_a_file_or_an_index(call, index):
     status, _, err = call("search", "a", "--index", "index", "--corpus", "faq.txt")
     assert status == 2
     assert "both what to search" in err
+
+
+def test_a_large_index_is_searched_approximately_or_exactly(call, tmp_path, monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("rejoinder.index.lists.LEAST_ROWS", 1_000)
+    lines = [f"{number} apples" for number in range(1_000)]
+    (tmp_path / "apples.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    assert call("index", "apples.txt", "--out", "large") == (0, "", "large: 1,000 texts\n")
+    assert (tmp_path / "large/000001/lists.faiss").exists()
+    for more in ((), ("--exact",)):
+        status, out, _ = call("search", "7 apples", "--index", "large", "--top-k", 3, *more)
+        assert status == 0
+        assert len(out.splitlines()) == 4
+    assert call("search", "a", "--corpus", "apples.txt", "--exact")[0] == 2
+    monkeypatch.setattr("rejoinder.index.folder.find_spec", lambda _name: None)
+    status, _, err = call("index", "apples.txt", "--out", "slow")
+    assert "search is exact, and slow among so many texts, because faiss" in err
+    assert not (tmp_path / "slow/000001/lists.faiss").exists()
 
 
 def test_serve_refuses_an_index_of_another_model(call, index):

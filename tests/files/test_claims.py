@@ -250,3 +250,25 @@ def test_devices_are_written_as_they_are():
     assert not Path("/dev/null").is_file()
     assert not Path("/dev/.null.lock").exists()
     assert claims.is_device(Path("/dev/null"))
+
+
+def test_a_claim_that_failed_leaves_the_lock_of_the_next_process(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    first, tried = holder(out), claims.try_lock
+    second = []
+
+    def slow(handle):
+        locked = tried(handle)
+        if not locked:  # between this and what follows, the lock goes to another process
+            first.communicate()
+            second.append(holder(out))
+        return locked
+
+    with monkeypatch.context() as patched:
+        patched.setattr(claims, "try_lock", slow)
+        with pytest.raises(BusyError), claim(out):
+            pass
+    with pytest.raises(BusyError, match=rf"process {second[0].pid} "), claim(out):
+        pass
+    second[0].communicate()
+    assert names(tmp_path) == []

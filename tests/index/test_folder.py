@@ -1,5 +1,8 @@
 """The folder of an index: what is found, what a change leaves, what damage is told."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -207,6 +210,51 @@ def test_one_process_changes_an_index_at_a_time(tmp_path):
     with claim(index.folder):
         index.delete(["new"])  # claims nest within a process
     assert "new" not in index
+
+
+ADDING = """
+import sys
+from pathlib import Path
+import numpy as np
+from rejoinder.errors import BusyError
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.segment import EncodedTexts
+
+index = TextIndex(Path(sys.argv[1]))
+part = EncodedTexts([None] * 3, [sys.argv[2]] * 3, np.zeros((3, 4), np.float32))
+print("open", flush=True)
+sys.stdin.readline()
+for _ in range(10):
+    while True:
+        try:
+            index.add([part])
+            break
+        except BusyError:
+            pass
+"""
+
+
+def test_two_processes_give_different_numbers_to_texts_without_ids(tmp_path):
+    index = made(tmp_path, TEXTS)
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADDING, index.folder, name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in ("first", "second")
+    ]  # fmt: skip
+    assert [process.stdout.readline() for process in both] == ["open\n"] * 2
+    for process in both:  # both have read which number is next
+        process.stdin.write("\n")
+        process.stdin.close()
+    assert [process.wait() for process in both] == [0, 0]
+    opened = TextIndex(index.folder)
+    assert len(opened) == len(TEXTS) + 60
+    texts = [opened.get(str(number)) for number in range(1, 61)]
+    assert sorted(texts) == ["first"] * 30 + ["second"] * 30
+    [*_, last] = opened.manifest.segments
+    assert opened.manifest.next_id == 61
+    assert last.rows == 3
 
 
 def test_an_empty_index_and_an_empty_addition(tmp_path):

@@ -2,14 +2,19 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rejoinder.api import sentence_stream
-from rejoinder.api.sentence_stream import EncodedChunk, Source, encoded_chunks
+from rejoinder.api.sentence_stream import (
+    EncodedChunk,
+    EncodingProgress,
+    encoded_chunks,
+    sentences_of,
+)
 from rejoinder.errors import InputError
 from rejoinder.files.claims import claim, is_device
 from rejoinder.files.hashed import Sha256
@@ -21,11 +26,6 @@ from rejoinder.runtime.long_texts import OnTooLong, checked_way
 
 _SAVE_SECONDS = 10.0
 """Seconds between two states that are saved."""
-
-EncodingProgress = Callable[[int, int, int | None], None]
-"""Called before the first chunk and after each one, with the number of sentences that are done
-(those of an interrupted run included), the number of bytes read, and that of the whole file, None
-if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def encode_file(
     path = Path(out)
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
     form = format_of(path)
-    source = Source(sentences)
+    source = sentences_of(sentences)
     with claim(path):
         check_output(path, resume=resume, overwrite=overwrite)
         settings = _settings(encoder, response, batch_size, way)

@@ -1,24 +1,21 @@
 """Builds, changes and opens indexes of texts with the embeddings of a model."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count, islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rejoinder.api import sentence_stream
 from rejoinder.api.index_texts import GivenText, given_texts, read_texts
+from rejoinder.api.sentence_stream import EncodingProgress, Source
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
-from rejoinder.index.segment import EncodedTexts
+from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.models.shipped import shipped_models
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import Sentences, as_texts, find_model
 from rejoinder.runtime.long_texts import OnTooLong
-
-IndexingProgress = Callable[[int, int, int | None], None]
-"""Called after each chunk with the number of texts, the number of bytes read, and that of the whole
-file, None if it is not known."""
 
 
 class Index:
@@ -40,37 +37,51 @@ class Index:
         texts: str | Path | Iterable[GivenText],
         encoder: SentenceEncoder | str | Path | None = None,
         *,
+        response: bool = False,
+        recall: float = 0.98,
+        dtype: Literal["float32", "float16"] = "float32",
         copy_model: bool = False,
         overwrite: bool = False,
-        progress: IndexingProgress = lambda _done, _read, _all: None,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> "Index":
         """Encodes texts and writes them to an index, whole or not at all.
 
         Args:
             folder: Where to write the index.
-            texts: Path of a file of texts (see `read_texts`); or strings, or pairs of an id and a
-                text. A text without an id gets the next number from 1.
+            texts: Path of a file of texts or of a folder of pairs, whose replies are the texts (see
+                `read_texts`); or strings, or tuples of an id and a text. A text without an id gets
+                the next number from 1.
             encoder: The model, or its name or folder; by default `rejoinder-base`. The index knows
                 where a model is that is given by name or folder.
+            response: Encode the texts by `encode_response`, so that search finds those that answer
+                a query and not those that are similar to it.
+            recall: Share of the ten nearest texts that approximate search is to find. It is used
+                for 200,000 texts and more, if FAISS is installed (extra `index`). 1: search is
+                exact. Texts that are added later follow it too.
+            dtype: Type of the embeddings on disk. `float16` takes half the space; cosines then
+                differ by about 0.0001.
             copy_model: Whether to put the model inside the index, so that it can be moved.
             overwrite: Replace what `folder` holds.
             progress: Told how far the work is.
 
         Raises:
-            InputError: an id is given twice, a text is not a string, a line can't be read, or
-                `folder` is occupied.
-            ModelError: the model can't be loaded, or was never saved.
+            InputError: an id is given twice, a text is not a string, a line can't be read,
+                `folder` is occupied, or an argument is not valid.
+            ModelError: the model can't be loaded, was never saved, or has no response side.
             BusyError: another command is writing the index.
             StorageError: it can't be written.
         """
         path = Path(folder)
         loaded, source = _loaded(encoder)
         model = _model_of(loaded.describe(), None if copy_model else source)
-        manifest = Manifest(model, loaded.dim)
+        manifest = Manifest(
+            model, loaded.dim, recall=_checked_recall(recall), dtype=_checked_dtype(dtype),
+            response=response,
+        )  # fmt: skip
         written = create_index(
             path,
             manifest,
-            _encoded(loaded, texts, manifest.next_id, progress),
+            _encoded(loaded, texts, progress, response=response),
             copy_model=loaded.save if copy_model else None,
             overwrite=overwrite,
         )
@@ -114,24 +125,37 @@ class Index:
         """
         return self._folder.get(name)
 
-    def search(self, queries: Sentences, top_k: int = 10) -> list[list[IndexHit]]:
-        """Returns for each query the `top_k` nearest texts by cosine, best first; exact.
+    @property
+    def recall(self) -> float:
+        """Share of the ten nearest texts that approximate search is to find."""
+        return self._folder.manifest.recall
 
-        A single string counts as one query. Equal scores come in the order in which the texts were
-        added.
+    @property
+    def is_exact(self) -> bool:
+        """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
+        return self._folder.is_exact
+
+    def search(
+        self, queries: Sentences, top_k: int = 10, *, exact: bool = False
+    ) -> list[list[IndexHit]]:
+        """Returns for each query the `top_k` nearest texts by cosine, best first.
+
+        A single string counts as one query. Scores are exact; equal ones come in the order in which
+        the texts were added. A large index is searched approximately unless `exact` (see `create`).
 
         Raises:
             InputError: a query is not a string, or `top_k` is not a whole number of at least 1.
+            MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
         texts, _ = as_texts(queries)
-        return self._folder.search(self.encoder.encode(texts), top_k)
+        return self._folder.search(self.encoder.encode(texts), top_k, exact=exact)
 
     def add(
         self,
         texts: str | Path | Iterable[GivenText],
         *,
         update: bool = False,
-        progress: IndexingProgress = lambda _done, _read, _all: None,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> int:
         """Adds texts, and returns their number.
 
@@ -145,8 +169,8 @@ class Index:
             BusyError: another command is changing the index.
             StorageError: it can't be written.
         """
-        first = self._folder.manifest.next_id
-        encoded = _encoded(self.encoder, texts, first, progress)
+        response = self._folder.manifest.response
+        encoded = _encoded(self.encoder, texts, progress, response=response)
         return self._folder.add(encoded, replace_old=update)
 
     def delete(self, ids: Iterable[str]) -> None:
@@ -180,30 +204,32 @@ class Index:
 def _encoded(
     encoder: SentenceEncoder,
     texts: str | Path | Iterable[GivenText],
-    first: int,
-    progress: IndexingProgress,
+    progress: EncodingProgress,
+    *,
+    response: bool,
 ) -> Iterator[EncodedTexts]:
     """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
-    size, read = None, 0
-
-    def on_read(number: int) -> None:
-        nonlocal read
-        read += number
-
-    if isinstance(texts, str | Path):
-        path = Path(texts)
-        size = path.stat().st_size if path.is_file() else None
-        items = read_texts(path, on_read)
-    else:
-        items = given_texts(texts)
-    numbers = count(first)
-    done = 0
+    encode = encoder.encode_response if response else encoder.encode
+    source = Source(texts, read_texts, given_texts)
+    items, done = iter(source), 0
+    progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):
-        ids = [str(next(numbers)) if name is None else name for name, _ in chunk]
         contents = [text for _, text in chunk]
-        yield EncodedTexts(ids, contents, encoder.encode(contents))
+        yield EncodedTexts([name for name, _ in chunk], contents, encode(contents))
         done += len(chunk)
-        progress(done, read, size)
+        progress(done, source.read, source.size)
+
+
+def _checked_recall(recall: float) -> float:
+    if isinstance(recall, bool) or not isinstance(recall, int | float) or not 0 < recall <= 1:
+        raise InputError(f"recall must be a number above 0 and at most 1; got {recall!r}.")
+    return float(recall)
+
+
+def _checked_dtype(dtype: str) -> str:
+    if dtype not in DTYPES:
+        raise InputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.")
+    return dtype
 
 
 def _loaded(

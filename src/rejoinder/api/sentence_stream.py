@@ -1,9 +1,10 @@
 """Sentences as a stream: read, and encoded a chunk at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from rejoinder.errors import InputError
 from rejoinder.formats.surrogates import replace_surrogates
@@ -16,6 +17,13 @@ from rejoinder.runtime.long_texts import OnTooLong
 CHUNK = 8_192
 """Number of sentences that are encoded at a time: what is in memory, and what a killed process may
 lose however slow the model is."""
+
+EncodingProgress = Callable[[int, int, int | None], None]
+"""Called before the first chunk and after each one, with the number of sentences that are done
+(those of an interrupted run included), the number of bytes read, and that of the whole file, None
+if it is not known."""
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -64,32 +72,53 @@ def encoded_chunks(
         done += len(chunk)
 
 
-class Source:
-    """The sentences of a file, or those given, and how much of the file is read."""
+class Source(Generic[Item]):
+    """The items of a file, or those given, and how much of the file is read."""
 
-    def __init__(self, sentences: str | Path | Iterable[str]) -> None:
-        self.sentences = sentences
+    def __init__(
+        self,
+        items: str | Path | Iterable[Any],
+        of_file: Callable[[Path, Callable[[int], None]], Iterator[Item]],
+        of_items: Callable[[Iterable[Any]], Iterator[Item]],
+    ) -> None:
+        """Prepares to read a file, if `items` is its path, by `of_file`, others by `of_items`.
+
+        `of_file` calls its second argument with the number of bytes of each piece that it read.
+        """
         self.read = 0
         self.size: int | None = None
         self.name = ""
-        if isinstance(sentences, str | Path):
-            self.name = str(sentences)
-            file = Path(sentences)
+        if isinstance(items, str | Path):
+            file = Path(items)
+            self.name = str(items)
             self.size = file.stat().st_size if file.is_file() else None
+            self._items = of_file(file, self._count)
+        else:
+            self._items = of_items(items)
 
-    def __iter__(self) -> Iterator[str]:
-        if isinstance(self.sentences, str | Path):
-            yield from file_lines(Path(self.sentences), self._count)
-            return
-        for index, text in enumerate(self.sentences):
-            if not isinstance(text, str):
-                raise InputError(
-                    f"sentence {index} is a {type(text).__name__}; sentences must be strings."
-                )
-            yield text
+    def __iter__(self) -> Iterator[Item]:
+        return self._items
 
     def _count(self, count: int) -> None:
         self.read += count
+
+
+def sentences_of(sentences: str | Path | Iterable[str]) -> Source[str]:
+    """Returns the lines of a file, or strings, as a source.
+
+    Raises:
+        InputError: as it is read: an element is not a string, or the file can't be read.
+    """
+    return Source(sentences, file_lines, _strings)
+
+
+def _strings(sentences: Iterable[Any]) -> Iterator[str]:
+    for index, text in enumerate(sentences):
+        if not isinstance(text, str):
+            raise InputError(
+                f"sentence {index} is a {type(text).__name__}; sentences must be strings."
+            )
+        yield text
 
 
 def chunks(texts: Iterator[str]) -> Iterator[list[str]]:

@@ -33,8 +33,7 @@ from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.encoding import EncodingProgress
-    from rejoinder.api.sentence_stream import EncodedChunk
+    from rejoinder.api.sentence_stream import EncodedChunk, EncodingProgress
     from rejoinder.runtime.encoder import SentenceEncoder
 
 EXAMPLES = """Examples:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,12 +17,13 @@ from rejoinder.cli.options import (
     QuietOption,
     set_quiet,
 )
-from rejoinder.cli.output import status_line
+from rejoinder.cli.output import note, status_line
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.indexing import Index, IndexingProgress
+    from rejoinder.api.indexing import Index
+    from rejoinder.api.sentence_stream import EncodingProgress
 
 EXAMPLES = """Examples:
 
@@ -42,7 +43,8 @@ def index(
         str | None,
         typer.Argument(
             help="File of texts, plain or compressed: one per line; .tsv with an id, a tab and a "
-            "text; .jsonl with `id` and `text`. With --delete, a file of ids."
+            "text; .jsonl with `id` and `text`. Or a folder of pairs, of which the replies are the "
+            "texts. With --delete, a file of ids."
         ),
     ] = None,
     model: ModelOption = None,
@@ -61,6 +63,20 @@ def index(
     copy_model: Annotated[
         bool, typer.Option("--copy-model", help="Put the model inside the new index.")
     ] = False,
+    response: Annotated[
+        bool,
+        typer.Option("--response", help="Encode texts as responses: search finds what answers."),
+    ] = False,
+    recall: Annotated[
+        float,
+        typer.Option(
+            help="Share of the 10 nearest texts that search is to find among 200,000 texts and "
+            "more, approximately; 1: search is exact."
+        ),
+    ] = 0.98,
+    dtype: Annotated[
+        Literal["float32", "float16"], typer.Option(help="Type of the embeddings on disk.")
+    ] = "float32",
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -81,16 +97,28 @@ def index(
     if (texts is None) != (change in ("--compact", "--check")):
         missing = "a file of texts is needed" if texts is None else f"{change} takes no file"
         raise InputError(f"{missing}.")
-    if change is not None and (copy_model or overwrite):
-        raise InputError(f"--copy-model and --overwrite are for a new index, {change} for an old.")
+    for_new = {
+        "--copy-model": copy_model,
+        "--overwrite": overwrite,
+        "--response": response,
+        "--recall": recall != 0.98,
+        "--dtype": dtype != "float32",
+    }
+    wrong = [option for option, value in for_new.items() if value and change is not None]
+    if wrong:
+        raise InputError(
+            f"{' and '.join(wrong)} can only be given for a new index; {change} changes one."
+        )
     from rejoinder.api.indexing import Index
+    from rejoinder.index.lists import LEAST_ROWS
 
     with encoding_bar() as progress:
         if change is None:
             encoder = str(model_folder(model, model_sha256)) if model else None
             made = Index.create(
                 out, Path(texts or ""), encoder,
-                copy_model=copy_model, overwrite=overwrite, progress=progress,
+                response=response, recall=recall, dtype=dtype, copy_model=copy_model,
+                overwrite=overwrite, progress=progress,
             )  # fmt: skip
         else:
             made = Index.open(out, model_folder(model, model_sha256) if model else None)
@@ -99,9 +127,14 @@ def index(
         typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
     else:
         status_line(f"{out}: {len(made):,} texts")
+    if len(made) >= LEAST_ROWS and made.is_exact and made.recall < 1:
+        note(
+            "search is exact, and slow among so many texts, because faiss is not installed; "
+            "after pip install 'rejoinder[index]' --compact makes it fast"
+        )
 
 
-def _change(opened: "Index", change: str, file: str, progress: "IndexingProgress") -> None:
+def _change(opened: "Index", change: str, file: str, progress: "EncodingProgress") -> None:
     if change in ("--add", "--update"):
         opened.add(Path(file), update=change == "--update", progress=progress)
     elif change == "--delete":

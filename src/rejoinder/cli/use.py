@@ -117,15 +117,21 @@ def search(
         str | None, typer.Option(help="File with one query per line; - is standard input.")
     ] = None,
     top_k: Annotated[int, typer.Option(min=1, help="Number of hits per query.")] = 10,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Compare with all texts of a large index. A file always is."),
+    ] = False,
     on_too_long: OnTooLongOption = "truncate",
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find the sentences of a file, or of an index, that are most similar to a query; exact."""
+    """Find the sentences of a file, or of an index, that are most similar to a query."""
     set_quiet(quiet)
     if index is not None and corpus is not None:
         raise InputError("--corpus FILE and --index FOLDER are both what to search; give one.")
+    if exact and index is None:
+        raise InputError("--exact is for --index; the search in a file is always exact.")
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
@@ -139,7 +145,7 @@ def search(
 
         place = None if model is None else model_folder(model, model_sha256)
         opened = Index.open(index, place, on_too_long=checked_way(on_too_long))
-        _search_index(opened, wanted, top_k, form)
+        _search_index(opened, wanted, top_k, form, exact=exact)
         return
     texts = read_lines(corpus)
     encoder = open_encoder(model, model_sha256, on_too_long)
@@ -159,11 +165,13 @@ def search(
     _note_long(encoder, "sentences", texts)
 
 
-def _search_index(opened: "Index", queries: list[str], top_k: int, form: str) -> None:
+def _search_index(
+    opened: "Index", queries: list[str], top_k: int, form: str, *, exact: bool
+) -> None:
     """Prints what an index has for each query."""
     rows = [
         (query, rank, round(hit.score, 6), hit.id, hit.text)
-        for query, hits in zip(queries, opened.search(queries, top_k), strict=True)
+        for query, hits in zip(queries, opened.search(queries, top_k, exact=exact), strict=True)
         for rank, hit in enumerate(hits, 1)
     ]
     unknown = _unknown(opened.encoder, queries)

@@ -222,9 +222,9 @@ def _abandon(lock: Path, handle: int | None) -> None:
     with suppress(OSError):  # such as a folder that can't be written
         if handle is None:  # it was not opened, or a signal came before its number was returned
             handle = open_lock(lock)
-        if try_lock(handle):
+        if try_lock(handle) and _is_at(lock, handle):
             remove_locked(lock, handle)
-        else:
+        else:  # another process holds it, or removed it, and the lock there now is another's
             os.close(handle)
 
 

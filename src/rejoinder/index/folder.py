@@ -3,22 +3,24 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder, write_bytes
 from rejoinder.files.claims import claim, sweep
 from rejoinder.files.hashed import check_file, file_facts, sha256_of
 from rejoinder.files.storage import storage_errors
+from rejoinder.index import lists
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
-from rejoinder.index.segment import FILES, EncodedTexts, Segment, write_segment
-from rejoinder.index.string_table import StringTable, mapped
+from rejoinder.index.part import Part, search_parts
+from rejoinder.index.segment import DTYPES, FILES, EncodedTexts, Segment, write_segment
+from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.search import nearest_rows
+from rejoinder.runtime.inputs import whole_number
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
@@ -35,22 +37,15 @@ class IndexHit:
     text: str
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A segment that is open, and which of its texts are deleted."""
-
-    entry: SegmentFacts
-    segment: Segment
-    deleted: NDArray[np.bool_]
-    """(rows,) bool."""
-
-
 class TextIndex:
     """Texts with ids and embeddings in a folder.
 
     A segment holds the texts that were added together and never changes; deleted texts are listed
     beside it. A change writes new files and then replaces `index.json`, so that a reader sees the
     index before or after it, and a killed change leaves the index as it was.
+
+    A segment of 200,000 texts or more has inverted lists for approximate search (`index.lists`).
+    Smaller ones that were added after it are joined and get lists when they are as many together.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -93,36 +88,36 @@ class TextIndex:
         part, row = place
         return self._parts[part].segment.texts[row]
 
-    def search(self, queries: Embeddings, top_k: int = 10) -> list[list[IndexHit]]:
-        """Returns for each query the `top_k` nearest texts by cosine, best first; exact.
+    @property
+    def is_exact(self) -> bool:
+        """Whether no segment has lists, so that each search is exact."""
+        return all(part.lists is None for part in self._parts)
 
-        Equal scores come in the order in which the texts were added.
+    def search(
+        self, queries: Embeddings, top_k: int = 10, *, exact: bool = False
+    ) -> list[list[IndexHit]]:
+        """Returns for each query the `top_k` nearest texts by cosine, best first.
+
+        Scores are exact; equal ones come in the order in which the texts were added. Among the
+        texts of segments with lists a near one may be missed, unless `exact`.
 
         Args:
             queries: (Q, D) float32, unit or zero rows.
             top_k: Number of hits per query, at least 1.
+            exact: Compare the queries with all texts.
 
         Raises:
             InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+            MissingExtraError: a segment has lists, and FAISS is not installed.
         """
-        found = [
-            nearest_rows(
-                queries,
-                part.segment.embeddings,
-                top_k,
-                absent=part.deleted if part.entry.deleted else None,
+        top_k = whole_number("top_k", top_k)
+        if queries.shape[1:] != (self.manifest.dim,):
+            raise InputError(
+                f"queries of shape {queries.shape} and an index of {self.manifest.dim} dimensions "
+                "differ in dimension."
             )
-            for part in self._parts
-        ]
-        results: list[list[IndexHit]] = []
-        for number in range(len(queries)):
-            hits = [
-                (-score, place, row)
-                for place, (rows, scores) in enumerate(found)
-                for row, score in zip(rows[number].tolist(), scores[number].tolist(), strict=True)
-            ]
-            results.append([self._hit(*hit) for hit in sorted(hits)[:top_k]])
-        return results
+        found = search_parts(self._parts, queries, top_k, exact=exact)
+        return [[self._hit(*hit) for hit in hits] for hits in found]
 
     def check(self) -> None:
         """Compares every file with its SHA-256.
@@ -138,7 +133,7 @@ class TextIndex:
         """Adds texts, and returns their number.
 
         Args:
-            parts: The texts, a part in memory at a time.
+            parts: The texts, a part in memory at a time. Those without an id get the next numbers.
             replace_old: Whether texts that the index has under the same ids are deleted.
 
         Raises:
@@ -164,6 +159,7 @@ class TextIndex:
             )
             segments = (*manifest.segments, entry) if entry.rows else manifest.segments
             self._become(replace(manifest, segments=segments))
+            self._list_small_ones()
             return entry.rows
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -193,7 +189,7 @@ class TextIndex:
         """
         with self._changing():
             self.check()  # damage would get a hash of its own in the new segment
-            entry = self._written(self._encoded())
+            entry = self._written(_encoded(self._parts))
             segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
 
@@ -201,27 +197,41 @@ class TextIndex:
         """Writes a segment, which no manifest names yet."""
         name = f"{self.manifest.next_number:06d}"
         with new_folder(self.folder / name) as new:
-            rows = write_segment(new, parts)
-            return SegmentFacts(name, rows, file_facts(new, list(FILES)))
+            about = self.manifest
+            rows = write_segment(new, parts, about.next_id, about.dtype)
+            if not self._gets_lists(rows):
+                return SegmentFacts(name, rows, file_facts(new, list(FILES)))
+            embeddings = mapped(new / "embeddings.bin", DTYPES[about.dtype], (rows, about.dim))
+            probing = lists.write_lists(new, embeddings, about.recall)
+            release(embeddings)
+            files = file_facts(new, [*FILES, lists.FILE])
+            return SegmentFacts(name, rows, files, probing=asdict(probing))
 
-    def _encoded(self, size: int = 8_192) -> Iterator[EncodedTexts]:
-        for part in self._parts:
-            kept = np.flatnonzero(~part.deleted)
-            for begin in range(0, len(kept), size):
-                rows = kept[begin : begin + size]
-                yield EncodedTexts(
-                    [part.segment.ids[row] for row in rows.tolist()],
-                    [part.segment.texts[row] for row in rows.tolist()],
-                    np.asarray(part.segment.embeddings[rows]),
-                )
+    def _gets_lists(self, rows: int) -> bool:
+        asked = self.manifest.recall < 1 and rows >= lists.LEAST_ROWS
+        return asked and find_spec(lists.PACKAGE) is not None
+
+    def _list_small_ones(self) -> None:
+        """Joins the last segments, those without lists, if they are large enough together."""
+        last = next((i for i, part in enumerate(reversed(self._parts)) if part.lists), None)
+        count = len(self._parts) if last is None else last
+        small = self._parts[len(self._parts) - count :]
+        if count < 2 or not self._gets_lists(
+            sum(part.entry.rows - part.entry.deleted for part in small)
+        ):
+            return
+        self._sweep()
+        joined = self._written(_encoded(small))
+        segments = self.manifest.segments[: len(self._parts) - count]
+        self._become(replace(self.manifest, segments=(*segments, joined)))
 
     def _hit(self, negated: float, place: int, row: int) -> IndexHit:
         segment = self._parts[place].segment
         return IndexHit(segment.ids[row], -negated, segment.texts[row])
 
-    def _opened(self, entry: SegmentFacts) -> _Part:
+    def _opened(self, entry: SegmentFacts) -> Part:
         folder = self.folder / entry.name
-        for name in FILES:
+        for name in FILES if entry.probing is None else (*FILES, lists.FILE):
             check_file(folder / name, entry.files.get(name), InputError, REMEDY, content=False)
         deleted = np.zeros(entry.rows, np.bool_)
         if entry.deletions is not None:
@@ -230,8 +240,9 @@ class TextIndex:
             # the name holds its hash: another row would come back, and this one go, unnoticed
             if _name_of_deletions(path.name[: path.name.index(".")], rows) != path.name:
                 raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
-            deleted[rows[rows < entry.rows]] = True
-        return _Part(entry, Segment(folder, entry.rows, self.manifest.dim), deleted)
+            deleted[rows[rows < entry.rows].astype(np.int64)] = True
+        segment = Segment(folder, entry.rows, self.manifest.dim, self.manifest.dtype)
+        return Part.of(entry, segment, deleted)
 
     def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
         """Returns for each id the number of a segment and the row in it; None if it is not here."""
@@ -294,6 +305,19 @@ class TextIndex:
 
 def _name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
     return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
+
+
+def _encoded(parts: Sequence[Part], size: int = 8_192) -> Iterator[EncodedTexts]:
+    """Yields the texts of segments that are not deleted."""
+    for part in parts:
+        kept = np.flatnonzero(~part.deleted)
+        for begin in range(0, len(kept), size):
+            rows = kept[begin : begin + size]
+            yield EncodedTexts(
+                [part.segment.ids[row] for row in rows.tolist()],
+                [part.segment.texts[row] for row in rows.tolist()],
+                np.asarray(part.segment.embeddings[rows]),
+            )
 
 
 def _is_number(name: str) -> bool:

@@ -48,6 +48,8 @@ class SegmentFacts:
     """File in the index with the rows of deleted texts."""
     deleted: int = 0
     """Number of deleted texts."""
+    probing: Mapping[str, Any] | None = None
+    """How `lists.faiss` is read (`lists.Probing`). None: there is none, the rows are scanned."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Manifest:
     """Number of the next file or folder that is written."""
     next_id: int = 1
     """The next id for a text that comes without one."""
+    recall: float = 0.98
+    """Share of the ten nearest texts that approximate search is to find. 1: search is exact."""
+    dtype: str = "float32"
+    """Type of the embeddings on disk, `float32` or `float16`."""
+    response: bool = False
+    """Whether the embeddings are those of responses."""
 
     @property
     def count(self) -> int:

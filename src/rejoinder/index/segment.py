@@ -1,8 +1,10 @@
 """A segment: texts that were added together, with their ids and embeddings. It never changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,8 @@ FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
 )  # fmt: skip
 """Files of a segment."""
-_ROW = np.dtype("<f4")
+DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
+"""Types of the rows on disk."""
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
 
@@ -25,28 +28,31 @@ _NUMBER = np.dtype("<u4")
 class EncodedTexts:
     """Texts to index."""
 
-    ids: Sequence[str]
+    ids: Sequence[str | None]
+    """None: the next number that no text of the index has had."""
     texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows."""
 
 
-def write_segment(folder: Path, parts: Iterable[EncodedTexts]) -> int:
+def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str) -> int:
     """Writes a segment into an empty folder, and returns the number of its texts.
 
-    Memory holds a part, and a key of each id.
+    Texts without an id get numbers from `next_id` on. Memory holds a part, and a key of each id.
 
     Raises:
         InputError: an id occurs twice.
     """
     ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
     keys: list[NDArray[np.uint64]] = []
+    numbers = count(next_id)
     with (folder / "embeddings.bin").open("xb") as rows:
         for part in parts:
-            ids.add(part.ids)
+            names = [str(next(numbers)) if name is None else name for name in part.ids]
+            ids.add(names)
             texts.add(part.texts)
-            rows.write(np.ascontiguousarray(part.embeddings, _ROW).tobytes())
-            keys.append(keys_of(part.ids))
+            rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
+            keys.append(keys_of(names))
     ids.close()
     texts.close()
     all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
@@ -60,15 +66,16 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts]) -> int:
 class Segment:
     """A segment, mapped into memory."""
 
-    def __init__(self, folder: Path, count: int, dim: int) -> None:
+    def __init__(self, folder: Path, count: int, dim: int, dtype: str) -> None:
         """Opens a segment of `count` texts.
 
         Raises:
             InputError: a file is missing or of another size.
         """
+        self.folder = folder
         self.ids = StringTable(folder, "ids", count)
         self.texts = StringTable(folder, "texts", count)
-        self.embeddings: Embeddings = mapped(folder / "embeddings.bin", _ROW, (count, dim))
+        self.embeddings: Embeddings = mapped(folder / "embeddings.bin", DTYPES[dtype], (count, dim))
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
 

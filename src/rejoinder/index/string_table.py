@@ -1,5 +1,6 @@
 """Strings in two files that are mapped into memory: their bytes, and where each begins."""
 
+import mmap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -80,3 +81,13 @@ def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
         f"{path} has {size:,} bytes and should have {expected:,}; the index is damaged. Build it "
         "again, or copy it again."
     )
+
+
+def release(array: NDArray[Any]) -> None:
+    """Takes what was read of a `mapped` array out of the memory of this process.
+
+    It stays in the cache of the system, which the system clears when it needs memory.
+    """
+    mapping = getattr(array, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):  # Windows has no such call
+        mapping.madvise(mmap.MADV_DONTNEED)

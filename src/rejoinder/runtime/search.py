@@ -67,7 +67,7 @@ def nearest_rows(
 
     Args:
         queries: (Q, D) float32, unit or zero rows.
-        corpus: (N, D) float32, unit or zero rows.
+        corpus: (N, D) float32 or float16, unit or zero rows.
         top_k: Number of rows per query, at least 1.
         absent: (N,) bool, rows that are not found.
 
@@ -91,7 +91,7 @@ def nearest_rows(
         query_block = queries[start : start + _QUERY_BLOCK]
         step = max(_BLOCK_SCORES // len(query_block), 1)
         for low in range(0, len(corpus), step):
-            block = corpus[low : low + step]
+            block = np.asarray(corpus[low : low + step], np.float32)
             products = query_block @ block.T
             if absent is not None:
                 products[:, absent[low : low + step]] = -np.inf

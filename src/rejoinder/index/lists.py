@@ -1,0 +1,183 @@
+"""Inverted lists of a segment's rows in product codes (FAISS): candidates of approximate search.
+
+A row lies in the list of its nearest centroid as 4-bit codes of pairs of dimensions of its
+difference from the centroid (Jégou et al. 2011, §4; André et al. 2015 for the scan of 4-bit codes).
+A query is compared with the codes of its nearest lists. Whoever searches computes the true scores
+of the best rows, so that codes decide which rows are looked at, not in which order they come.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError, require
+from rejoinder.protocols import Embeddings
+from rejoinder.runtime.search import dots, nearest_rows
+
+FILE = "lists.faiss"
+LEAST_ROWS = 200_000
+"""Rows from which a segment gets lists. A scan of fewer takes milliseconds."""
+EXTRA, PACKAGE = "index", "faiss"
+_CANDIDATES = (100, 200, 400, 800)
+"""Numbers of rows per query whose true scores are computed, tried for a recall."""
+_CANDIDATES_PER_HIT = 10
+
+_SAMPLE_PER_LIST, _LEAST_SAMPLE = 40, 65_536
+_STRETCH = 256
+"""Rows of the sample that lie side by side: reading single ones would read all pages."""
+_BLOCK = 65_536
+_MOST_CODES = 256
+"""Codes per row. More find little more and take longer."""
+_JUDGED, _JUDGED_HITS = 256, 10
+"""Rows whose neighbours are searched to choose the number of probes, and neighbours of each."""
+_MARGIN = 0.005
+"""What recall of the rows judged must exceed the recall asked for."""
+
+
+@dataclass(frozen=True)
+class Probing:
+    """How much of the lists of a segment a query reads."""
+
+    probes: int
+    """Lists that it probes."""
+    candidates: int
+    """Rows whose true scores are computed."""
+    recall: float
+    """Share of the ten nearest neighbours of some rows of the segment that are found so."""
+
+    def candidates_for(self, top_k: int) -> int:
+        """Returns how many rows get a true score where more than ten hits are wanted."""
+        return max(self.candidates, _CANDIDATES_PER_HIT * top_k)
+
+
+def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
+    """Writes `lists.faiss` for rows, and chooses how much of it a query reads.
+
+    That is the least that finds the share `recall` of the ten nearest neighbours of rows of the
+    segment. The same rows give the same file with one thread; with more, the order in
+    which FAISS sums may change a last digit, and so a centroid.
+
+    Args:
+        folder: Where to write it.
+        embeddings: (N, D) float32 or float16, N at least 2.
+        recall: From 0 to 1.
+
+    Raises:
+        MissingExtraError: FAISS is not installed.
+    """
+    require(EXTRA, PACKAGE)
+    import faiss
+
+    rows, dim = embeddings.shape
+    count = _list_count(rows)
+    sample = _sample(embeddings, max(_LEAST_SAMPLE, _SAMPLE_PER_LIST * count))
+    means: Any = faiss.Kmeans(
+        dim, count, niter=6, spherical=True, seed=1, max_points_per_centroid=10**6
+    )
+    means.train(sample)
+    centroids = faiss.IndexFlatIP(dim)
+    centroids.add(means.centroids)
+    index = faiss.IndexIVFPQFastScan(
+        centroids, dim, count, _code_count(dim), 4, faiss.METRIC_INNER_PRODUCT
+    )
+    index.by_residual = True
+    index.train(sample)
+    for begin in range(0, rows, _BLOCK):
+        index.add(np.ascontiguousarray(embeddings[begin : begin + _BLOCK], np.float32))
+    faiss.write_index(index, str(folder / FILE))
+    return _chosen(index, embeddings, recall)
+
+
+class Lists:
+    """The lists of a segment, read when they are first searched."""
+
+    def __init__(self, path: Path, shape: tuple[int, ...], probing: Probing) -> None:
+        """Prepares to read the lists of rows of `shape`."""
+        self._path, self._shape, self.probing = path, shape, probing
+
+    def candidates(
+        self, queries: Embeddings, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Returns for each query `count` rows that may be the nearest, and rough scores.
+
+        Returns:
+            (Q, `count`) int64 rows, -1 where the lists probed hold fewer, and float32 scores.
+
+        Raises:
+            MissingExtraError: FAISS is not installed.
+            InputError: the file is damaged.
+        """
+        scores, rows = self._index.search(np.ascontiguousarray(queries, np.float32), count)
+        return rows, scores
+
+    @cached_property
+    def _index(self) -> Any:
+        require(EXTRA, PACKAGE)
+        import faiss
+
+        damaged = InputError(
+            f"{self._path} is damaged; copy the index again, or build it again with rejoinder "
+            "index."
+        )
+        try:
+            index = faiss.read_index(str(self._path))
+        except RuntimeError:
+            raise damaged from None
+        if (index.ntotal, index.d) != self._shape or not hasattr(index, "nprobe"):
+            raise damaged
+        index.nprobe = self.probing.probes
+        return index
+
+
+def _list_count(rows: int) -> int:
+    """Returns the power of two that is nearest below the square root of `rows` or above it."""
+    return int(2 ** round(np.log2(rows) / 2))
+
+
+def _code_count(dim: int) -> int:
+    """Returns the largest divisor of `dim` that is neither above `dim` / 2 nor too many."""
+    most = min(max(dim // 2, 1), _MOST_CODES)
+    return next(number for number in range(most, 0, -1) if dim % number == 0)
+
+
+def _sample(embeddings: Embeddings, size: int) -> NDArray[np.float32]:
+    """Returns stretches of rows from all over, about `size` rows, as float32."""
+    if len(embeddings) <= size:
+        return np.array(embeddings, np.float32)
+    begins = np.linspace(0, len(embeddings) - _STRETCH, size // _STRETCH).astype(np.int64)
+    return np.concatenate(
+        [np.asarray(embeddings[begin : begin + _STRETCH], np.float32) for begin in begins]
+    )
+
+
+def _chosen(index: Any, embeddings: Embeddings, recall: float) -> "Probing":
+    """Returns the least candidates, of those tried, and then the least probes for a recall."""
+    places = np.linspace(0, len(embeddings) - 1, min(_JUDGED, len(embeddings))).astype(np.int64)
+    queries = np.array(embeddings[places], np.float32)
+    hits = _JUDGED_HITS + 1  # a row's nearest neighbour is itself
+    _, exact = nearest_rows(queries, embeddings, hits)
+
+    def found(probes: int, candidates: int) -> float:
+        index.nprobe = probes
+        _, rows = index.search(queries, candidates)
+        best = np.full((len(queries), hits), -np.inf, np.float32)
+        for number, query in enumerate(queries):
+            kept = rows[number][rows[number] >= 0]
+            scores = -np.sort(-dots(np.asarray(embeddings[kept], np.float32), query))[:hits]
+            best[number, : len(scores)] = scores
+        return float((best[:, 1:] >= exact[:, -1:] - 1e-6).mean())
+
+    wanted = min(recall + _MARGIN, 1.0)
+    # codes are too rough for few candidates if a search of all lists misses rows
+    candidates = next(
+        (count for count in _CANDIDATES[:-1] if found(index.nlist, count) >= wanted),
+        _CANDIDATES[-1],
+    )
+    probes = 1
+    while (reached := found(probes, candidates)) < wanted and probes < index.nlist:
+        probes = min(max(probes + 1, probes * 5 // 4), index.nlist)
+    return Probing(probes, candidates, round(reached, 4))

@@ -1,0 +1,150 @@
+"""A segment that is open, and the search in several of them together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.index.lists import FILE, Lists, Probing
+from rejoinder.index.manifest import SegmentFacts
+from rejoinder.index.segment import Segment
+from rejoinder.index.string_table import release
+from rejoinder.protocols import Embeddings
+from rejoinder.runtime.search import dots, nearest_rows
+
+Found = list[tuple[float, int, int]]
+"""Scores with a minus, numbers of segments, and rows in them: sorted, the best come first."""
+
+_QUERIES = 1_024
+"""Queries whose candidates are in memory at a time."""
+_KEPT_BYTES = 1 << 31
+"""Embeddings of an index of this size or less stay in the memory of the process."""
+_ROWS_BEFORE_RELEASE = 8_192
+"""The system maps up to 64 kB around a row that is read."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A segment that is open, and which of its texts are deleted."""
+
+    entry: SegmentFacts
+    segment: Segment
+    deleted: NDArray[np.bool_]
+    """(rows,) bool."""
+    lists: Lists | None
+    """None: it has none, and is scanned."""
+
+    @classmethod
+    def of(cls, entry: SegmentFacts, segment: Segment, deleted: NDArray[np.bool_]) -> "Part":
+        """Joins what belongs to a segment."""
+        lists = None
+        if entry.probing is not None:
+            probing = Probing(**entry.probing)
+            lists = Lists(segment.folder / FILE, segment.embeddings.shape, probing)
+        return cls(entry, segment, deleted, lists)
+
+    def scan(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
+        """Returns what `nearest_rows` does among the texts that are not deleted."""
+        absent = self.deleted if self.entry.deleted else None
+        return nearest_rows(queries, self.segment.embeddings, top_k, absent=absent)
+
+
+def search_parts(
+    parts: list[Part], queries: Embeddings, top_k: int, *, exact: bool = False
+) -> list[Found]:
+    """Returns for each query the `top_k` best rows of all segments.
+
+    Segments with lists are searched approximately unless `exact`: their best candidates together
+    get true scores. A query that finds fewer than `top_k` texts there is answered by a scan.
+
+    Raises:
+        InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+        MissingExtraError: FAISS is not installed, and a segment has lists.
+    """
+    results: list[Found] = [[] for _ in queries]
+    listed = {i: part.lists for i, part in enumerate(parts) if part.lists and not exact}
+    for number, part in enumerate(parts):
+        if number not in listed:
+            for found, *hits in zip(results, *part.scan(queries, top_k), strict=True):
+                found += _sorted(number, *hits)
+    release_all = sum(part.segment.embeddings.nbytes for part in parts) > _KEPT_BYTES
+    for begin in range(0, len(queries) if listed else 0, _QUERIES):
+        block = queries[begin : begin + _QUERIES]
+        rough = _candidates(parts, listed, block, top_k)
+        read = 0
+        for index, (query, places) in enumerate(zip(block, rough, strict=True)):
+            results[begin + index] += _scored(parts, places, query, top_k)
+            read += len(places[0])
+            if release_all and read >= _ROWS_BEFORE_RELEASE:
+                _release(parts)
+                read = 0
+    if release_all:
+        _release(parts)
+    return [sorted(found)[:top_k] for found in results]
+
+
+def _candidates(
+    parts: list[Part], listed: dict[int, Lists], queries: Embeddings, top_k: int
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Returns for each query the segments and the rows of the best candidates of all lists."""
+    wanted = max(lists.probing.candidates_for(top_k) for lists in listed.values())
+    all_rows, all_scores, all_numbers = [], [], []
+    for number, lists in listed.items():
+        rows, scores = _present(parts[number], lists, queries, wanted, top_k)
+        all_rows.append(rows)
+        all_scores.append(scores)
+        all_numbers.append(np.full(rows.shape, number))
+    rows, scores = np.concatenate(all_rows, axis=1), np.concatenate(all_scores, axis=1)
+    numbers = np.concatenate(all_numbers, axis=1)
+    if rows.shape[1] > wanted:
+        best = np.argpartition(-scores, wanted - 1, axis=1)[:, :wanted]
+        rows, scores, numbers = (
+            np.take_along_axis(array, best, axis=1) for array in (rows, scores, numbers)
+        )
+    kept = np.isfinite(scores)
+    return [(numbers[q][kept[q]], rows[q][kept[q]]) for q in range(len(queries))]
+
+
+def _present(
+    part: Part, lists: Lists, queries: Embeddings, wanted: int, top_k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Returns candidates of a segment, with the score -inf those that are deleted or none."""
+    left = part.entry.rows - part.entry.deleted
+    # room for deleted texts among the candidates
+    count = min(-(-wanted * part.entry.rows // max(left, 1)), part.entry.rows)
+    rows, scores = lists.candidates(queries, count)
+    absent = (rows < 0) | part.deleted[rows]
+    scores = np.where(absent, np.float32(-np.inf), scores)
+    short = np.flatnonzero((~absent).sum(axis=1) < min(top_k, left))
+    if len(short):
+        exact, values = part.scan(queries[short], top_k)
+        scores[short] = -np.inf
+        rows[short, : exact.shape[1]], scores[short, : exact.shape[1]] = exact, values
+    return rows, scores
+
+
+def _scored(
+    parts: list[Part],
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    query: Embeddings,
+    top_k: int,
+) -> Found:
+    numbers, rows = places
+    found: Found = []
+    for number in np.unique(numbers).tolist():
+        here = np.sort(rows[numbers == number])
+        scores = dots(np.asarray(parts[number].segment.embeddings[here], np.float32), query)
+        best = np.lexsort((here, -scores))[:top_k]
+        found += _sorted(number, here[best], scores[best])
+    return found
+
+
+def _sorted(number: int, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Found:
+    return [
+        (-score, number, row) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def _release(parts: list[Part]) -> None:
+    for part in parts:
+        release(part.segment.embeddings)

@@ -1,0 +1,205 @@
+"""Approximate search: what it finds, what changes leave, what damage and a missing package say."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.files.claims import claim
+from rejoinder.index import lists, part
+from rejoinder.index.folder import TextIndex, create_index
+from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.segment import EncodedTexts
+
+DIM = 16
+LEAST = 3_000
+MODEL = IndexModel("model", "ab" * 32, None, None)
+
+pytest.importorskip("faiss")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(lists, "LEAST_ROWS", LEAST)
+
+
+def rows_of(count, seed=0):
+    """Unit rows in clusters, as texts are."""
+    generator = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).standard_normal((50, DIM))
+    rows = centres[generator.integers(50, size=count)] + generator.standard_normal((count, DIM))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def encoded(rows, first=1):
+    names = [str(number) for number in range(first, first + len(rows))]
+    return EncodedTexts(names, [f"text {name}" for name in names], rows)
+
+
+def made(tmp_path, rows, **settings):
+    return create_index(tmp_path / "index", Manifest(MODEL, DIM, **settings), [encoded(rows)])
+
+
+def ids(hits):
+    return [[hit.id for hit in row] for row in hits]
+
+
+def recall(index, queries, top_k=10):
+    found, true = index.search(queries, top_k), index.search(queries, top_k, exact=True)
+    return np.mean([len({*a} & {*b}) / len(b) for a, b in zip(ids(found), ids(true), strict=True)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_large_index_finds_nearly_all_with_true_scores(tmp_path, dtype):
+    rows, queries = rows_of(LEAST), rows_of(50, seed=1)
+    index = made(tmp_path, rows, dtype=dtype)
+    [entry] = index.manifest.segments
+    assert not index.is_exact
+    assert 1 <= entry.probing["probes"] < 64
+    assert entry.probing["recall"] >= 0.98
+    assert recall(index, queries) > 0.95
+    stored = rows.astype(dtype).astype(np.float32)
+    for hits, query in zip(TextIndex(index.folder).search(queries), queries, strict=True):
+        expected = [float((stored[int(hit.id) - 1] * query).sum()) for hit in hits]
+        assert [hit.score for hit in hits] == pytest.approx(expected, abs=1e-6)
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    size = (index.folder / entry.name / "embeddings.bin").stat().st_size
+    assert size == LEAST * DIM * np.dtype(dtype).itemsize
+    index.check()
+
+
+def test_the_recall_asked_for_decides_how_many_lists_are_probed(tmp_path):
+    rows = rows_of(LEAST)
+    few = made(tmp_path / "few", rows, recall=0.5).manifest.segments[0]
+    many = made(tmp_path / "many", rows, recall=0.99).manifest.segments[0]
+    assert few.probing["probes"] < many.probing["probes"]
+    assert few.probing["recall"] < many.probing["recall"]
+    assert made(tmp_path / "all", rows, recall=1.0).is_exact
+
+
+def test_a_small_index_has_no_lists(tmp_path):
+    index = made(tmp_path, rows_of(LEAST - 1))
+    assert index.is_exact
+    queries = rows_of(5, seed=1)
+    assert index.search(queries) == index.search(queries, exact=True)
+
+
+def test_small_additions_are_joined_when_they_are_many_together(tmp_path):
+    index = made(tmp_path, rows_of(LEAST))
+    [first] = index.manifest.segments
+    half = LEAST // 2
+    index.add([encoded(rows_of(half, 1), first=LEAST + 1)])
+    assert [entry.probing is None for entry in index.manifest.segments] == [False, True]
+    index.add([encoded(rows_of(half, 2), first=LEAST + half + 1)])
+    kept, joined = index.manifest.segments
+    assert kept == first  # nothing that has lists is built again
+    assert (joined.rows, joined.probing is None) == (2 * half, False)
+    again = TextIndex(index.folder)
+    again.check()
+    assert len(again) == 2 * LEAST
+    assert recall(again, rows_of(30, seed=3)) > 0.95
+    assert sorted(path.name for path in index.folder.iterdir()) == sorted(
+        [first.name, joined.name, "index.json"]
+    )
+
+
+def test_deleted_texts_are_not_found_and_the_next_ones_are(tmp_path):
+    rows, queries = rows_of(LEAST), rows_of(20, seed=1)
+    index = made(tmp_path, rows)
+    # the nearest of the first query, more than there are candidates
+    near = np.argsort(-(rows @ queries[0]))[:1_500]
+    gone = [str(row + 1) for row in near]
+    index.delete(gone)
+    assert not {name for hits in ids(index.search(queries)) for name in hits} & {*gone}
+    assert ids(index.search(queries[:1])) == ids(index.search(queries[:1], exact=True))
+    assert [len(hits) for hits in index.search(queries, 10)] == [10] * 20
+    assert [len(hits) for hits in index.search(queries[:2], LEAST)] == [LEAST - 1_500] * 2
+    index.delete([name for name in map(str, range(1, LEAST + 1)) if name not in {*gone}])
+    assert index.search(queries[:2]) == [[], []]
+
+
+def test_updated_texts_are_found_as_they_are_now(tmp_path):
+    index = made(tmp_path, rows_of(LEAST))
+    new = -rows_of(1)[:1]
+    index.add([EncodedTexts(["1"], ["turned"], new)], replace_old=True)
+    [[hit]] = index.search(new, 1)
+    assert (hit.id, hit.text) == ("1", "turned")
+    assert len(index) == LEAST
+
+
+def test_segments_that_are_larger_than_memory_are_searched_alike(tmp_path, monkeypatch):
+    index = made(tmp_path, rows_of(LEAST))
+    queries = rows_of(40, seed=1)
+    before = index.search(queries), index.search(queries, exact=True)
+    monkeypatch.setattr(part, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(part, "_ROWS_BEFORE_RELEASE", 100)
+    assert (index.search(queries), index.search(queries, exact=True)) == before
+
+
+def test_without_faiss_an_index_is_exact_or_says_what_to_install(tmp_path, monkeypatch):
+    index = made(tmp_path / "with", rows_of(LEAST))
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.setattr("rejoinder.index.folder.find_spec", lambda _name: None)
+    monkeypatch.setattr("rejoinder.errors.find_spec", lambda _name: None)
+    assert made(tmp_path / "without", rows_of(LEAST)).is_exact
+    opened = TextIndex(index.folder)
+    with pytest.raises(MissingExtraError, match=r"faiss .*'rejoinder\[index\]'"):
+        opened.search(rows_of(1))
+    assert len(opened.search(rows_of(1), exact=True)[0]) == 10
+
+
+def test_damaged_lists_are_named(tmp_path):
+    index = made(tmp_path, rows_of(LEAST))
+    path = index.folder / index.manifest.segments[0].name / lists.FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(InputError, match=r"lists.faiss has"):
+        TextIndex(index.folder)
+    path.write_bytes(b"\0" * len(whole))
+    opened = TextIndex(index.folder)
+    with pytest.raises(InputError, match=r"lists.faiss is damaged"):
+        opened.search(rows_of(1))
+    with pytest.raises(InputError, match=r"is not the file that was written"):
+        opened.check()
+    path.unlink()
+    with pytest.raises(InputError, match=r"lists.faiss is missing"):
+        TextIndex(index.folder)
+
+
+def test_a_change_that_is_broken_off_while_lists_are_written_changes_nothing(tmp_path, monkeypatch):
+    index = made(tmp_path, rows_of(LEAST))
+
+    def stop(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lists, "write_lists", stop)
+        with pytest.raises(KeyboardInterrupt):
+            index.add([encoded(rows_of(LEAST, 1), first=LEAST + 1)])
+    assert len(TextIndex(index.folder)) == LEAST
+    with claim(index.folder):
+        index.add([encoded(rows_of(LEAST, 1), first=LEAST + 1)])
+    assert len(TextIndex(index.folder)) == 2 * LEAST
+
+
+def test_queries_of_another_dimension_are_refused(tmp_path):
+    index = made(tmp_path, rows_of(LEAST))
+    for exact in (True, False):
+        with pytest.raises(InputError, match="differ in dimension"):
+            index.search(np.zeros((1, DIM + 1), np.float32), exact=exact)
+        with pytest.raises(InputError, match="top_k"):
+            index.search(rows_of(1), 0, exact=exact)
+
+
+def test_one_thread_writes_the_same_lists(tmp_path):
+    import faiss
+
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        both = [made(tmp_path / name, rows_of(LEAST)) for name in ("a", "b")]
+    finally:
+        faiss.omp_set_num_threads(threads)
+    assert both[0].manifest.segments == both[1].manifest.segments
