@@ -84,9 +84,7 @@ def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)], dtype=np.int64)
 
 
-def concatenate(first: Ragged, second: Ragged) -> Ragged:
-    """Returns the sentences of `first`, followed by those of `second`."""
-    return Ragged(
-        np.concatenate([first.ids, second.ids]),
-        np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]]),
-    )
+def concatenate(*parts: Ragged) -> Ragged:
+    """Returns the sentences of all parts, of which there is at least one, in their order."""
+    ids = np.concatenate([part.ids for part in parts])
+    return Ragged(ids, offsets_of(np.concatenate([part.lengths for part in parts])))

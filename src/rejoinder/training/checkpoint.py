@@ -75,7 +75,7 @@ def config_hash(config: RunConfig) -> str:
     tree = to_tree(config)
     for name in ("name", "export"):
         tree.pop(name)
-    for name in ("log_every", "keep_checkpoints", "checkpoint_every"):
+    for name in ("id_cache_gb", "log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
     return sha256_of(json.dumps(_without_added(tree), sort_keys=True).encode())
 

@@ -64,6 +64,7 @@ def _objective(config: "RunConfig") -> Iterator[tuple[str, str]]:
 def _tasks(config: "RunConfig") -> Iterator[tuple[str, str]]:
     if not config.reads_pairs:
         yield "training.window_pairs", "no task reads pairs"
+        yield "training.id_cache_gb", "no task reads pairs"
         yield "training.sources", "no task reads pairs"
         yield "training.exclude_sources", "no task reads pairs"
         yield "objective.symmetric", "no task reads pairs"

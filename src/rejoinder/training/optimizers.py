@@ -59,7 +59,11 @@ class RowOptimizer:
         gradients = [values.grad for _, values in self.table.touched if values.grad is not None]
         if not len(self.sums):
             return [gradient.sum() for gradient in gradients]
-        self._squares = [gradient.square().mean(dim=1) for gradient in gradients]
+        # the norm reads a gradient once; squares would be written and read again
+        self._squares = [
+            torch.linalg.vector_norm(gradient, dim=1).square_().div_(gradient.shape[1])
+            for gradient in gradients
+        ]
         return [squares.sum() for squares in self._squares]
 
     @torch.no_grad()

@@ -1,5 +1,6 @@
 """Pairs of messages and replies as the rows of objectives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,18 @@ class Rows:
     sentences: Ragged
     left_keys: Indices
     right_keys: Indices
+
+
+def joined(parts: Sequence[PairTexts]) -> PairTexts:
+    """Returns the pairs of all parts in one."""
+    inputs, responses = (
+        concatenate(*(getattr(part, side) for part in parts)) for side in ("inputs", "responses")
+    )
+    keys = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("input_keys", "response_keys")
+    )
+    return PairTexts(inputs, responses, *keys)
 
 
 class PairRows(Protocol):

@@ -19,6 +19,7 @@ from rejoinder.training.checkpoint import TrainingState
 from rejoinder.training.config import load_config, to_toml, to_tree
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
+from rejoinder.training.id_cache import IdCache, text_key
 from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.labelled import LabelledStream
@@ -39,6 +40,9 @@ from rejoinder.training.settings import RunConfig
 from rejoinder.training.start import read_start, write_start
 from rejoinder.training.stream import PairStream
 from rejoinder.training.tasks import OBJECTIVES
+
+_IDS = "ids"
+"""Folder of the cache of token ids in that of the run."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ def go_on(
             write_text(run / "config.toml", to_toml(config))
         saved = checkpoint.latest(run)
         model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
-        mixture = _mixture(config, data, prepared)
+        mixture = _mixture(config, data, prepared, _opened_cache(run, config, data, prepared))
         data.forget_labelled()  # the streams hold the ids
         trainer = Trainer(
             config, run, model.to(torch_device), prepared.features, mixture, reporter, evaluate
@@ -170,6 +174,8 @@ def go_on(
         if done or trainer.out_of_time:
             folder = run / "model"
             export(folder, trainer, _training_facts(config, data, prepared, trainer))
+        if done:
+            shutil.rmtree(run / _IDS, ignore_errors=True)
     return RunResult(
         folder=run,
         done=done,
@@ -226,7 +232,17 @@ def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
     )
 
 
-def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
+def _opened_cache(run: Path, config: RunConfig, data: Data, prepared: Prepared) -> IdCache | None:
+    """Returns the cache of token ids, None if the config has none."""
+    most = config.training.id_cache_gb
+    if not most or not config.reads_pairs:
+        shutil.rmtree(run / _IDS, ignore_errors=True)
+        return None
+    text = text_key(run / "vocabulary", prepared.features.config())
+    return IdCache(run / _IDS, data.needed_pairs(), text, most * 1e9)
+
+
+def _mixture(config: RunConfig, data: Data, prepared: Prepared, cache: IdCache | None) -> Mixture:
     """Opens the streams of all tasks, after checking that the labelled files are the same."""
     seed = config.training.seed
     labelled = data.labelled(config)
@@ -257,6 +273,7 @@ def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
                     rows=None if kind.rows is None else kind.rows(task),
                     excluded=prepared.excluded,
                     word_dropout=dropout,
+                    cache=cache,
                 )
             ]
         tasks.append((task, streams))

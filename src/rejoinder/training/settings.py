@@ -175,6 +175,9 @@ class TrainingConfig(Settings):
     `auto` is `bf16` on devices that have instructions for it, else `fp32`."""
     window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
     """Pairs shuffled at a time; bounds the memory used for data."""
+    id_cache_gb: float = Field(default=8.0, ge=0, le=1_000_000)
+    """Disk space, in GB, for token ids of the pairs, which are kept in the run's folder until its
+    steps are done so that each text is turned into ids once; 0 keeps none."""
     log_every: int = Field(default=100, ge=1, le=_Every)
     """Steps between lines of metrics."""
     evaluate_every: int = Field(default=0, ge=0, le=_Every)
