@@ -33,6 +33,15 @@ class Ragged:
         """(N,) int64, the number of ids of each sentence."""
         return self.offsets[1:] - self.offsets[:-1]  # np.diff takes 15 times as long for a few
 
+    def part(self, start: int, stop: int) -> "Ragged":
+        """Returns the sentences from `start` on that are before `stop`, without a copy of ids.
+
+        >>> Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 3])).part(1, 2).ids.tolist()
+        [2]
+        """
+        offsets = self.offsets[start : stop + 1]
+        return Ragged(self.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+
     def take(self, indices: NDArray[np.int64]) -> "Ragged":
         """Returns the sentences with the given indices, in that order.
 

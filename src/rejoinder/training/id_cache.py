@@ -37,8 +37,13 @@ class IdCache:
     Once the limit is reached or the disk is full, further blocks are not stored.
     """
 
-    def __init__(self, folder: Path, pairs: Pairs, text: str, most_bytes: float) -> None:
-        """Opens the cache; folders of other shards or another `text` (see `text_key`) go."""
+    def __init__(
+        self, folder: Path, pairs: Pairs, text: str, most_bytes: float, workers: int = 1
+    ) -> None:
+        """Opens the cache; folders of other shards or another `text` (see `text_key`) go.
+
+        It is one of `workers`, which share the room and each store blocks of their own.
+        """
         self._folders: Mapping[Path, Path] = {
             pairs.folder / shard.file: folder
             / f"{Path(shard.file).stem}-{_key(shard.sha256, text)}"
@@ -48,7 +53,7 @@ class IdCache:
             for old in set(folder.iterdir()) - set(self._folders.values()):
                 shutil.rmtree(old, ignore_errors=True)
         stored = sum(path.stat().st_size for path in folder.glob("*/*.safetensors"))
-        self._left = most_bytes - stored
+        self._left = (most_bytes - stored) / workers
 
     def read(self, block: Block) -> PairTexts | None:
         """Returns the ids of a block; None if they are not stored, or damaged."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
-from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
+from rejoinder.training.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
 from rejoinder.training.id_cache import IdCache
 from rejoinder.training.pair_rows import MessagesAndReplies, PairRows, PairTexts, joined
 from rejoinder.training.prefetch import Prefetcher
@@ -50,10 +50,12 @@ class PairStream:
         excluded: Excluded | None = None,
         word_dropout: float = 0.0,
         cache: IdCache | None = None,
+        part: Part = WHOLE,
     ) -> None:
         """Prepares the stream; no pairs are read yet. `rows` None means messages and replies.
 
-        With a `cache`, texts are turned into ids once, not in every epoch.
+        With a `cache`, texts are turned into ids once, not in every epoch. Of each batch the stream
+        yields the sentences of `part`.
 
         Raises:
             TrainingError: the pairs hold no train split.
@@ -62,7 +64,7 @@ class PairStream:
         self._kind = rows or MessagesAndReplies()
         self.excluded = excluded or {}
         self.word_dropout = word_dropout
-        self._cache = cache
+        self._cache, self._part = cache, part
         self.name = "responses"
         self.blocks = pairs.blocks("train")
         if not self.blocks:
@@ -104,13 +106,13 @@ class PairStream:
                     )
 
     def _batch(self, window: PairTexts, chosen: NDArray[np.int64], position: Position) -> Batch:
-        generator = self._generator(position.epoch, position.window, 1 + position.offset)
-        rows = self._kind.take(window, chosen, generator)
-        sentences = rows.sentences
+        numbers = (position.epoch, position.window, 1 + position.offset)
+        generator = self._generator(*numbers, *self._part.seed())
+        sentences = self._kind.take(window, chosen[self._part.of(len(chosen))], generator)
         if self.word_dropout:
             sentences = drop_ids(sentences, self.word_dropout, generator)
         after = replace(position, offset=position.offset + len(chosen))
-        return Batch(sentences, rows.left_keys, rows.right_keys, after)
+        return Batch(sentences, *self._kind.keys(window, chosen), after, part=self._part)
 
     def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
         """Reads window after window without end; the first one from `position` on."""
@@ -128,7 +130,13 @@ class PairStream:
         """Reads the pairs of a window, in the order of their blocks."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
         numbers = np.array_split(order, self.windows)[window].tolist()
-        texts = joined([self._texts(self.blocks[number]) for number in numbers])
+        # workers store their own parts first, and then find those of the others
+        own = set(range(len(numbers))[self._part.of(len(numbers))])
+        found = {
+            at: self._texts(self.blocks[numbers[at]], store=at in own)
+            for at in sorted(range(len(numbers)), key=lambda at: at not in own)
+        }
+        texts = joined([found[at] for at in range(len(numbers))])
         kept = np.ones(len(texts), bool)
         start = 0
         for number in numbers:
@@ -136,7 +144,7 @@ class PairStream:
             start += self.blocks[number].rows
         return _Window(texts, kept)
 
-    def _texts(self, block: Block) -> PairTexts:
+    def _texts(self, block: Block, *, store: bool) -> PairTexts:
         """Returns the ids of all pairs of a block."""
         stored = None if self._cache is None else self._cache.read(block)
         if stored is not None:
@@ -146,7 +154,7 @@ class PairStream:
         texts = PairTexts(
             self.features(inputs), self.features(responses), text_keys(inputs), text_keys(responses)
         )
-        if self._cache is not None:
+        if self._cache is not None and store:
             self._cache.write(block, texts)
         return texts
 
