@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -18,6 +19,8 @@ from rejoinder.training.reporting import SilentReporter
 from rejoinder.training.run import begin, go_on
 from rejoinder.training.steps import Steps
 from rejoinder.training.workers import joined_workers
+
+import_module("torch._dynamo")  # optimisers import it when they are made, which takes seconds
 
 
 class Reporter(SilentReporter):

@@ -109,12 +109,13 @@ def gradients_of(start, tmp_path, tree, counts):
 TOLERANCE = 2e-5
 
 
-@pytest.mark.parametrize(
-    ("name", "base"), [("dan", DAN), ("transformer", TRANSFORMER), ("bilstm", BILSTM)]
-)
-def test_the_gradient_is_that_of_one_process_on_the_joined_batch(start, tmp_path, name, base):
-    tree = tree_of(base, objective={"gather_across_workers": True, "symmetric": True})
-    one, two = gradients_of(start, tmp_path, tree, (1, 2))
+@pytest.mark.parametrize("base", [DAN, TRANSFORMER, BILSTM], ids=["dan", "transformer", "bilstm"])
+@pytest.mark.parametrize("rows", [0, 7], ids=["whole", "in parts"])
+def test_the_gradient_is_that_of_one_process_on_the_joined_batch(start, tmp_path, base, rows):
+    gathered = {"gather_across_workers": True, "symmetric": True}
+    (one,) = gradients_of(start, tmp_path, tree_of(base, objective=gathered), (1,))
+    tree = tree_of(base, objective=gathered, training={"mini_batch_size": rows})
+    (two,) = gradients_of(start, tmp_path, tree, (2,))
     assert one.keys() == two.keys()
     for key, gradient in one.items():
         assert gradient.any(), key
