@@ -94,9 +94,11 @@ class Stepper:
         """Takes a step; returns its seconds, and its seconds of CPU."""
         begun = time.perf_counter(), time.process_time()
         sentences = self.model.encoder.collate(batch.sentences)
-        collated = CollatedBatch(self.task, sentences, len(batch.left_keys), same=None, labels=None)
+        rows = len(batch.left_keys)
+        collated = CollatedBatch(self.task, (sentences,), rows, None, None, rows)
         self.optimizers.zero()
         self.model.loss(collated).loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizers.collect()
         self.optimizers.finite()
         self.optimizers.step(self.phase, 0)
         return time.perf_counter() - begun[0], time.process_time() - begun[1]

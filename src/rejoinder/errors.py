@@ -6,6 +6,7 @@
      ├─ ConfigError       a configuration names something unknown or contradicts itself
      ├─ ModelError        a model folder is damaged, foreign or of another version
      ├─ TrainingError     a run can't continue (the loss is not finite, a checkpoint does not fit)
+     │   └─ OtherWorkerError  another worker of the run failed, which explains why
      ├─ StorageError      an output can't be written: a full disk, missing rights
      ├─ BusyError         another command is writing the same output
      └─ MissingExtraError an optional dependency is not installed
@@ -40,6 +41,10 @@ class ModelError(RejoinderError):
 
 class TrainingError(RejoinderError):
     """A training run can't continue."""
+
+
+class OtherWorkerError(TrainingError):
+    """Another worker of a run failed, and explains why; the command line prints nothing."""
 
 
 class StorageError(RejoinderError):

@@ -31,7 +31,7 @@ def plain_loss(u, v, scale):
 def test_nested_dimensions_train_the_first_entries_too():
     plain, _, _ = loss_and_model()
     nested, model, collated = loss_and_model("training.nested_dims=[2, 5]")
-    rows = model.encoder(collated.sentences)
+    rows = model.encoder(collated.chunks[0])
     losses = [plain]
     for dim in (2, 5):
         u, v = (torch.nn.functional.normalize(part[:, :dim]) for part in rows.split(4))

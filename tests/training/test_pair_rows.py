@@ -29,11 +29,12 @@ def test_crops_are_spans_of_long_replies(lengths, min_words, one, other, seed):
     usable = crops.usable(pairs)
     assert usable.tolist() == [i for i, length in enumerate(lengths) if length >= min_words]
     rows = crops.take(pairs, usable, np.random.default_rng(seed))
-    assert len(rows.sentences) == 2 * len(usable)
-    assert rows.left_keys.tolist() == rows.right_keys.tolist() == (usable + 100).tolist()
+    assert len(rows) == 2 * len(usable)
+    left, right = crops.keys(pairs, usable)
+    assert left.tolist() == right.tolist() == (usable + 100).tolist()
     for side in (0, 1):
         for row, index in enumerate(usable):
-            span, whole = rows.sentences[side * len(usable) + row], pairs.responses[index]
+            span, whole = rows[side * len(usable) + row], pairs.responses[index]
             start = int(span[0] - whole[0])
             assert span.tolist() == whole[start : start + len(span)].tolist()
             assert max(1, least * len(whole) - 1) <= len(span) <= max(1, most * len(whole) + 1)
@@ -42,6 +43,7 @@ def test_crops_are_spans_of_long_replies(lengths, min_words, one, other, seed):
 def test_messages_and_replies_stay_as_they_are():
     pairs, kind = pairs_of([3, 0, 2]), MessagesAndReplies()
     assert kind.usable(pairs).tolist() == [0, 1, 2]
-    rows = kind.take(pairs, np.array([2, 0]), np.random.default_rng(0))
-    assert [rows.sentences[i].tolist() for i in range(4)] == [[2], [0], [3, 4], [0, 1, 2]]
-    assert (rows.left_keys.tolist(), rows.right_keys.tolist()) == ([2, 0], [102, 100])
+    chosen = np.array([2, 0])
+    rows = kind.take(pairs, chosen, np.random.default_rng(0))
+    assert [rows[i].tolist() for i in range(4)] == [[2], [0], [3, 4], [0, 1, 2]]
+    assert [keys.tolist() for keys in kind.keys(pairs, chosen)] == [[2, 0], [102, 100]]

@@ -1,6 +1,7 @@
 """Trains models: one call for a run, and one for runs of several seeds."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -15,6 +16,7 @@ from rejoinder.training.preparation import Data, PreparationProgress, Prepared
 from rejoinder.training.reporting import Reporter, SilentReporter
 from rejoinder.training.run import RunResult, begin, go_on, removed_if_refused
 from rejoinder.training.settings import RunConfig
+from rejoinder.training.workers import Workers, joined_workers
 
 Config = RunConfig | Path | str
 """A config, the path of a TOML file, or the name of a shipped config."""
@@ -73,8 +75,12 @@ def train(
 ) -> Run:
     """Trains an encoder in the folder `out`; the model is `out/model`.
 
-    The same config, data and number of threads give the same bytes, also if the run is stopped and
-    resumed. SIGINT and SIGTERM stop it after the current step, with a checkpoint.
+    Started by `torchrun`, the processes train the model together, each on a part of every batch;
+    all get the same arguments, and a folder that all of them see.
+
+    The same config, data, number of workers and number of threads give the same bytes, also if the
+    run is stopped and resumed. SIGINT and SIGTERM stop it after the current step, with a
+    checkpoint.
 
     Args:
         config: a config, the path of a TOML file or the name of a shipped config. With `resume` it
@@ -99,22 +105,27 @@ def train(
             run that fails before its first checkpoint leaves no folder.
     """
     folder = Path(out)
-    session = _Session(
-        pairs=pairs,
-        data=data,
-        overrides=overrides,
-        device=device,
-        threads=threads,
-        stop_at=stop_at,
-        minutes=minutes,
-        resume=resume,
-        overwrite=overwrite,
-        evaluate=evaluate,
-        reporter=reporter,
-        progress=progress,
-    )
-    with claim(folder):
-        return session.train(session.plan(config, folder))
+    with joined_workers(device) as workers, ExitStack() as stack:
+        with workers.agreed():
+            session = _Session(
+                workers,
+                pairs=pairs,
+                data=data,
+                overrides=overrides,
+                device=device,
+                threads=threads,
+                stop_at=stop_at,
+                minutes=minutes,
+                resume=resume,
+                overwrite=overwrite,
+                evaluate=evaluate,
+                reporter=reporter,
+                progress=progress,
+            )
+            plan = session.plan(config, folder)
+            if workers.leads:
+                stack.enter_context(claim(folder))
+        return session.train(plan)
 
 
 def train_seeds(
@@ -142,14 +153,18 @@ def train_seeds(
         RejoinderError: see `train`.
     """
     folder = Path(out)
-    session = _Session(**options)
-    if not session.resume:
-        refuse_occupied(folder, overwrite=session.overwrite)
-    with claim(folder):
-        plans = {
-            seed: session.plan(config, folder / f"seed-{seed}", seed)
-            for seed in dict.fromkeys(seeds)
-        }
+    device = options.get("device", "auto")
+    with joined_workers(device) as workers, ExitStack() as stack:
+        with workers.agreed():
+            session = _Session(workers, **options)
+            if not session.resume:
+                refuse_occupied(folder, overwrite=session.overwrite)
+            plans = {
+                seed: session.plan(config, folder / f"seed-{seed}", seed)
+                for seed in dict.fromkeys(seeds)
+            }
+            if workers.leads:
+                stack.enter_context(claim(folder))
         runs: dict[int, Run] = {}
         for seed, plan in plans.items():
             runs[seed] = session.train(plan)
@@ -170,7 +185,8 @@ class _Plan:
 class _Session:
     """The options and data of one call, for one run or several."""
 
-    def __init__(self, **options: Unpack[SessionOptions]) -> None:
+    def __init__(self, workers: Workers, **options: Unpack[SessionOptions]) -> None:
+        self._workers = workers
         self.resume = options.get("resume", False)
         self.overwrite = options.get("overwrite", False)
         if self.resume and self.overwrite:
@@ -208,16 +224,18 @@ class _Session:
         """Begins or resumes a run."""
         if plan.resume:
             return self._go_on(plan)
-        self._prepared = begin(
-            plan.config,
-            self._data,
-            plan.folder,
-            overwrite=self.overwrite,
-            progress=self._progress,
-            threads=self._threads,
-            prepared=self._prepared,
-        )
-        with removed_if_refused(plan.folder):
+        with self._workers.agreed():  # the others wait until the run has begun
+            if self._workers.leads:
+                self._prepared = begin(
+                    plan.config,
+                    self._data,
+                    plan.folder,
+                    overwrite=self.overwrite,
+                    progress=self._progress,
+                    threads=self._threads,
+                    prepared=self._prepared,
+                )
+        with removed_if_refused(plan.folder) if self._workers.leads else nullcontext():
             return self._go_on(plan)
 
     def _go_on(self, plan: _Plan) -> Run:
@@ -228,6 +246,7 @@ class _Session:
             config=plan.config,
             device=self._device,
             threads=self._threads,
+            workers=self._workers,
             evaluate=self._evaluate or self._dev_scores(plan.config),
             reporter=self._reporter,
         )

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from rejoinder.errors import RejoinderError, missing_extra
+from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
 from rejoinder.files.platform import TERMINATION_SIGNALS
 from rejoinder.files.storage import lacks_memory, storage_cause
 
@@ -31,6 +31,8 @@ def status_of(command: Callable[[], object]) -> int:
         with _signals_as_exits():
             status = _run(command)
             sys.stdout.flush()
+    except OtherWorkerError:
+        status = _BAD
     except RejoinderError as error:
         status = _report(str(error), _BAD)
     except ModuleNotFoundError as error:

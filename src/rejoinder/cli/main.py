@@ -88,4 +88,6 @@ def run() -> None:
     # variable is read when torch is imported.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+    if "RANK" in os.environ:  # a worker: our sentence says what ended it, not stack traces in C++
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     sys.exit(status_of(app))

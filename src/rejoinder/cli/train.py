@@ -31,6 +31,9 @@ rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
 
 rejoinder train --config dan-modern --pairs pairs/ --out runs/three
 --seed 1,2,3 phases.0.steps=2000
+
+torchrun --nproc-per-node 4 -m rejoinder train --config dan-modern
+--pairs pairs/ --out runs/dan
 """
 
 
@@ -93,8 +96,10 @@ def train(
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
     from rejoinder.cli.progress import TrainingProgress
+    from rejoinder.training.workers import worker_leads
 
-    set_quiet(quiet)
+    leads = worker_leads()
+    set_quiet(quiet or not leads)
     seeds = _numbers(seed or ())
     settings = list(overrides or ())
     if exclude_leaks and no_exclude_leaks:
@@ -121,6 +126,8 @@ def train(
             runs = train_seeds(config, seeds, out=out, **options)
         else:
             runs = {0: train_run(config, out=out, **options)}
+    if not leads:
+        return
     _print_summaries(runs.values())
     last = list(runs.values())[-1]
     if last.interrupted is not None:
@@ -166,6 +173,11 @@ def _print_summaries(runs: "Iterable[Run]") -> None:
             status_line(
                 f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes, from {run.pairs:,} pairs "
                 f"({run.leaks:,} left out); the model is {run.model}"
+            )
+        if run.workers_before != run.workers:
+            status_line(
+                f"warning: {run.workers} workers continued what {run.workers_before} began: the "
+                "order of batches changed, and results differ from those of the same number"
             )
         if run.warning:
             status_line(f"warning: {run.warning}")

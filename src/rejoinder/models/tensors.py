@@ -19,7 +19,7 @@ Tensors = dict[str, NDArray[Any]]
 
 LARGE = 64 * 2**20
 """Bytes of a file from which on its tensors are mapped."""
-_TYPES = {"I8": "<i1", "I32": "<i4", "F16": "<f2", "F32": "<f4"}
+_TYPES = {"U8": "u1", "I8": "<i1", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4"}
 
 
 def read_tensors(path: Path, *, remedy: str) -> Tensors:
@@ -32,8 +32,20 @@ def read_tensors(path: Path, *, remedy: str) -> Tensors:
         if path.stat().st_size < LARGE:
             copied: Tensors = load_file(path)
             return copied
-        return _mapped(path)
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:  # foreign types
+        raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
+    return map_tensors(path, remedy=remedy)
+
+
+def map_tensors(path: Path, *, remedy: str = "write it again.") -> Tensors:
+    """Returns the tensors of a file as read-only maps of it, whatever its size.
+
+    Raises:
+        ModelError: the file can't be read, or is not of that format.
+    """
+    try:
+        return _mapped(path)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
 
 

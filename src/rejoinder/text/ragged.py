@@ -33,6 +33,15 @@ class Ragged:
         """(N,) int64, the number of ids of each sentence."""
         return self.offsets[1:] - self.offsets[:-1]  # np.diff takes 15 times as long for a few
 
+    def part(self, start: int, stop: int) -> "Ragged":
+        """Returns the sentences from `start` on that are before `stop`, without a copy of ids.
+
+        >>> Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 3])).part(1, 2).ids.tolist()
+        [2]
+        """
+        offsets = self.offsets[start : stop + 1]
+        return Ragged(self.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+
     def take(self, indices: NDArray[np.int64]) -> "Ragged":
         """Returns the sentences with the given indices, in that order.
 
@@ -84,9 +93,7 @@ def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)], dtype=np.int64)
 
 
-def concatenate(first: Ragged, second: Ragged) -> Ragged:
-    """Returns the sentences of `first`, followed by those of `second`."""
-    return Ragged(
-        np.concatenate([first.ids, second.ids]),
-        np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]]),
-    )
+def concatenate(*parts: Ragged) -> Ragged:
+    """Returns the sentences of all parts, of which there is at least one, in their order."""
+    ids = np.concatenate([part.ids for part in parts])
+    return Ragged(ids, offsets_of(np.concatenate([part.lengths for part in parts])))

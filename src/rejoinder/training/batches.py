@@ -20,22 +20,49 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of `count` nearly equal parts of every batch: that of one worker."""
+
+    index: int = 0
+    count: int = 1
+
+    def of(self, size: int) -> slice:
+        """Returns the part of a sequence; all parts together are the whole, in order.
+
+        >>> [Part(index, 3).of(8) for index in range(3)]
+        [slice(0, 2, None), slice(2, 5, None), slice(5, 8, None)]
+        """
+        return slice(size * self.index // self.count, size * (self.index + 1) // self.count)
+
+    def seed(self) -> tuple[int, ...]:
+        """Returns numbers that tell apart the random draws of parts; none for a whole."""
+        return () if self.count == 1 else (self.index, self.count)
+
+
+WHOLE = Part()
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """B rows as token ids: sentences 0 to B-1 are the left sides, B to 2B-1 the right sides.
+    """A part of B rows as token ids, b of them: left sides, then right sides, then others.
 
     The sides are inputs and responses, premises and hypotheses, or two sentences of a group.
-    Sentences from 2B on are further candidates that belong to no row.
+    Sentences from 2b on are further candidates that belong to no row.
     """
 
     sentences: Ragged
+    """Those of `part`."""
     left_keys: NDArray[np.int64]
-    """(B,) int64, equal for equal texts of left sides."""
+    """(B,) int64, equal for equal texts of left sides; of all parts."""
     right_keys: NDArray[np.int64]
-    """(B,) int64, equal for equal texts of right sides."""
+    """(B,) int64, equal for equal texts of right sides; of all parts."""
     after: Position
     """Position of the stream once this batch is used."""
     labels: NDArray[np.int64] | None = None
-    """(B,) int64, classes of the rows, if a classifier learns from them."""
+    """(B,) int64, classes of the rows of all parts, if a classifier learns from them."""
+    part: Part = WHOLE
+    more: int = 0
+    """Number of further candidates in all parts."""
 
 
 BatchSize = Callable[[], int]

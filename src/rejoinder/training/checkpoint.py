@@ -42,9 +42,14 @@ class TrainingState:
     best_score: float
     averaged: int
     """Number of evaluations whose weights are in the average."""
+    workers: int = 1
+    """Number of workers that took the last step."""
 
 
 _ADDED: Mapping[str, Any] = {
+    "gather_across_workers": False,
+    "mini_batch_size": 0,
+    "tasks_by": "step",
     "exclude_sources": [],
     "fields": [],
     "nested_dims": [],
@@ -75,7 +80,7 @@ def config_hash(config: RunConfig) -> str:
     tree = to_tree(config)
     for name in ("name", "export"):
         tree.pop(name)
-    for name in ("log_every", "keep_checkpoints", "checkpoint_every"):
+    for name in ("id_cache_gb", "log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
     return sha256_of(json.dumps(_without_added(tree), sort_keys=True).encode())
 
@@ -161,7 +166,12 @@ def read_seconds(folder: Path) -> float:
 
 def _check_numbers(state: TrainingState) -> None:
     """Raises ValueError for a number that `save` can't have written."""
-    counts = {"step": state.step, "averaged": state.averaged, "best_step": state.best_step}
+    counts = {
+        "step": state.step,
+        "averaged": state.averaged,
+        "workers": state.workers,
+        "best_step": state.best_step,
+    }
     for stream, position in state.positions.items():
         counts |= {f"positions.{stream}.{name}": n for name, n in asdict(position).items()}
     for name, value in counts.items():

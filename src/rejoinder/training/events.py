@@ -65,6 +65,10 @@ class RunLog:
         """Tells the listener about a checkpoint."""
         self.listener.saved(step, path)
 
+    def workers_changed(self, step: int, before: int, now: int) -> None:
+        """Notes that a run goes on after `step` with another number of workers."""
+        self._write("workers", step, {"before": before, "now": now})
+
     def _write(self, group: str, step: int, values: Mapping[str, float]) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
 

@@ -64,11 +64,13 @@ def _objective(config: "RunConfig") -> Iterator[tuple[str, str]]:
 def _tasks(config: "RunConfig") -> Iterator[tuple[str, str]]:
     if not config.reads_pairs:
         yield "training.window_pairs", "no task reads pairs"
+        yield "training.id_cache_gb", "no task reads pairs"
         yield "training.sources", "no task reads pairs"
         yield "training.exclude_sources", "no task reads pairs"
         yield "objective.symmetric", "no task reads pairs"
     if not any(OBJECTIVES[name].ranks for name in config.objectives):
         yield "objective.mask_duplicates", "no task ranks"
+        yield "objective.gather_across_workers", "no task ranks"
         yield "training.nested_dims", "no task ranks"
     if all(task.word_dropout is not None for task in config.mixture):
         yield "objective.word_dropout", "every task has a word_dropout of its own"
@@ -77,6 +79,8 @@ def _tasks(config: "RunConfig") -> Iterator[tuple[str, str]]:
     if "entailment" not in config.objectives:
         yield "entailment.hidden", "no task is entailment"
         yield "entailment.activation", "no task is entailment"
+    if len(config.mixture) == 1:
+        yield "training.tasks_by", "there is one task"
     for number, task in enumerate(config.tasks):
         if len(task.data) == 1:
             yield f"tasks.{number}.power", "the task has a single file"

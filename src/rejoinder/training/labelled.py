@@ -16,7 +16,7 @@ from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_number
 from rejoinder.leaks import EvaluationHashes
 from rejoinder.text.features import TextFeatures
-from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
+from rejoinder.training.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
 from rejoinder.training.examples import Examples, Indices, LabelledText
 from rejoinder.training.stream import text_keys
 from rejoinder.training.tasks import OBJECTIVES
@@ -76,16 +76,22 @@ class LabelledStream:
     """The examples of a file as endless batches, from any position on."""
 
     def __init__(
-        self, labelled: Labelled, features: TextFeatures, *, seed: int, word_dropout: float = 0.0
+        self,
+        labelled: Labelled,
+        features: TextFeatures,
+        *,
+        seed: int,
+        word_dropout: float = 0.0,
+        part: Part = WHOLE,
     ) -> None:
-        """Turns the texts into ids."""
+        """Turns the texts into ids. Batches hold the sentences of `part`."""
         self.name = labelled.name
         self.rows = len(labelled.examples)
         self._examples = labelled.examples
         texts = pl.Series(labelled.content.texts, dtype=pl.String)
         self._sentences, self._keys = features(texts), text_keys(texts)
         self._seed = (seed, sha256_number(labelled.name.encode(), 4))
-        self._word_dropout = word_dropout
+        self._word_dropout, self._part = word_dropout, part
 
     def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
         """Yields batches without end from `start`.
@@ -105,13 +111,18 @@ class LabelledStream:
             position = Position(position.epoch + 1)
 
     def _batch(self, chosen: Indices, generator: np.random.Generator, after: Position) -> Batch:
-        picked = self._examples.pick(chosen, generator)
-        sides = (picked.left, picked.right, picked.more)
-        sentences = self._sentences.take(np.concatenate(sides))
+        picked = self._examples.pick(chosen, generator)  # the same in all parts
+        sides = (
+            side[self._part.of(len(side))] for side in (picked.left, picked.right, picked.more)
+        )
+        sentences = self._sentences.take(np.concatenate(list(sides)))
         if self._word_dropout:
+            if self._part.count > 1:
+                numbers = (after.epoch, 1 + after.offset, *self._part.seed())
+                generator = self._generator(*numbers)
             sentences = drop_ids(sentences, self._word_dropout, generator)
         keys = self._keys[picked.left], self._keys[picked.right]
-        return Batch(sentences, *keys, after, picked.labels)
+        return Batch(sentences, *keys, after, picked.labels, self._part, len(picked.more))
 
     def _generator(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([*self._seed, *numbers])

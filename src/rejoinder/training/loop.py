@@ -4,25 +4,27 @@ import math
 import signal
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
-from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.features import TextFeatures
 from rejoinder.training import checkpoint as checkpoints
 from rejoinder.training.batches import Position
 from rejoinder.training.checkpoint import Checkpoint, TrainingState
-from rejoinder.training.machine import collected_signals, seed_generators
+from rejoinder.training.gradients import Share
+from rejoinder.training.machine import collected_signals
 from rejoinder.training.mixture import MixedBatch, Mixture
 from rejoinder.training.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
 from rejoinder.training.prefetch import Prefetcher
 from rejoinder.training.reporting import Meter, Reporter
-from rejoinder.training.settings import Phase, RunConfig
+from rejoinder.training.settings import RunConfig
+from rejoinder.training.steps import Steps
 from rejoinder.training.tasks.base import Task
-from rejoinder.training.whitening import whiten
+from rejoinder.training.workers import ALONE, LostError, Workers
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 """Scores a model in training; the first score chooses the best weights."""
@@ -55,15 +57,24 @@ class Trainer:
     mixture: Mixture
     reporter: Reporter
     evaluate: Evaluate
+    workers: Workers = ALONE
+    share: Share = field(default_factory=Share)
+    """What this worker contributes to each step."""
 
     def __post_init__(self) -> None:
         dense = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizers = Optimizers(dense, self.model.encoder.tables(), self.config.optimizer)
-        self.state = TrainingState(0, {}, 0.0, -1, -math.inf, 0)
+        self.state = TrainingState(0, {}, 0.0, -1, -math.inf, 0, self.workers.count)
         self.average: dict[str, Tensor] = {}
         """Running mean of the weights at evaluations, if the config exports it."""
         self.scores: dict[str, float] = {}
         """Scores of the last evaluation."""
+        self._steps = Steps(
+            self.config, self.model, self.features, self.optimizers, self.workers, self.share
+        )
+        self.workers_before = self.workers.count
+        """Number of workers before this session."""
+        self._stopping = False
         self.out_of_time = False
         self.interrupted: signal.Signals | None = None
         """The signal that stopped the run, if one did."""
@@ -80,7 +91,9 @@ class Trainer:
             self.optimizers.load_state(saved.optimizer)
         except (RuntimeError, KeyError) as error:
             raise TrainingError(f"checkpoint {folder} does not fit the run: {error}") from None
-        self.state, self.average = saved.state, saved.average
+        self.workers_before = saved.state.workers
+        self.state = replace(saved.state, workers=self.workers.count)
+        self.average = saved.average
 
     def train(self, limits: Limits) -> bool:
         """Takes steps until the config's are done, a limit is reached, or a signal asks to stop.
@@ -92,29 +105,62 @@ class Trainer:
         Returns:
             Whether the config's steps are done.
 
+        With several workers, a signal to one of them stops all.
+
         Raises:
-            TrainingError: a loss or a gradient is not finite; the weights are as before that batch.
+            TrainingError: a loss or a gradient is not finite; on the CPU the weights are as before
+                that batch. Or another worker ended; worker 0 saves a checkpoint if it can.
         """
+        try:
+            return self._train(limits)
+        except LostError:
+            if self._holds_a_whole_step():
+                self._write_checkpoint()
+            raise self.workers.lost(
+                f"a worker of the run ended before step {self.state.step + 1} was done; the same "
+                "command with --resume continues from the last checkpoint, if there is one."
+            ) from None
+
+    def _train(self, limits: Limits) -> bool:
         last = min(self.config.steps, limits.stop_at or self.config.steps)
-        meter = Meter(self.config.training.log_every)
+        meter = Meter(self.config.training.log_every, list(self._steps.tasks))
         self.model.train()
+        self._begin_together()
         with collected_signals() as signals, Prefetcher(self._batches(), _AHEAD) as batches:
-            while self.state.step < last and not signals:
+            while self.state.step < last and not self._stopping:
                 begun = time.perf_counter()
                 mixed, collated = next(batches)
-                self._step(collated.to(self.model.device), meter)
+                late = limits.seconds is not None and self.state.seconds >= limits.seconds
+                flags = bool(signals), late and self.workers.leads
+                facts, told = self._steps.take(
+                    self.state.step, collated.to(self.model.device), flags
+                )
+                self._report(meter.add(self.state.step + 1, facts))
                 seconds = self.state.seconds + time.perf_counter() - begun
                 self._advance(mixed.stream, mixed.batch.after, seconds)
-                if limits.seconds is not None and seconds >= limits.seconds:
-                    self.out_of_time = True
+                if self.workers.count == 1:  # several have told each other before the step
+                    late = limits.seconds is not None and seconds >= limits.seconds
+                    told = bool(signals), late
+                self._stopping, self.out_of_time = told
+                if self.out_of_time:
                     break
-        self.interrupted = signals[0] if signals else None
+        if self._stopping:
+            self.interrupted = signals[0] if signals else signal.SIGTERM
         done = self.state.step >= self.config.steps
         every = self.config.training.evaluate_every
         if (done or self.out_of_time) and not (every and self.state.step % every == 0):
             self._evaluate()
         self._save()
         return done
+
+    def _begin_together(self) -> None:
+        """Gives all workers the weights of worker 0: other machines may draw others."""
+        self.workers.broadcast([value.detach() for value in self.model.state_dict().values()])
+
+    def _holds_a_whole_step(self) -> bool:
+        """Whether the weights are those after `state.step`, and this worker knows all positions."""
+        by_worker = self.share.of_all < 1.0
+        return self.workers.leads and not by_worker and self._steps.whitened != self.state.step
 
     def _batches(self) -> Generator[tuple[MixedBatch, CollatedBatch], None, None]:
         """Yields the batches of all further steps; runs in the thread that prefetches."""
@@ -127,37 +173,11 @@ class Trainer:
         for mixed in self.mixture.batches(self.state.step, self.state.positions, size):
             yield mixed, self.model.collate(mixed)
 
-    def _step(self, batch: CollatedBatch, meter: Meter) -> None:
-        step = self.state.step
-        # dropout follows from the seed and the step: a resumed run draws the same
-        seed_generators(self.model.device, self.config.training.seed * 1_000_003 + step)
-        phase, within = phase_at(self.config.phases, step)
-        if phase.whitens and not within:
-            self._whiten(phase)
-        self.optimizers.zero()
-        result = self.model.loss(batch)
-        loss = result.loss.item()
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss of batch {step + 1} is {loss}; the weights were not changed by it. "
-                "Lower the learning rate, or train in fp32; the last checkpoint is intact."
-            )
-        result.loss.backward()  # type: ignore[no-untyped-call]
-        if not self.optimizers.finite():
-            raise TrainingError(
-                f"the gradient of batch {step + 1} is not finite (its loss is {loss:.4g}); the "
-                "weights were not changed by it. Lower the learning rate, or train in fp32; the "
-                "last checkpoint is intact."
-            )
-        self.optimizers.step(phase, within)
-        metrics = meter.add(step + 1, batch.task.label, loss, int(result.correct), batch.rows)
+    def _report(self, metrics: Mapping[str, float] | None) -> None:
         if metrics is not None:
-            self.reporter.step(step + 1, metrics | self._scales())
-
-    def _whiten(self, phase: Phase) -> None:
-        assert isinstance(self.features, WordFeatures)  # noqa: S101 -- a config check sees to it
-        for table in self.model.encoder.tables():
-            whiten(table.weight, len(self.features.vocabulary), phase.sif, phase.whitening)
+            self._steps.refuse_bad()
+            more = self._scales() | self._steps.traffic(self.config.training.log_every)
+            self.reporter.step(self.state.step + 1, {**metrics, **more})
 
     def _scales(self) -> dict[str, float]:
         return {
@@ -176,6 +196,13 @@ class Trainer:
             self._save()
 
     def _evaluate(self) -> None:
+        """Has worker 0 score the model."""
+        self._steps.refuse_bad()
+        with self.workers.agreed():
+            if self.workers.leads:
+                self._score()
+
+    def _score(self) -> None:
         """Scores the model, and keeps its weights if they are the best or go into the average."""
         self.scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
         if self.scores:
@@ -202,6 +229,20 @@ class Trainer:
         return {name: value.contiguous() for name, value in self.model.state_dict().items()}
 
     def _save(self) -> None:
+        """Has worker 0 save a checkpoint; each worker knows the positions of its own streams."""
+        self._steps.refuse_bad()
+        positions: dict[str, Position] = {}
+        for found in self.workers.collect(dict(self.state.positions)):
+            positions |= {
+                name: max(position, positions.get(name, position), key=astuple)
+                for name, position in found.items()
+            }
+        self.state = replace(self.state, positions=positions)
+        with self.workers.agreed():
+            if self.workers.leads:
+                self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
         saved = Checkpoint(self.state, self._weights(), self.optimizers.state(), self.average)
         folder = checkpoints.save(self.run, self.config, saved)
         self.reporter.saved(self.state.step, folder)

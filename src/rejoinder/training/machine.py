@@ -28,6 +28,25 @@ def pick_device(name: str) -> torch.device:
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
+def worker_device(name: str, number: int) -> torch.device:
+    """Returns the device of the worker of that number on its host: GPUs are one each.
+
+    Raises:
+        InputError: see `pick_device`, or the host has fewer GPUs than workers.
+    """
+    device = pick_device(name)
+    if device.type != "cuda":
+        return device
+    gpus = torch.cuda.device_count()
+    if number >= gpus:
+        raise InputError(
+            f"worker {number} of this host finds {gpus} CUDA devices; start as many workers with "
+            f"--nproc-per-node {gpus}, or train with --device cpu."
+        )
+    torch.cuda.set_device(number)
+    return torch.device("cuda", number)
+
+
 def multiplies_in_bfloat16(device: torch.device) -> bool:
     """Returns whether `device` has instructions for products of bfloat16 matrices.
 

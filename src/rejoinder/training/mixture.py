@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 
 import numpy as np
 
@@ -40,7 +41,10 @@ class Mixture:
             for (task, stream), share in zip(self._streams, shares, strict=True)
         }
         """Share of the steps of each stream, by its name."""
-        self._bounds = np.cumsum(shares)[:-1]
+        total = sum(shares)  # less than 1 where other workers have the other tasks
+        self._bounds = np.cumsum(shares)[:-1] / (
+            1.0 if isclose(total, 1.0, abs_tol=1e-6) else total
+        )
         self._seed = seed
 
     def drawn(self, step: int) -> int:

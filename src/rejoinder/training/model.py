@@ -33,12 +33,17 @@ class CollatedBatch:
     """B rows as the encoder and the loss read them."""
 
     task: Task
-    sentences: Any
-    """Result of `TrainableEncoder.collate`: left sides, right sides, further candidates."""
+    chunks: tuple[Any, ...]
+    """Results of `TrainableEncoder.collate` for left sides, right sides and further candidates, in
+    this order: of all together, or of parts that are encoded one after the other."""
     rows: int
     same: Tensor | None
     """(2, M) int64, see `objectives.in_batch.duplicates`."""
     labels: Tensor | None
+    all_rows: int
+    """Number of rows of all workers' parts of the batch."""
+    more: int = 0
+    """Number of further candidates of all workers' parts of the batch."""
 
     def to(self, device: torch.device) -> "CollatedBatch":
         """Returns a copy on `device`."""
@@ -46,7 +51,8 @@ class CollatedBatch:
             None if tensor is None else tensor.to(device, non_blocking=True)
             for tensor in (self.same, self.labels)
         )
-        return CollatedBatch(self.task, self.sentences.to(device), self.rows, same, labels)
+        chunks = tuple(chunk.to(device) for chunk in self.chunks)
+        return replace(self, chunks=chunks, same=same, labels=labels)
 
 
 class TrainableModel(nn.Module):
@@ -58,6 +64,8 @@ class TrainableModel(nn.Module):
         self.settings = config.objective
         self.precision = config.training.precision
         self.nested_dims = config.training.nested_dims
+        self.mini_batch_size = config.training.mini_batch_size
+        self.joins_workers = config.objective.gather_across_workers
         module = ENCODERS[config.encoder.kind].module_class
         self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
         if config.training.rank_init:
@@ -109,28 +117,48 @@ class TrainableModel(nn.Module):
     def collate(self, mixed: MixedBatch) -> CollatedBatch:
         """Does all work on a batch that needs no gradients; it may run in another thread."""
         batch, same, labels = mixed.batch, None, None
+        total = len(batch.left_keys)
+        own = batch.part.of(total)
+        in_loss = slice(total) if self.joins_workers else own
         if batch.labels is not None:
-            labels = torch.from_numpy(batch.labels)
+            labels = torch.from_numpy(batch.labels[in_loss])
         elif self.settings.mask_duplicates:
-            same = torch.from_numpy(duplicates(batch.left_keys, batch.right_keys))
-        sentences = self.encoder.collate(batch.sentences)
-        return CollatedBatch(mixed.task, sentences, len(batch.left_keys), same, labels)
+            keys = batch.left_keys[in_loss], batch.right_keys[in_loss]
+            same = torch.from_numpy(duplicates(*keys))
+        size = 2 * self.mini_batch_size or max(1, len(batch.sentences))
+        chunks = tuple(
+            self.encoder.collate(batch.sentences.part(start, start + size))
+            for start in range(0, max(1, len(batch.sentences)), size)
+        )
+        rows = own.stop - own.start
+        return CollatedBatch(mixed.task, chunks, rows, same, labels, total, batch.more)
 
     def loss(self, batch: CollatedBatch) -> StepLoss:
-        """Returns the loss of a batch on the model's device.
+        """Returns the loss of a batch in one part on the model's device; see `loss_of`."""
+        (chunk,) = batch.chunks
+        embeddings = self.embed(chunk)
+        return self.loss_of(batch, embeddings[: batch.rows], embeddings[batch.rows :])
+
+    def embed(self, chunk: Any) -> Tensor:
+        """Returns (N, D) float32 unit rows, the embeddings of a part of a batch."""
+        with self.autocast():
+            embeddings: Tensor = self.encoder(chunk)
+            return embeddings
+
+    def loss_of(self, batch: CollatedBatch, left: Tensor, right: Tensor) -> StepLoss:
+        """Returns the loss of the embeddings of both sides; further candidates are behind `right`.
 
         With `training.nested_dims`, that of an objective that ranks is the mean over the first N
         entries of the embeddings, for each of these N, and all of them (Kusupati et al. 2022, §3).
         """
         task, kind = batch.task, OBJECTIVES[batch.task.objective]
         with self.autocast():
-            embeddings = self.encoder(batch.sentences)
             inputs = StepInputs(
-                left=embeddings[: batch.rows],
-                right=embeddings[batch.rows :],
+                left=left,
+                right=right,
                 labels=batch.labels,
                 same=batch.same,
-                scale=self.scale(task.label) if kind.ranks else embeddings.new_ones(()),
+                scale=self.scale(task.label) if kind.ranks else left.new_ones(()),
                 head=self.heads[kind.name] if kind.name in self.heads else None,  # noqa: SIM401
                 task=task,
                 settings=self.settings,
@@ -140,6 +168,14 @@ class TrainableModel(nn.Module):
                 return whole
             parts = [kind.loss(first_entries(inputs, dim)).loss for dim in self.nested_dims]
             return StepLoss(torch.stack([whole.loss, *parts]).mean(), whole.correct)
+
+    def after_embedding(self, task: Task) -> list[nn.Parameter]:
+        """Returns the trained parameters that the loss of a task reads besides the encoder's."""
+        kind = OBJECTIVES[task.objective]
+        found = list(self.heads[kind.name].parameters()) if kind.name in self.heads else []
+        if kind.ranks:
+            found.append(self.log_scales[_scale_key(task.label)])
+        return [parameter for parameter in found if parameter.requires_grad]
 
     def respond(self, embeddings: Tensor) -> Tensor:
         """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""

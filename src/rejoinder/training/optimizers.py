@@ -1,6 +1,7 @@
 """Optimisers: PyTorch's for dense layers, our own for the rows of embedding tables."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +39,18 @@ def rate_factor(phase: Phase, step: int) -> float:
     return (phase.steps - step) / (phase.steps - phase.warmup_steps)
 
 
+@dataclass(frozen=True, slots=True)
+class RowGradient:
+    """The gradient of a step by the rows of a table that it touched."""
+
+    rows: Tensor
+    """(U,) int64, ascending."""
+    current: Tensor
+    """(U, W) float32, a copy of these rows."""
+    gradient: Tensor
+    """(U, W) float32."""
+
+
 class RowOptimizer:
     """SGD or Adagrad on the rows of an embedding table that a step touched.
 
@@ -47,41 +60,70 @@ class RowOptimizer:
 
     def __init__(self, table: SparseTable, *, adagrad: bool) -> None:
         self.table = table
+        self.pending = _untouched(table)
+        """The gradient of this step, between `collect` and `step`."""
         rows = len(table.weight) if adagrad else 0
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
-        self._squares: list[Tensor] = []
-        """(U,) mean squares of the gradients, for each gather of this step; Adagrad only."""
+        self._squares: Tensor | None = None
+        """(U,) mean squares of the gradients of the rows; Adagrad only."""
 
     @torch.no_grad()
-    def gradient_sums(self) -> list[Tensor]:
-        """Returns sums that are all finite if and only if all gradients of this step are."""
-        gradients = [values.grad for _, values in self.table.touched if values.grad is not None]
+    def collect(self) -> None:
+        """Takes the gradient of this step from the table: that of all its gathers together."""
+        touched = [(rows, values) for rows, values in self.table.touched if values.grad is not None]
+        self.table.touched.clear()
+        weight = self.table.weight
+        if not touched:
+            self.pending = _untouched(self.table)
+        elif len(touched) == 1:
+            ((rows, values),) = touched
+            assert values.grad is not None  # noqa: S101 -- for the type checker
+            self.pending = RowGradient(rows, values.detach(), values.grad)
+        else:
+            union = torch.unique(torch.cat([rows for rows, _ in touched]))
+            total = weight.new_zeros(len(union), weight.shape[1])
+            for rows, values in touched:
+                add_rows(total, torch.searchsorted(union, rows), values.grad)
+            self.pending = RowGradient(union, weight.index_select(0, union), total)
+
+    @torch.no_grad()
+    def gradient_sum(self) -> Tensor:
+        """Returns () a number that is finite if and only if all gradients of this step are."""
+        gradient = self.pending.gradient
         if not len(self.sums):
-            return [gradient.sum() for gradient in gradients]
-        self._squares = [gradient.square().mean(dim=1) for gradient in gradients]
-        return [squares.sum() for squares in self._squares]
+            return gradient.sum()
+        # the norm reads a gradient once; squares would be written and read again
+        norms = torch.linalg.vector_norm(gradient, dim=1)
+        self._squares = norms.square_().div_(gradient.shape[1])
+        return self._squares.sum()
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Moves the touched rows against their gradients, and clears the list of them."""
-        squares = iter(self._squares)
-        for number, (rows, values) in enumerate(self.table.touched):
-            gradient = values.grad
-            if gradient is None:
-                continue
-            # a second gather of a step may hold rows that the first has already moved
-            current = self.table.weight.index_select(0, rows) if number else values.detach()
-            if len(self.sums):
-                sums = self.sums.index_select(0, rows) + next(squares)
-                self.sums.index_copy_(0, rows, sums)
-                root = sums.sqrt().add_(_EPSILON).unsqueeze(1)
-                current.addcdiv_(gradient, root, value=-learning_rate)
-            else:
-                current.add_(gradient, alpha=-learning_rate)
-            self.table.weight.index_copy_(0, rows, current)
-        self.table.touched.clear()
-        self._squares.clear()
+        """Moves the touched rows against their gradients."""
+        rows, current, gradient = self.pending.rows, self.pending.current, self.pending.gradient
+        if self._squares is not None:
+            sums = self.sums.index_select(0, rows).add_(self._squares)
+            self.sums.index_copy_(0, rows, sums)
+            root = sums.sqrt().add_(_EPSILON).unsqueeze(1)
+            current.addcdiv_(gradient, root, value=-learning_rate)
+        else:
+            current.add_(gradient, alpha=-learning_rate)
+        self.table.weight.index_copy_(0, rows, current)
+        self.pending, self._squares = _untouched(self.table), None
+
+
+def add_rows(total: Tensor, places: Tensor, rows: Tensor | None) -> None:
+    """Adds `rows` (U, W) to the rows `places` (U,) of `total`, which are all different."""
+    assert rows is not None  # noqa: S101 -- for the type checker
+    # much faster on the CPU than `index_add_`, which must expect equal places
+    total.index_copy_(0, places, total.index_select(0, places).add_(rows))
+
+
+def _untouched(table: SparseTable) -> RowGradient:
+    weight = table.weight
+    none = weight.new_empty(0, weight.shape[1])
+    return RowGradient(torch.empty(0, dtype=torch.int64, device=weight.device), none, none)
 
 
 class Optimizers:
@@ -102,12 +144,20 @@ class Optimizers:
         """Clears the gradients of the last step."""
         self.dense.zero_grad(set_to_none=True)
 
-    def finite(self) -> bool:
-        """Returns whether every gradient of this step is finite; called once, before `step`."""
-        sums = [total for rows in self.rows for total in rows.gradient_sums()]
+    def collect(self) -> None:
+        """Takes the gradients of the rows of tables, after the backward pass."""
+        for rows in self.rows:
+            rows.collect()
+
+    def finite(self) -> Tensor:
+        """Returns () bool, whether all gradients of this step are finite.
+
+        Called once, after `collect` and before `step`.
+        """
+        sums = [rows.gradient_sum() for rows in self.rows]
         for group in self.dense.param_groups:
             sums += [p.grad.sum() for p in group["params"] if p.grad is not None]
-        return not sums or bool(torch.isfinite(torch.stack(sums)).all())
+        return torch.isfinite(torch.stack(sums)).all() if sums else torch.tensor(True)
 
     def step(self, phase: Phase, step: int) -> None:
         """Moves all parameters, after `finite`; `step` counts from 0 within `phase`."""

@@ -1,5 +1,6 @@
 """Pairs of messages and replies as the rows of objectives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,13 +25,16 @@ class PairTexts:
         return len(self.inputs)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """B rows: sentences 0 to B-1 are the left sides, B to 2B-1 the right sides."""
-
-    sentences: Ragged
-    left_keys: Indices
-    right_keys: Indices
+def joined(parts: Sequence[PairTexts]) -> PairTexts:
+    """Returns the pairs of all parts in one."""
+    inputs, responses = (
+        concatenate(*(getattr(part, side) for part in parts)) for side in ("inputs", "responses")
+    )
+    keys = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("input_keys", "response_keys")
+    )
+    return PairTexts(inputs, responses, *keys)
 
 
 class PairRows(Protocol):
@@ -40,8 +44,12 @@ class PairRows(Protocol):
         """Returns the indices of the pairs that can be rows, ascending."""
         ...
 
-    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Rows:
-        """Returns the rows of the pairs `chosen`."""
+    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Ragged:
+        """Returns the left sides of the pairs `chosen`, followed by their right sides."""
+        ...
+
+    def keys(self, pairs: PairTexts, chosen: Indices) -> tuple[Indices, Indices]:
+        """Returns keys that are equal for equal left sides, and for equal right sides."""
         ...
 
 
@@ -52,10 +60,13 @@ class MessagesAndReplies:
         """Returns all indices."""
         return np.arange(len(pairs))
 
-    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Rows:  # noqa: ARG002
-        """Returns the rows of the pairs `chosen`."""
-        sentences = concatenate(pairs.inputs.take(chosen), pairs.responses.take(chosen))
-        return Rows(sentences, pairs.input_keys[chosen], pairs.response_keys[chosen])
+    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Ragged:  # noqa: ARG002
+        """Returns the messages, followed by their replies."""
+        return concatenate(pairs.inputs.take(chosen), pairs.responses.take(chosen))
+
+    def keys(self, pairs: PairTexts, chosen: Indices) -> tuple[Indices, Indices]:
+        """Returns the keys of messages and of replies."""
+        return pairs.input_keys[chosen], pairs.response_keys[chosen]
 
 
 @dataclass(frozen=True)
@@ -76,12 +87,14 @@ class Crops:
         """Returns the indices of long replies."""
         return np.flatnonzero(pairs.responses.lengths >= self.min_words)
 
-    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Rows:
+    def take(self, pairs: PairTexts, chosen: Indices, generator: np.random.Generator) -> Ragged:
         """Returns two spans of each of the replies `chosen`."""
         whole = pairs.responses.take(chosen)
-        spans = concatenate(*(self._spans(whole, generator) for _ in range(2)))
-        keys = pairs.response_keys[chosen]
-        return Rows(spans, keys, keys)
+        return concatenate(*(self._spans(whole, generator) for _ in range(2)))
+
+    def keys(self, pairs: PairTexts, chosen: Indices) -> tuple[Indices, Indices]:
+        """Returns the keys of the replies, for both sides."""
+        return pairs.response_keys[chosen], pairs.response_keys[chosen]
 
     def _spans(self, texts: Ragged, generator: np.random.Generator) -> Ragged:
         shares = generator.uniform(self.least, self.most, len(texts))

@@ -3,7 +3,7 @@
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,31 +14,28 @@ from rejoinder.files.atomic import new_folder, write_text
 from rejoinder.files.claims import claim, claim_output, sweep
 from rejoinder.kinds import ENCODERS
 from rejoinder.training import checkpoint
-from rejoinder.training.batches import Stream
 from rejoinder.training.checkpoint import TrainingState
 from rejoinder.training.config import load_config, to_toml, to_tree
+from rejoinder.training.division import share_of
 from rejoinder.training.events import RunLog
 from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.initial_rows import learn_rows, turn_rows
-from rejoinder.training.labelled import LabelledStream
 from rejoinder.training.loop import Evaluate, Limits, Trainer
-from rejoinder.training.machine import kept_memory, own_torch_state, pick_device
-from rejoinder.training.mixture import Mixture
+from rejoinder.training.machine import kept_memory, own_torch_state, worker_device
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import phase_at
 from rejoinder.training.preparation import (
     Data,
     PreparationProgress,
     Prepared,
-    labelled_facts,
     prepare,
 )
-from rejoinder.training.reporting import Reporter
+from rejoinder.training.reporting import Reporter, SilentReporter
 from rejoinder.training.settings import RunConfig
 from rejoinder.training.start import read_start, write_start
-from rejoinder.training.stream import PairStream
-from rejoinder.training.tasks import OBJECTIVES
+from rejoinder.training.streams import open_cache, open_mixture, remove_cache
+from rejoinder.training.workers import ALONE, Workers, local_rank
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,10 @@ class RunResult:
     """The signal that stopped the run, if one did."""
     warning: str = ""
     """A warning if the model was exported before its schedule was done, else empty."""
+    workers: int = 1
+    """Number of workers of this session."""
+    workers_before: int = 1
+    """Number of workers of the session before; another number changes the order of batches."""
 
 
 def begin(
@@ -123,6 +124,7 @@ def go_on(
     config: RunConfig | None = None,
     device: str = "auto",
     threads: int | None = None,
+    workers: Workers = ALONE,
 ) -> RunResult:
     """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
 
@@ -140,36 +142,34 @@ def go_on(
         device: `auto`, `cpu` or `cuda`.
         threads: number of CPU threads of torch; None leaves torch's setting, which is all cores
             unless it was changed. Results repeat bit for bit with the same number of threads.
+        workers: the workers of the run, all of which call this at once and see the same folder.
+            Worker 0 writes, evaluates and reports.
 
     Raises:
         TrainingError: the data or the config differ from those at the start, a file of the run is
             damaged, or training fails.
         BusyError: another process trains in this folder.
     """
-    torch_device = pick_device(device)
-    with claim(run), own_torch_state(torch_device, threads), kept_memory():
-        sweep(run)
-        stored = load_config(run / "config.toml")
-        config = config or stored
-        prepared, initial_sha256 = read_start(run, data, config)
-        if config != stored:
-            write_text(run / "config.toml", to_toml(config))
-        saved = checkpoint.latest(run)
-        model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
-        mixture = _mixture(config, data, prepared)
-        data.forget_labelled()  # the streams hold the ids
-        trainer = Trainer(
-            config, run, model.to(torch_device), prepared.features, mixture, reporter, evaluate
-        )
-        if saved is not None:
-            trainer.resume(saved)
-        with closing(RunLog(run, trainer.state.step, reporter)) as log:
-            trainer.reporter = log
-            done = trainer.train(limits)
-        folder = None
-        if done or trainer.out_of_time:
-            folder = run / "model"
-            export(folder, trainer, _training_facts(config, data, prepared, trainer))
+    with ExitStack() as stack:
+        with workers.agreed():
+            torch_device = worker_device(device, local_rank())
+            if workers.leads:
+                stack.enter_context(claim(run))
+                sweep(run)
+        stack.enter_context(own_torch_state(torch_device, threads))
+        stack.enter_context(kept_memory())
+        with workers.agreed():
+            trainer, prepared = _trainer(
+                run, data, config, torch_device, workers, reporter, evaluate
+            )
+        config = trainer.config
+        done = _logged(trainer, limits)
+        folder = run / "model" if done or trainer.out_of_time else None
+        with workers.agreed():
+            if folder is not None and workers.leads:
+                export(folder, trainer, _training_facts(config, data, prepared, trainer))
+            if done and workers.leads:
+                remove_cache(run)
     return RunResult(
         folder=run,
         done=done,
@@ -181,7 +181,63 @@ def go_on(
         model=folder,
         interrupted=trainer.interrupted,
         warning=_unfinished(config, trainer.state, limits) if folder and not done else "",
+        workers=workers.count,
+        workers_before=trainer.workers_before,
     )
+
+
+def _trainer(
+    run: Path,
+    data: Data,
+    config: RunConfig | None,
+    device: torch.device,
+    workers: Workers,
+    reporter: Reporter,
+    evaluate: Evaluate,
+) -> tuple[Trainer, Prepared]:
+    """Returns the trainer of a run, at its last checkpoint if it has one."""
+    if not (run / "config.toml").is_file():
+        raise TrainingError(
+            f"worker {workers.rank} finds no run at {run}; workers on several hosts need a folder "
+            "that all of them see."
+        )
+    stored = load_config(run / "config.toml")
+    config = config or stored
+    prepared, initial_sha256 = read_start(run, data, config)
+    if config != stored and workers.leads:
+        write_text(run / "config.toml", to_toml(config))
+    share, tasks = share_of(config, workers)
+    saved = checkpoint.latest(run)
+    model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
+    cache = open_cache(run, config, data, prepared, workers.count)
+    mixture = open_mixture(config, data, prepared, cache, tasks, share.peers.part)
+    data.forget_labelled()  # the streams hold the ids
+    trainer = Trainer(
+        config,
+        run,
+        model.to(device),
+        prepared.features,
+        mixture,
+        reporter if workers.leads else SilentReporter(),
+        evaluate,
+        workers,
+        share,
+    )
+    if saved is not None:
+        trainer.resume(saved)
+    return trainer, prepared
+
+
+def _logged(trainer: Trainer, limits: Limits) -> bool:
+    """Trains with a log in the folder of the run, which worker 0 writes."""
+    if not trainer.workers.leads:
+        return trainer.train(limits)
+    with closing(RunLog(trainer.run, trainer.state.step, trainer.reporter)) as log:
+        trainer.reporter = log
+        if trainer.workers_before != trainer.workers.count:
+            step, now = trainer.state.step, trainer.workers.count
+            log.workers_changed(step, trainer.workers_before, now)
+        return trainer.train(limits)
 
 
 def _drawn_model(
@@ -224,43 +280,6 @@ def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
         f"steps fit into {seconds / 60:.2g} minutes here; a schedule of that length ends with low "
         f"learning rates: begin again with {settings}"
     )
-
-
-def _mixture(config: RunConfig, data: Data, prepared: Prepared) -> Mixture:
-    """Opens the streams of all tasks, after checking that the labelled files are the same."""
-    seed = config.training.seed
-    labelled = data.labelled(config)
-    facts = labelled_facts(labelled)
-    for name in {**facts, **prepared.labelled}:
-        if facts.get(name) != prepared.labelled.get(name):
-            raise TrainingError(
-                f"{name} is not the file that the run began with; name the folder of that file "
-                "with --data."
-            )
-    tasks = []
-    for task, files in labelled:
-        dropout = task.word_dropout
-        if dropout is None:
-            dropout = config.objective.word_dropout
-        streams: list[Stream] = [
-            LabelledStream(file, prepared.features, seed=seed, word_dropout=dropout)
-            for file in files
-        ]
-        kind = OBJECTIVES[task.objective]
-        if kind.read is None:
-            streams = [
-                PairStream(
-                    data.needed_pairs(),
-                    prepared.features,
-                    window_pairs=config.training.window_pairs,
-                    seed=seed,
-                    rows=None if kind.rows is None else kind.rows(task),
-                    excluded=prepared.excluded,
-                    word_dropout=dropout,
-                )
-            ]
-        tasks.append((task, streams))
-    return Mixture(tasks, seed)
 
 
 def _training_facts(

@@ -111,6 +111,9 @@ class ObjectiveConfig(Settings):
     """Leave candidates out of the softmax that are known to fit the same input."""
     symmetric: bool = False
     """Also pick the right input for each response, in tasks of `responses`."""
+    gather_across_workers: bool = False
+    """With several workers, candidates are those of the whole batch: embeddings and their gradients
+    travel between workers. By default each worker ranks those of its own part of the batch."""
     word_dropout: Probability = 0.0
     """Fraction of ids dropped from each sentence at random during training."""
 
@@ -173,8 +176,18 @@ class TrainingConfig(Settings):
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
     """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32.
     `auto` is `bf16` on devices that have instructions for it, else `fp32`."""
+    mini_batch_size: int = Field(default=0, ge=0, le=1_048_576)
+    """Rows that are encoded at a time, with gradients cached (Gao et al. 2021): a step then takes
+    the memory of so many rows, and encodes each twice; 0 encodes a batch as a whole."""
+    tasks_by: Literal["step", "worker"] = "step"
+    """With several workers, which part of the work a task gets as its share: `step` of the steps,
+    in which all workers divide a batch; `worker` of the workers, which divide the batches of their
+    task in every step (Yang et al. 2018, section 4.2)."""
     window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
     """Pairs shuffled at a time; bounds the memory used for data."""
+    id_cache_gb: float = Field(default=8.0, ge=0, le=1_000_000)
+    """Disk space, in GB, for token ids of the pairs, which are kept in the run's folder until its
+    steps are done so that each text is turned into ids once; 0 keeps none."""
     log_every: int = Field(default=100, ge=1, le=_Every)
     """Steps between lines of metrics."""
     evaluate_every: int = Field(default=0, ge=0, le=_Every)

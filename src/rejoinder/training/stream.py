@@ -6,7 +6,7 @@ three numbers, and a run can continue from any position as if it had never stopp
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -15,12 +15,25 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
-from rejoinder.training.batches import Batch, BatchSize, Position, drop_ids
-from rejoinder.training.pair_rows import MessagesAndReplies, PairRows, PairTexts
+from rejoinder.training.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
+from rejoinder.training.id_cache import IdCache
+from rejoinder.training.pair_rows import MessagesAndReplies, PairRows, PairTexts, joined
 from rejoinder.training.prefetch import Prefetcher
 
 Excluded = Mapping[int, NDArray[np.int64]]
 """Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
+
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The pairs that are shuffled together."""
+
+    texts: PairTexts
+    kept: NDArray[np.bool_]
+    """(pairs,) bool, false for pairs that are left out."""
 
 
 class PairStream:
@@ -36,8 +49,13 @@ class PairStream:
         rows: PairRows | None = None,
         excluded: Excluded | None = None,
         word_dropout: float = 0.0,
+        cache: IdCache | None = None,
+        part: Part = WHOLE,
     ) -> None:
         """Prepares the stream; no pairs are read yet. `rows` None means messages and replies.
+
+        With a `cache`, texts are turned into ids once, not in every epoch. Of each batch the stream
+        yields the sentences of `part`.
 
         Raises:
             TrainingError: the pairs hold no train split.
@@ -46,6 +64,7 @@ class PairStream:
         self._kind = rows or MessagesAndReplies()
         self.excluded = excluded or {}
         self.word_dropout = word_dropout
+        self._cache, self._part = cache, part
         self.name = "responses"
         self.blocks = pairs.blocks("train")
         if not self.blocks:
@@ -72,12 +91,13 @@ class PairStream:
         with Prefetcher(self._windows(start), ahead=1) as windows:
             for position, window in windows:
                 generator = self._generator(position.epoch, position.window, 0)
-                order = generator.permutation(self._kind.usable(window))
+                usable = self._kind.usable(window.texts)
+                order = generator.permutation(usable[window.kept[usable]])
                 without_batch += 1
                 offset = position.offset
                 while (count := size()) <= len(order) - offset:
                     chosen = order[offset : offset + count]
-                    yield self._batch(window, chosen, replace(position, offset=offset))
+                    yield self._batch(window.texts, chosen, replace(position, offset=offset))
                     without_batch, offset = 0, offset + count
                 if without_batch > self.windows:
                     raise TrainingError(
@@ -86,15 +106,15 @@ class PairStream:
                     )
 
     def _batch(self, window: PairTexts, chosen: NDArray[np.int64], position: Position) -> Batch:
-        generator = self._generator(position.epoch, position.window, 1 + position.offset)
-        rows = self._kind.take(window, chosen, generator)
-        sentences = rows.sentences
+        numbers = (position.epoch, position.window, 1 + position.offset)
+        generator = self._generator(*numbers, *self._part.seed())
+        sentences = self._kind.take(window, chosen[self._part.of(len(chosen))], generator)
         if self.word_dropout:
             sentences = drop_ids(sentences, self.word_dropout, generator)
         after = replace(position, offset=position.offset + len(chosen))
-        return Batch(sentences, rows.left_keys, rows.right_keys, after)
+        return Batch(sentences, *self._kind.keys(window, chosen), after, part=self._part)
 
-    def _windows(self, position: Position) -> Generator[tuple[Position, PairTexts], None, None]:
+    def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
         """Reads window after window without end; the first one from `position` on."""
         while True:
             yield position, self._read(position.epoch, position.window)
@@ -106,20 +126,37 @@ class PairStream:
     def _generator(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *numbers])
 
-    def _read(self, epoch: int, window: int) -> PairTexts:
+    def _read(self, epoch: int, window: int) -> _Window:
         """Reads the pairs of a window, in the order of their blocks."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
-        frames = [
-            self._frame(int(number)) for number in np.array_split(order, self.windows)[window]
-        ]
-        frame = pl.concat(frames)
+        numbers = np.array_split(order, self.windows)[window].tolist()
+        # workers store their own parts first, and then find those of the others
+        own = set(range(len(numbers))[self._part.of(len(numbers))])
+        found = {
+            at: self._texts(self.blocks[numbers[at]], store=at in own)
+            for at in sorted(range(len(numbers)), key=lambda at: at not in own)
+        }
+        texts = joined([found[at] for at in range(len(numbers))])
+        kept = np.ones(len(texts), bool)
+        start = 0
+        for number in numbers:
+            kept[start + self.excluded.get(number, _NONE)] = False
+            start += self.blocks[number].rows
+        return _Window(texts, kept)
+
+    def _texts(self, block: Block, *, store: bool) -> PairTexts:
+        """Returns the ids of all pairs of a block."""
+        stored = None if self._cache is None else self._cache.read(block)
+        if stored is not None:
+            return stored
+        frame = self.pairs.read(block, ["input", "response"])
         inputs, responses = frame.get_column("input"), frame.get_column("response")
-        return PairTexts(
+        texts = PairTexts(
             self.features(inputs), self.features(responses), text_keys(inputs), text_keys(responses)
         )
-
-    def _frame(self, number: int) -> pl.DataFrame:
-        return read_without(self.pairs, self.blocks[number], self.excluded.get(number))
+        if self._cache is not None and store:
+            self._cache.write(block, texts)
+        return texts
 
 
 def read_without(pairs: Pairs, block: Block, left_out: NDArray[np.int64] | None) -> pl.DataFrame:
