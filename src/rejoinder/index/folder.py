@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder, write_bytes
