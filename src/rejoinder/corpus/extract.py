@@ -2,30 +2,26 @@
 
 import datetime
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
-from rejoinder.corpus.engines.base import Engine
+from rejoinder.corpus.engines.base import Engine, Reading
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
-from rejoinder.corpus.readers import Report, read_comments
+from rejoinder.corpus.readers import Report
 from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
-from rejoinder.corpus.writer import Written, write_shards
+from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.claims import claim_output
 from rejoinder.version import VERSION
-
-_FRAME_ROWS = 65_536
 
 
 def extract(
@@ -126,25 +122,17 @@ def _extract(
     progress: ExtractProgress,
 ) -> Manifest:
     rules = profile(options.rules)
-    report = Report()
     columns = options.columns
     if options.filters.since is None and options.filters.until is None:
         columns = columns.without_dates()
-    frames = read_comments(
-        files, columns, report, strict=options.strict, separator=options.separator
-    )
-    size = sum(path.stat().st_size for path in files)
-
-    def watched() -> Iterator[pl.DataFrame]:
-        for frame in frames:
-            progress("reading", report.bytes_read, size)
-            yield frame
-
-    table = engine.ingest(
-        "comments",
-        watched(),
+    reading = Reading(
+        files,
+        columns,
         lambda comments: query.classified(comments, rules, options.filters),
+        options.strict,
+        options.separator,
     )
+    table, report = engine.read("comments", reading, progress)
     progress("joining", 0, None)
     read = sum(file.comments for file in report.files)
     malformed = sum(file.malformed for file in report.files)
@@ -162,12 +150,7 @@ def _extract(
     if options.max_reply_count is not None:
         pairs = query.capped(pairs, options.max_reply_count)
     parts = engine.keep("parts", query.splits(table, options.split))
-    ordered = query.output(pairs, parts)
-    if options.limit is not None:
-        ordered = ordered.limit(options.limit)
-    progress("sorting", 0, None)
-    frames = _counted(engine.stream(ordered, _FRAME_ROWS), progress)
-    written = write_shards(folder, frames)
+    written = engine.write(query.with_parts(pairs, parts), options.limit, folder, progress)
     different = int(doubles["different"] or 0)
     not_found, dropped = _lost_parents(engine, table, fates["replies"] - written.rows)
     names = [rule.name for rule in rules]
@@ -233,15 +216,6 @@ def _lost_parents(engine: Engine, table: Any, missing: int) -> tuple[int, int]:
         return 0, 0
     lost = engine.rows(query.lost_parents(table)).row(0, named=True)
     return int(lost["not_found"] or 0), int(lost["dropped"] or 0)
-
-
-def _counted(frames: Iterator[pl.DataFrame], progress: ExtractProgress) -> Iterator[pl.DataFrame]:
-    done = 0
-    for frame in frames:
-        done += len(frame)
-        if done:  # the first frame is empty, and the engine sorts until the second one
-            progress("writing", done, None)
-        yield frame
 
 
 def _manifest(

@@ -18,6 +18,9 @@ try:
 except ImportError:
     raise MissingExtraError("ibis-framework", "extract") from None
 
+ORDER = ("part", "thread_id", "response_id")
+"""The columns that order the output. Strings are compared as bytes of UTF-8."""
+
 _COMMENT = "t1_"
 _POST = "t3_"
 
@@ -169,10 +172,15 @@ def capped(table: ir.Table, most: int) -> ir.Table:
     return table.mutate(index=index).filter(lambda t: t.index < most).drop("index")
 
 
-def output(table: ir.Table, parts: ir.Table) -> ir.Table:
-    """Returns the pairs with their split, in the order of the output."""
-    joined = table.join(parts, "thread_id")
-    return joined.order_by("part", "thread_id", "response_id")
+def with_parts(table: ir.Table, parts: ir.Table) -> ir.Table:
+    """Returns the pairs with their split, `part`."""
+    return table.join(parts, "thread_id")
+
+
+def ordered(table: ir.Table, limit: int | None) -> ir.Table:
+    """Returns pairs in the order of the output, the first `limit` of them if it is given."""
+    table = table.order_by(*ORDER)
+    return table if limit is None else table.limit(limit)
 
 
 def lost_parents(table: ir.Table) -> ir.Table:
