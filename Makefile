@@ -22,7 +22,7 @@ help:
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --index-url $(TORCH_INDEX) torch)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[extract,train,eval,data,parquet,report,serve,docs,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[extract,train,eval,data,parquet,report,serve,spark,docs,dev]'
 	@touch $@
 
 install: $(VENV)/.installed

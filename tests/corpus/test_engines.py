@@ -12,13 +12,15 @@ import pytest
 from dumps import comment, lines
 from rejoinder.corpus import query
 from rejoinder.corpus.engines import ENGINES, open_engine
-from rejoinder.corpus.engines.base import Engine, Reading
+from rejoinder.corpus.engines.base import Engine, Reading, Resources
+from rejoinder.corpus.extract import extract
 from rejoinder.corpus.readers import Report
 from rejoinder.corpus.rules import PROFILES
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.shards import SHARD_ROWS
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
+from rejoinder.spark.session import OpenSession, open_session
 
 DUMP = lines(
     comment("a", "How are you?"),
@@ -31,11 +33,20 @@ HUNDREDS = 6_100
 """Hundreds of pairs that fill three shards: two of train, one of dev."""
 
 
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory) -> Iterator[OpenSession]:
+    """A session for all tests of the module: Java takes seconds to start."""
+    session = open_session("local[2]", "1GB", scratch=tmp_path_factory.mktemp("spark"))
+    session.expect(0)
+    yield session
+    session.close()
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request, tmp_path) -> Iterator[Engine]:
-    spill = tmp_path / "spill"
-    spill.mkdir()
-    opened = open_engine(request.param, "500MB", 2, spill)
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    opened = open_engine(request.param, Resources(tmp_path))
     yield opened
     opened.close()
 
@@ -188,7 +199,7 @@ def _expected(limit: int | None) -> Iterator[pl.DataFrame]:
     yield from frame.sort(query.ORDER).head(limit or len(frame)).iter_slices(50_001)
 
 
-@pytest.mark.parametrize("limit", [None, SHARD_ROWS + 5, 600_000])
+@pytest.mark.parametrize("limit", [None, SHARD_ROWS + 5])
 def test_shards_are_those_of_one_writer(engine, tmp_path, limit):
     (tmp_path / "expected").mkdir()
     expected = write_shards(tmp_path / "expected", _expected(limit))
@@ -200,10 +211,43 @@ def test_shards_are_those_of_one_writer(engine, tmp_path, limit):
         assert content == (tmp_path / "expected" / shard.file).read_bytes()
 
 
+def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
+    # without threads, with ids that come twice, malformed lines, limits, and all splits
+    comments = [
+        comment(
+            f"c{number}",
+            f"This is comment number {'one' * (number % 7)}",
+            f"t1_c{number // 2}" if number % 50 else "t3_p",
+            link_id="",
+            subreddit=f"tests{number % 3}",
+        )
+        for number in range(3_000)
+    ]
+    comments += [comments[7], {**comments[9], "body": "An earlier text, by its letters"}]
+    for part in range(2):
+        path = tmp_path / f"RC-{part}.jsonl.gz"
+        path.write_bytes(gzip.compress(lines(*comments[part::2]) + b"no JSON\n"))
+    for engine in ENGINES:
+        extract(
+            tmp_path,
+            tmp_path / engine,
+            engine=engine,
+            split=(60.0, 20.0, 20.0),
+            limit=1_500,
+            max_reply_count=700,
+        )
+    one, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / engine).iterdir()}
+        for engine in ("duckdb", "spark")
+    )
+    assert one == other
+    assert len(one) >= 3
+
+
 def test_unknown_engines_and_amounts_are_refused(tmp_path):
     with pytest.raises(InputError, match="did you mean 'duckdb'"):
-        open_engine("duckdbb", "1GB", None, tmp_path)
+        open_engine("duckdbb", Resources(tmp_path))
     for name in ENGINES:
         with pytest.raises(InputError, match="is not an amount"):
-            open_engine(name, "much", None, tmp_path)
+            open_engine(name, Resources(tmp_path, memory="much"))
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from typing import Any
 from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
-from rejoinder.corpus.engines.base import Engine, Reading
+from rejoinder.corpus.engines.base import Engine, Reading, Resources
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
@@ -39,7 +39,8 @@ def extract(
     split: tuple[float, float, float] = (95.0, 2.5, 2.5),
     strict: bool = False,
     engine: str = "duckdb",
-    memory: str = "2GB",
+    master: str | None = None,
+    memory: str | None = None,
     threads: int | None = None,
     overwrite: bool = False,
     progress: ExtractProgress | None = None,
@@ -69,10 +70,13 @@ def extract(
         split: shares of train, dev and test, in any unit.
         strict: whether a malformed line is an error. By default it is counted and skipped.
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
-        memory: memory of the engine, such as `800MB` or `2GB`. What does not fit is spilled to
-            disk. Reading and writing take about 0.8 GB on top, and a decoder window of up to 2 GiB
-            where a dump needs it.
-        threads: number of threads of the engine. None means all cores.
+        master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
+            machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
+        memory: memory of the engine, such as `800MB`; None means `2GB`. What does not fit is
+            spilled to disk. Reading and writing take about 0.8 GB on top, and a decoder window of
+            up to 2 GiB where a dump needs it. With a `master`: memory of each executor; None means
+            what the cluster's settings say.
+        threads: number of threads of the engine on this machine. None means all cores.
         overwrite: whether a folder that is not empty is replaced.
         progress: callback for progress bars, called from the thread that reads or writes.
 
@@ -80,7 +84,8 @@ def extract(
         The manifest: what became of every line, and the shards.
 
     Raises:
-        InputError: a file can't be read, no pair comes out, or `out` is occupied.
+        InputError: a file can't be read, no pair comes out, `out` is occupied, or a setting has no
+            effect on the engine.
         BusyError: another process is writing `out`.
         StorageError: `out` can't be written: a full disk, missing rights.
         MissingExtraError: the engine or a decompression library is not installed.
@@ -104,7 +109,7 @@ def extract(
         with new_folder(out, overwrite=overwrite) as folder:
             spill = folder / "spill"
             spill.mkdir()
-            opened = open_engine(engine, memory, threads, spill)
+            opened = open_engine(engine, Resources(spill, memory, threads, master))
             try:
                 manifest = _extract(opened, files, folder, options, progress or (lambda *_: None))
             finally:

@@ -57,7 +57,7 @@ def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:
         tests.append(~comments.source.lower().isin(list(filters.subreddits)))
     if filters.since is not None or filters.until is not None:
         created = comments.created.try_cast("float64")
-        tests.append(created.isnull())
+        tests.append(created.isnull() | created.isnan())
         if filters.since is not None:
             tests.append(created < filters.since)
         if filters.until is not None:
@@ -166,7 +166,8 @@ def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:
 
 def capped(table: ir.Table, most: int) -> ir.Table:
     """Returns at most `most` pairs per response, case folded: the first by thread and reply."""
-    key = table.response.lower()
+    # engines differ in the small letters of final sigma and of dotted I
+    key = table.response.lower().replace("ς", "σ").replace("i\u0307", "i")
     order = [table.thread_id, table.response_id]
     index = ibis.row_number().over(group_by=key, order_by=order)
     return table.mutate(index=index).filter(lambda t: t.index < most).drop("index")

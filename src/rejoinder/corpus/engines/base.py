@@ -28,6 +28,20 @@ class Reading:
     """Character between the columns of tables; None means that it is detected."""
 
 
+@dataclass(frozen=True)
+class Resources:
+    """Where an engine runs, and what it may take. None means the engine's default."""
+
+    spill: Path
+    """Folder on this machine for data that does not fit into memory."""
+    memory: str | None = None
+    """Amount of memory, such as `2GB`."""
+    threads: int | None = None
+    """Largest number of threads."""
+    master: str | None = None
+    """Address of the cluster that computes. None means this machine."""
+
+
 class Engine(Protocol):
     """Reads comments, computes Ibis expressions over them, and writes the pairs.
 
@@ -73,9 +87,10 @@ class Engine(Protocol):
 class Opener(Protocol):
     """Opens an engine: a class of engines or a function."""
 
-    def __call__(self, memory: str, threads: int | None, spill: Path, /) -> Engine:
-        """Returns an engine that takes about `memory`, such as `2GB`, and spills into `spill`.
+    def __call__(self, resources: Resources, /) -> Engine:
+        """Returns an engine.
 
-        `threads` is the largest number of threads. None means all cores.
+        Raises:
+            InputError: one of the resources has no effect on this engine, or does not suffice.
         """
         ...

@@ -1,7 +1,6 @@
 """DuckDB: the engine for one machine. It spills to disk beyond a bound on memory."""
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,18 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus import query
-from rejoinder.corpus.engines.base import Reading
+from rejoinder.corpus.engines.base import Reading, Resources
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError, StorageError
+from rejoinder.formats.amounts import parse_bytes
 
 _SHARE = 0.95
 """Share of the allowed memory that DuckDB is told. The process took 2.5 GB of 2 GB with all of it,
 and 2.1 GB with this share."""
+_MEMORY = "2GB"
 _LEAST = 150_000_000
 _LEAST_PER_THREAD = 100_000_000
 """Bytes that sufficed for three million comments. Two thirds of them did not."""
@@ -37,14 +38,19 @@ _ARROW = pa.schema(
 class DuckDBEngine:
     """An in-memory database that spills into a folder."""
 
-    def __init__(self, memory: str, threads: int | None, spill: Path) -> None:
+    def __init__(self, resources: Resources) -> None:
         """Opens a database, see `Opener`."""
-        amount = _bytes(memory)
-        threads = _threads(amount, threads, memory)
+        if resources.master is not None:
+            raise InputError(
+                f"--master {resources.master} is for --engine spark; DuckDB runs on this machine."
+            )
+        memory = resources.memory or _MEMORY
+        amount = parse_bytes(memory)
+        threads = _threads(amount, resources.threads, memory)
         self.connection: Any = ibis.duckdb.connect()
         settings = {
             "memory_limit": f"{int(amount * _SHARE)}B",
-            "temp_directory": str(spill),
+            "temp_directory": str(resources.spill),
             "threads": str(threads),
             # its bar goes to standard output, which may hold --json
             "enable_progress_bar": "false",
@@ -158,16 +164,6 @@ def _counted(frames: Iterator[pl.DataFrame], progress: ExtractProgress) -> Itera
         if done:  # the first frame is empty, and the engine sorts until the second one
             progress("writing", done, None)
         yield frame
-
-
-def _bytes(memory: str) -> float:
-    """Returns the bytes of an amount of memory such as `800MB`."""
-    amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", memory)
-    if amount is None:
-        raise InputError(f"--memory {memory!r} is not an amount; write it as 2GB or 800MB.")
-    number, unit, binary = amount.groups()
-    power = " KMGT".index(unit)
-    return float(number) * float((1024 if binary else 1000) ** power)
 
 
 def _threads(amount: float, threads: int | None, memory: str) -> int:
