@@ -84,6 +84,7 @@ _EXTRAS = {
     "ibis": "extract",
     "polars": "eval",
     "pydantic": "train",
+    "pyspark": "spark",
     "scipy": "eval",
     "torch": "train",
 }

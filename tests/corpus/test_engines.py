@@ -1,108 +1,253 @@
-"""The contract of engines: each keeps tables and computes the same query."""
+"""The contract of engines: each reads comments, computes the same query, and writes the pairs."""
 
-from collections.abc import Iterator
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import ibis
 import polars as pl
 import pytest
 
+from dumps import comment, lines
 from rejoinder.corpus import query
 from rejoinder.corpus.engines import ENGINES, open_engine
-from rejoinder.corpus.engines.base import Engine
+from rejoinder.corpus.engines.base import Engine, Reading, Resources
+from rejoinder.corpus.extract import extract
+from rejoinder.corpus.readers import Report
 from rejoinder.corpus.rules import PROFILES
-from rejoinder.corpus.schema import COMMENTS
+from rejoinder.corpus.schema import Columns
+from rejoinder.corpus.shards import SHARD_ROWS
+from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
+from rejoinder.spark.session import OpenSession, open_session
 
-ROWS = [
-    ("a", "t3_p", "How are you?"),
-    ("b", "t1_a", "Fine, thanks"),
-    ("c", "t1_a", "[deleted]"),
-    ("d", "t1_c", "Answers nothing now"),
-    ("e", "t1_b", "Good to hear that"),
-]
+DUMP = lines(
+    comment("a", "How are you?"),
+    comment("b", "Fine, thanks", "t1_a"),
+    comment("c", "[deleted]", "t1_a"),
+    comment("d", "Answers nothing now", "t1_c"),
+    comment("e", "Good &amp; sound  to hear", "t1_b"),
+)
+HUNDREDS = 6_100
+"""Hundreds of pairs that fill three shards: two of train, one of dev."""
 
 
-def frames(rows: list[tuple[str, str, str]]) -> Iterator[pl.DataFrame]:
-    """One row a frame, as readers may deliver them."""
-    for name, parent, text in rows:
-        values = {
-            "id": name,
-            "parent": parent,
-            "thread": "t3_p",
-            "author": "x",
-            "source": "s",
-            "created": None,
-            "text": text,
-            "clean": None,
-            "letters": len(text) - 2,
-        }
-        yield pl.DataFrame([values], schema=dict(COMMENTS))
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory) -> Iterator[OpenSession]:
+    """A session for all tests of the module: Java takes seconds to start."""
+    session = open_session("local[2]", "1GB", scratch=tmp_path_factory.mktemp("spark"))
+    session.expect(0)
+    yield session
+    session.close()
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request, tmp_path) -> Iterator[Engine]:
-    spill = tmp_path / "spill"
-    spill.mkdir()
-    opened = open_engine(request.param, "500MB", 2, spill)
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    opened = open_engine(request.param, Resources(tmp_path))
     yield opened
     opened.close()
 
 
-def ingest(engine: Engine, rows: list[tuple[str, str, str]]) -> ibis.Table:
-    return engine.ingest(
-        "comments",
-        frames(rows),
-        lambda table: query.classified(table, PROFILES["paper"], query.Filters()),
-    )
+@pytest.fixture
+def read(engine, tmp_path) -> Callable[..., tuple[ibis.Table, Report]]:
+    """Write dumps and let the engine read them."""
+
+    def call(*dumps: bytes, columns: Columns | None = None, **options: Any):
+        files = [tmp_path / f"RC-{number}.jsonl" for number in range(len(dumps))]
+        for path, dump in zip(files, dumps, strict=True):
+            path.write_bytes(dump)
+        reading = Reading(
+            files,
+            columns or Columns(),
+            lambda table: query.classified(table, PROFILES["paper"], query.Filters()),
+            **options,
+        )
+        return engine.read("comments", reading, lambda *_: None)
+
+    return call
 
 
-def test_the_query_gives_the_pairs_in_order(engine):
-    table = ingest(engine, ROWS)
+def write(engine: Engine, pairs: ibis.Table, folder: Path, limit: int | None = None) -> Written:
+    folder.mkdir()
+    return engine.write(pairs, limit, folder, lambda *_: None)
+
+
+def rows_of(folder: Path, written: Written) -> list[tuple[Any, ...]]:
+    return pl.concat(pl.read_parquet(folder / shard.file) for shard in written.shards).rows()
+
+
+def test_the_query_gives_the_pairs_in_order(engine, read, tmp_path):
+    table, report = read(DUMP)
+    assert [(file.path.name, file.comments) for file in report.files] == [("RC-0.jsonl", 5)]
     parts = engine.keep("parts", query.splits(table, (95.0, 2.5, 2.5)))
-    found = pl.concat(engine.stream(query.output(query.pairs(table), parts), 1_000))
-    assert found.select("input_id", "response_id", "input", "response").rows() == [
-        ("a", "b", "How are you?", "Fine, thanks"),
-        ("b", "e", "Fine, thanks", "Good to hear that"),
+    written = write(engine, query.with_parts(query.pairs(table), parts), tmp_path / "out")
+    assert rows_of(tmp_path / "out", written) == [
+        ("p", "a", "b", "How are you?", "Fine, thanks", "tests", "train"),
+        ("p", "b", "e", "Fine, thanks", "Good & sound to hear", "tests", "train"),
     ]
     lost = engine.rows(query.lost_parents(table)).row(0)
     assert tuple(map(int, lost)) == (0, 1)
 
 
-def test_a_large_result_keeps_its_order(engine):
-    table = ingest(engine, ROWS)
-    numbers = engine.keep("numbers", ibis.range(0, 50_000).unnest().name("n").as_table())
-    ordered = numbers.cross_join(table.select("id")).order_by("n", "id")
-    found = pl.concat(engine.stream(ordered, 4_096))
-    assert len(found) == 250_000
-    assert found.equals(found.sort("n", "id"))
+def test_the_counts_of_files_are_in_the_order_of_the_files(engine, read):
+    bad = b'{"id": "x"}\nno JSON\n'
+    table, report = read(bad + lines(comment("a", "One")), b"", bad * 30)
+    assert [(file.comments, file.malformed) for file in report.files] == [(1, 2), (0, 0), (0, 60)]
+    assert [(line.file, line.line) for line in report.malformed] == [
+        ("RC-0.jsonl", 1),
+        ("RC-0.jsonl", 2),
+        *(("RC-2.jsonl", number) for number in range(1, 19)),
+    ]
+    assert report.malformed[0].problem == "no 'body'"
+    assert engine.rows(table.select("id", "text")).rows() == [("a", "One")]
 
 
-def test_a_table_is_kept_in_place_of_its_namesake(engine):
-    table = ingest(engine, ROWS)
+def test_each_column_must_be_in_one_of_the_files(read):
+    columns = Columns({"id": "id", "parent": "to", "text": "body"}, given=True)
+    first = b'{"id": "a", "body": "Nobody has answered yet"}\n'
+    read(first, b'{"id": "b", "body": "Now somebody has", "to": "a"}\n', columns=columns)
+    with pytest.raises(InputError, match=r"^RC-0\.jsonl has no column 'to'; its columns are"):
+        read(first, columns=columns)
+
+
+def test_a_table_is_kept_in_place_of_its_namesake(engine, read):
+    table, _ = read(DUMP)
     kept = engine.keep("kept", table.filter(table.rule.isnull()).select("id"))
     kept = engine.keep("other", kept.order_by("id").limit(1))
     assert engine.rows(kept).rows() == [("a",)]
-    assert engine.rows(engine.keep("other", table.select("id"))).height == len(ROWS)
+    assert engine.rows(engine.keep("other", table.select("id"))).height == 5
 
 
-def test_no_rows_have_columns_all_the_same(engine):
-    table = ingest(engine, [])
+def test_a_table_may_be_made_of_its_namesake(engine, read):
+    table = engine.keep("ids", read(DUMP)[0].select("id"))
+    table = engine.keep("ids", table.filter(table.id > "c"))
+    assert sorted(engine.rows(table).get_column("id")) == ["d", "e"]
+
+
+def test_no_rows_have_columns_all_the_same(engine, read, tmp_path):
+    table, _ = read(b"")
     assert engine.rows(table).columns == ["id", "parent", "thread", "source", "rule", "text"]
+    parts = engine.keep("parts", query.splits(table, (95.0, 2.5, 2.5)))
+    written = write(engine, query.with_parts(query.pairs(table), parts), tmp_path / "out")
+    assert (written.rows, written.shards, list((tmp_path / "out").iterdir())) == (0, [], [])
 
 
-def test_what_a_reader_says_comes_through(engine):
-    def failing() -> Iterator[pl.DataFrame]:
-        yield from frames(ROWS)
-        raise InputError("RC.zst is cut short")
+def test_what_a_reader_says_comes_through(read, tmp_path):
+    with pytest.raises(InputError, match=r"RC-1\.jsonl line 1: not JSON.* Without --strict"):
+        read(DUMP, b"no JSON\n", strict=True)
+    with pytest.raises(InputError, match=r"^\S*RC-1\.jsonl is cut short"):
+        read(DUMP, gzip.compress(DUMP * 100)[:-20])
+    with pytest.raises(InputError, match=r"^--separator is for CSV and TSV files"):
+        read(DUMP, separator=";")
 
-    with pytest.raises(InputError, match=r"^RC\.zst is cut short$"):
-        engine.ingest("comments", failing(), lambda table: table)
+
+def test_text_is_measured_and_ordered_by_character_and_byte(engine, read, tmp_path):
+    # beyond the Basic Multilingual Plane, lengths and order in UTF-16 are others
+    long = "é😀" * 10 + "x" * 329
+    threads = ("\uffff", "😀", "é", "Z")
+    dump = lines(
+        *(comment(f"m{thread}", "How are you?", link_id=thread) for thread in threads),
+        *(comment(f"r{t}", long, f"t1_m{t}", link_id=t) for t in threads),
+        comment("long", long + "xx", "t1_mZ", link_id="Z"),
+    )
+    table, _ = read(dump)
+    rules = dict(engine.rows(table.select("id", "rule")).iter_rows())
+    assert (rules["long"], rules["rZ"]) == ("too_long", None)
+    parts = engine.keep("parts", query.splits(table, (1.0, 0.0, 0.0)))
+    written = write(engine, query.with_parts(query.pairs(table), parts), tmp_path / "out")
+    assert [row[0] for row in rows_of(tmp_path / "out", written)] == ["Z", "é", "\uffff", "😀"]
+
+
+def _many(engine: Engine) -> ibis.Table:
+    """Pairs in three splits, and several shards of train, in no order."""
+    numbers = ibis.range(0, HUNDREDS).unnest().name("n").as_table()
+    numbers = numbers.cross_join(ibis.range(0, 100).unnest().name("k").as_table())
+    number = numbers.n * 100 + numbers.k
+    return engine.keep(
+        "many",
+        numbers.select(
+            thread_id=(number % 1_009).cast("string"),
+            input_id=(number * 3).cast("string"),
+            response_id=number.cast("string"),
+            input=(number % 77).cast("string"),
+            response=(number % 5_003).cast("string"),
+            source=(number % 2).cast("string"),
+            part=ibis.cases((number % 1_009 < 3, 2), (number % 1_009 < 90, 1), else_=0).cast(
+                "int8"
+            ),
+        ),
+    )
+
+
+def _expected(limit: int | None) -> Iterator[pl.DataFrame]:
+    """The same pairs as `_many`, ordered, as Polars computes them."""
+    number = pl.int_range(HUNDREDS * 100, eager=True).alias("n").to_frame()
+    n = pl.col("n")
+    part = pl.when(n % 1_009 < 3).then(2).when(n % 1_009 < 90).then(1).otherwise(0)
+    frame = number.select(
+        thread_id=(n % 1_009).cast(pl.String),
+        input_id=(n * 3).cast(pl.String),
+        response_id=n.cast(pl.String),
+        input=(n % 77).cast(pl.String),
+        response=(n % 5_003).cast(pl.String),
+        source=(n % 2).cast(pl.String),
+        part=part.cast(pl.Int8),
+    )
+    yield from frame.sort(query.ORDER).head(limit or len(frame)).iter_slices(50_001)
+
+
+@pytest.mark.parametrize("limit", [None, SHARD_ROWS + 5])
+def test_shards_are_those_of_one_writer(engine, tmp_path, limit):
+    (tmp_path / "expected").mkdir()
+    expected = write_shards(tmp_path / "expected", _expected(limit))
+    written = write(engine, _many(engine), tmp_path / "out", limit)
+    assert written == expected
+    assert written.rows == (limit or HUNDREDS * 100)
+    for shard in written.shards:
+        content = (tmp_path / "out" / shard.file).read_bytes()
+        assert content == (tmp_path / "expected" / shard.file).read_bytes()
+
+
+def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
+    # without threads, with ids that come twice, malformed lines, limits, and all splits
+    comments = [
+        comment(
+            f"c{number}",
+            f"This is comment number {'one' * (number % 7)}",
+            f"t1_c{number // 2}" if number % 50 else "t3_p",
+            link_id="",
+            subreddit=f"tests{number % 3}",
+        )
+        for number in range(3_000)
+    ]
+    comments += [comments[7], {**comments[9], "body": "An earlier text, by its letters"}]
+    for part in range(2):
+        path = tmp_path / f"RC-{part}.jsonl.gz"
+        path.write_bytes(gzip.compress(lines(*comments[part::2]) + b"no JSON\n"))
+    for engine in ENGINES:
+        extract(
+            tmp_path,
+            tmp_path / engine,
+            engine=engine,
+            split=(60.0, 20.0, 20.0),
+            limit=1_500,
+            max_reply_count=700,
+        )
+    one, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / engine).iterdir()}
+        for engine in ("duckdb", "spark")
+    )
+    assert one == other
+    assert len(one) >= 3
 
 
 def test_unknown_engines_and_amounts_are_refused(tmp_path):
     with pytest.raises(InputError, match="did you mean 'duckdb'"):
-        open_engine("duckdbb", "1GB", None, tmp_path)
+        open_engine("duckdbb", Resources(tmp_path))
     for name in ENGINES:
         with pytest.raises(InputError, match="is not an amount"):
-            open_engine(name, "much", None, tmp_path)
+            open_engine(name, Resources(tmp_path, memory="much"))
     assert list(tmp_path.iterdir()) == []

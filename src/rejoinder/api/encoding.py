@@ -94,7 +94,7 @@ def encode_file(
     source = sentences_of(sentences)
     with claim(path):
         check_output(path, resume=resume, overwrite=overwrite)
-        settings = _settings(encoder, response, batch_size, way)
+        settings = settings_of(encoder, response, batch_size, way)
         saved = _continued(path, settings, resume=resume, overwrite=overwrite)
         tally = _Tally.of(saved)
         resumed = tally.n
@@ -162,7 +162,7 @@ def interrupted_sentences(path: Path) -> int:
     return _Tally.of(read_unfinished(path)).n
 
 
-def _settings(
+def settings_of(
     encoder: SentenceEncoder, response: bool, batch_size: int, way: OnTooLong
 ) -> dict[str, Any]:
     """Returns what the bytes of the file depend on beside the sentences, as JSON values."""

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli.encode_on_engine import encode_on_engine
 from rejoinder.cli.lines import as_text, stream_lines
 from rejoinder.cli.models import note_too_long, open_encoder
 from rejoinder.cli.options import (
     JsonOption,
+    MasterOption,
     ModelOption,
     ModelSha256Option,
     OnTooLongOption,
@@ -45,13 +47,18 @@ rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy
 rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume
 
 echo 'How old are you?' | rejoinder encode --json
+
+rejoinder encode texts/ --engine spark --master spark://host:7077 --out e.parquet
 """
 
 
 def encode(
     texts: Annotated[
         list[str] | None,
-        typer.Argument(help="Sentences. Without any, or with -, lines of standard input."),
+        typer.Argument(
+            help="Sentences. Without any, or with -, lines of standard input. With --engine: files "
+            "with one sentence per line, folders and patterns of them."
+        ),
     ] = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
@@ -63,7 +70,10 @@ def encode(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write: .npy (N x D float32), .parquet or .jsonl."),
+        typer.Option(
+            help="File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder "
+            "of such files."
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue what an interrupted run wrote to OUT.")
@@ -76,6 +86,14 @@ def encode(
         int, typer.Option(min=1, help="Sentences per batch: affects memory, not results.")
     ] = 4_096,
     on_too_long: OnTooLongOption = "truncate",
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Encode files on many cores or machines: spark. Default: this process."),
+    ] = None,
+    master: MasterOption = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="With --engine: files at a time on this machine.")
+    ] = None,
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
@@ -83,6 +101,24 @@ def encode(
     """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
+    if engine is not None:
+        encode_on_engine(
+            engine,
+            [*(texts or []), *([sentences] if sentences else [])],
+            out,
+            model=(model, model_sha256, on_too_long),
+            as_json=as_json,
+            as_tsv=as_tsv,
+            master=master,
+            threads=threads,
+            response=response,
+            batch_size=batch_size,
+            resume=resume,
+            overwrite=overwrite,
+        )
+        return
+    if master is not None or threads is not None:
+        raise InputError("--master and --threads are for --engine spark.")
     file = _input_file(texts or [], sentences)
     given = [as_text(text) for text in texts or []]
     if out is None:

@@ -7,6 +7,7 @@ import typer
 
 from rejoinder.cli.options import (
     JsonOption,
+    MasterOption,
     OverwriteOption,
     QuietOption,
     ThreadsOption,
@@ -31,6 +32,8 @@ rejoinder extract tickets.csv --out pairs/ --rules none
 --columns id=msg_id,parent=reply_to,text=message,author=user,thread=ticket
 
 rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,reply=answer
+
+rejoinder extract 'RC_*.zst' --out pairs/ --engine spark --master spark://host:7077
 """
 
 
@@ -70,12 +73,14 @@ def extract(
     ] = None,
     split: Annotated[str, typer.Option(help="Shares of train, dev and test.")] = "95,2.5,2.5",
     engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "duckdb",
+    master: MasterOption = None,
     memory: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Memory of the engine, 150MB or more. Reading and writing take 0.8 GB on top."
+            help="Memory of the engine, 150MB or more; with --master, of each executor. Default: "
+            "2GB, or what the cluster's settings say. Reading and writing take 0.8 GB on top."
         ),
-    ] = "2GB",
+    ] = None,
     threads: ThreadsOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")] = False,
     overwrite: OverwriteOption = False,
@@ -105,6 +110,7 @@ def extract(
             split=_shares(split),
             strict=strict,
             engine=engine,
+            master=master,
             memory=memory,
             threads=threads,
             overwrite=overwrite,

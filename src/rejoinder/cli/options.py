@@ -38,6 +38,16 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random draw
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")
 ]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs: spark://HOST:7077, yarn, k8s://…, local[4], or Spark Connect at "
+        "sc://HOST. Default: this machine.",
+    ),
+]
+"""`--master` of the commands with `--engine spark`."""
 
 OnTooLongOption = Annotated[
     str,

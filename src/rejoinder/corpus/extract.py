@@ -2,30 +2,26 @@
 
 import datetime
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
-from rejoinder.corpus.engines.base import Engine
+from rejoinder.corpus.engines.base import Engine, Reading, Resources
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
-from rejoinder.corpus.readers import Report, read_comments
+from rejoinder.corpus.readers import Report
 from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
-from rejoinder.corpus.writer import Written, write_shards
+from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.claims import claim_output
 from rejoinder.version import VERSION
-
-_FRAME_ROWS = 65_536
 
 
 def extract(
@@ -43,7 +39,8 @@ def extract(
     split: tuple[float, float, float] = (95.0, 2.5, 2.5),
     strict: bool = False,
     engine: str = "duckdb",
-    memory: str = "2GB",
+    master: str | None = None,
+    memory: str | None = None,
     threads: int | None = None,
     overwrite: bool = False,
     progress: ExtractProgress | None = None,
@@ -73,10 +70,13 @@ def extract(
         split: shares of train, dev and test, in any unit.
         strict: whether a malformed line is an error. By default it is counted and skipped.
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
-        memory: memory of the engine, such as `800MB` or `2GB`. What does not fit is spilled to
-            disk. Reading and writing take about 0.8 GB on top, and a decoder window of up to 2 GiB
-            where a dump needs it.
-        threads: number of threads of the engine. None means all cores.
+        master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
+            machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
+        memory: memory of the engine, such as `800MB`; None means `2GB`. What does not fit is
+            spilled to disk. Reading and writing take about 0.8 GB on top, and a decoder window of
+            up to 2 GiB where a dump needs it. With a `master`: memory of each executor; None means
+            what the cluster's settings say.
+        threads: number of threads of the engine on this machine. None means all cores.
         overwrite: whether a folder that is not empty is replaced.
         progress: callback for progress bars, called from the thread that reads or writes.
 
@@ -84,7 +84,8 @@ def extract(
         The manifest: what became of every line, and the shards.
 
     Raises:
-        InputError: a file can't be read, no pair comes out, or `out` is occupied.
+        InputError: a file can't be read, no pair comes out, `out` is occupied, or a setting has no
+            effect on the engine.
         BusyError: another process is writing `out`.
         StorageError: `out` can't be written: a full disk, missing rights.
         MissingExtraError: the engine or a decompression library is not installed.
@@ -108,7 +109,7 @@ def extract(
         with new_folder(out, overwrite=overwrite) as folder:
             spill = folder / "spill"
             spill.mkdir()
-            opened = open_engine(engine, memory, threads, spill)
+            opened = open_engine(engine, Resources(spill, memory, threads, master))
             try:
                 manifest = _extract(opened, files, folder, options, progress or (lambda *_: None))
             finally:
@@ -126,25 +127,17 @@ def _extract(
     progress: ExtractProgress,
 ) -> Manifest:
     rules = profile(options.rules)
-    report = Report()
     columns = options.columns
     if options.filters.since is None and options.filters.until is None:
         columns = columns.without_dates()
-    frames = read_comments(
-        files, columns, report, strict=options.strict, separator=options.separator
-    )
-    size = sum(path.stat().st_size for path in files)
-
-    def watched() -> Iterator[pl.DataFrame]:
-        for frame in frames:
-            progress("reading", report.bytes_read, size)
-            yield frame
-
-    table = engine.ingest(
-        "comments",
-        watched(),
+    reading = Reading(
+        files,
+        columns,
         lambda comments: query.classified(comments, rules, options.filters),
+        options.strict,
+        options.separator,
     )
+    table, report = engine.read("comments", reading, progress)
     progress("joining", 0, None)
     read = sum(file.comments for file in report.files)
     malformed = sum(file.malformed for file in report.files)
@@ -162,12 +155,7 @@ def _extract(
     if options.max_reply_count is not None:
         pairs = query.capped(pairs, options.max_reply_count)
     parts = engine.keep("parts", query.splits(table, options.split))
-    ordered = query.output(pairs, parts)
-    if options.limit is not None:
-        ordered = ordered.limit(options.limit)
-    progress("sorting", 0, None)
-    frames = _counted(engine.stream(ordered, _FRAME_ROWS), progress)
-    written = write_shards(folder, frames)
+    written = engine.write(query.with_parts(pairs, parts), options.limit, folder, progress)
     different = int(doubles["different"] or 0)
     not_found, dropped = _lost_parents(engine, table, fates["replies"] - written.rows)
     names = [rule.name for rule in rules]
@@ -233,15 +221,6 @@ def _lost_parents(engine: Engine, table: Any, missing: int) -> tuple[int, int]:
         return 0, 0
     lost = engine.rows(query.lost_parents(table)).row(0, named=True)
     return int(lost["not_found"] or 0), int(lost["dropped"] or 0)
-
-
-def _counted(frames: Iterator[pl.DataFrame], progress: ExtractProgress) -> Iterator[pl.DataFrame]:
-    done = 0
-    for frame in frames:
-        done += len(frame)
-        if done:  # the first frame is empty, and the engine sorts until the second one
-            progress("writing", done, None)
-        yield frame
 
 
 def _manifest(

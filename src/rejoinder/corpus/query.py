@@ -18,6 +18,9 @@ try:
 except ImportError:
     raise MissingExtraError("ibis-framework", "extract") from None
 
+ORDER = ("part", "thread_id", "response_id")
+"""The columns that order the output. Strings are compared as bytes of UTF-8."""
+
 _COMMENT = "t1_"
 _POST = "t3_"
 
@@ -54,7 +57,7 @@ def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:
         tests.append(~comments.source.lower().isin(list(filters.subreddits)))
     if filters.since is not None or filters.until is not None:
         created = comments.created.try_cast("float64")
-        tests.append(created.isnull())
+        tests.append(created.isnull() | created.isnan())
         if filters.since is not None:
             tests.append(created < filters.since)
         if filters.until is not None:
@@ -163,16 +166,22 @@ def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:
 
 def capped(table: ir.Table, most: int) -> ir.Table:
     """Returns at most `most` pairs per response, case folded: the first by thread and reply."""
-    key = table.response.lower()
+    # engines differ in the small letters of final sigma and of dotted I
+    key = table.response.lower().replace("ς", "σ").replace("i\u0307", "i")
     order = [table.thread_id, table.response_id]
     index = ibis.row_number().over(group_by=key, order_by=order)
     return table.mutate(index=index).filter(lambda t: t.index < most).drop("index")
 
 
-def output(table: ir.Table, parts: ir.Table) -> ir.Table:
-    """Returns the pairs with their split, in the order of the output."""
-    joined = table.join(parts, "thread_id")
-    return joined.order_by("part", "thread_id", "response_id")
+def with_parts(table: ir.Table, parts: ir.Table) -> ir.Table:
+    """Returns the pairs with their split, `part`."""
+    return table.join(parts, "thread_id")
+
+
+def ordered(table: ir.Table, limit: int | None) -> ir.Table:
+    """Returns pairs in the order of the output, the first `limit` of them if it is given."""
+    table = table.order_by(*ORDER)
+    return table if limit is None else table.limit(limit)
 
 
 def lost_parents(table: ir.Table) -> ir.Table:

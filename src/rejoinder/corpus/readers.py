@@ -52,6 +52,10 @@ class Report:
     keys: dict[str, None] = field(default_factory=dict)
     """Keys of the JSON objects at the beginnings of files, in order of appearance."""
 
+    def add_malformed(self, lines: Sequence[Malformed]) -> None:
+        """Keeps the first malformed lines."""
+        self.malformed += lines[: max(0, _SHOWN - len(self.malformed))]
+
     @property
     def bytes_read(self) -> int:
         """Bytes read of all files."""
@@ -82,32 +86,62 @@ def read_comments(
     decoder window of up to 2 GiB. Two pieces are read ahead. A `separator` of None is detected in
     the first line of each table.
     """
+    check_files(files, columns, separator)
+    for path in files:
+        yield from read_file(path, columns, report, strict=strict, separator=separator)
+    check_keys(report, columns)
+
+
+def check_files(files: Sequence[Path], columns: Columns, separator: str | None) -> None:
+    """Checks, before any file is read, that the files go together and with the settings.
+
+    Raises:
+        InputError: they do not, or one of them can't be read.
+    """
     if columns.are_pairs:
         _refuse_same_names(files)
-    formats = {path: format_of(path) for path in files}
-    if separator is not None and "table" not in formats.values():
+    formats = [format_of(path) for path in files]
+    if separator is not None and "table" not in formats:
         raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
-    with ThreadPoolExecutor(_AHEAD) as pool:
-        for path in files:
-            entry = FileReport(path)
-            report.files.append(entry)
-            pieces = _pieces(entry, formats[path], columns, report, separator)
-            jobs = (partial(_comments, piece, columns, path.name) for piece in pieces)
-            for parsed in _ahead(pool, jobs):
-                if parsed.malformed and strict:
-                    line = parsed.malformed[0]
-                    raise InputError(
-                        f"{path} line {line.line}: {line.problem}; a comment on each line is "
-                        "expected. Without --strict such lines are counted and skipped."
-                    )
-                report.malformed += parsed.malformed[: max(0, _SHOWN - len(report.malformed))]
-                entry.malformed += len(parsed.malformed)
-                entry.comments += len(parsed.frame)
-                yield parsed.frame
-            entry.bytes_read = path.stat().st_size
+
+
+def check_keys(report: Report, columns: Columns) -> None:
+    """Checks that the columns that the user named are keys in the JSON lines of one file at least.
+
+    Raises:
+        InputError: one of them is not.
+    """
     if report.keys and columns.given:
         # for all files together: one file of several may hold no reply
-        columns.check(list(report.keys), ", ".join(path.name for path in files[:3]))
+        columns.check(list(report.keys), ", ".join(file.path.name for file in report.files[:3]))
+
+
+def read_file(
+    path: Path,
+    columns: Columns,
+    report: Report,
+    *,
+    strict: bool = False,
+    separator: str | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yields the comments of one file, see `read_comments`."""
+    entry = FileReport(path)
+    report.files.append(entry)
+    pieces = _pieces(entry, format_of(path), columns, report, separator)
+    jobs = (partial(_comments, piece, columns, path.name) for piece in pieces)
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        for parsed in _ahead(pool, jobs):
+            if parsed.malformed and strict:
+                line = parsed.malformed[0]
+                raise InputError(
+                    f"{path} line {line.line}: {line.problem}; a comment on each line is "
+                    "expected. Without --strict such lines are counted and skipped."
+                )
+            report.add_malformed(parsed.malformed)
+            entry.malformed += len(parsed.malformed)
+            entry.comments += len(parsed.frame)
+            yield parsed.frame
+    entry.bytes_read = path.stat().st_size
 
 
 def _comments(piece: _Piece, columns: Columns, file: str) -> ParsedBlock:

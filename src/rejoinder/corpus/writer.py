@@ -38,7 +38,7 @@ def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
         for number, (split, frame) in enumerate(_shards(frames)):
             if waiting is not None:
                 written.shards.append(waiting.result())
-            waiting = writer.submit(_write, folder, number, split, frame)
+            waiting = writer.submit(write_shard, folder, number, split, frame)
             _count(written, split, frame)
             inputs.add(frame.get_column("input"))
             responses.add(frame.get_column("response"))
@@ -79,7 +79,8 @@ def _parts(frame: pl.DataFrame) -> list[pl.DataFrame]:
     return frame.partition_by("part", maintain_order=True)
 
 
-def _write(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
+def write_shard(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
+    """Writes the ordered pairs of one shard, whose bytes depend on nothing else."""
     path = folder / f"part-{number:05d}.parquet"
     frame.with_columns(split=pl.lit(split)).select(COLUMNS).write_parquet(
         path, compression="zstd", compression_level=1, row_group_size=BLOCK_ROWS, statistics=False

@@ -1,15 +1,17 @@
 """Engines that compute the one query of extraction."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import InputError, MissingExtraError, nearest
 from rejoinder.kinds.registry import resolve
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.engines.base import Engine, Opener
+    from rejoinder.corpus.engines.base import Engine, Opener, Resources
 
-ENGINES: dict[str, str] = {"duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine"}
+ENGINES: dict[str, str] = {
+    "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
+    "spark": "rejoinder.corpus.engines.spark:SparkEngine",
+}
 """`module:class` by name of the engine. The module is imported when the engine is used. A function
 instead of a class will do (see `Opener`)."""
 
@@ -29,8 +31,8 @@ def register_engine(name: str, opener: str) -> None:
     ENGINES[name] = opener
 
 
-def open_engine(name: str, memory: str, threads: int | None, spill: Path) -> "Engine":
-    """Opens an engine of `ENGINES`, with the same arguments as an `Opener`."""
+def open_engine(name: str, resources: "Resources") -> "Engine":
+    """Opens an engine of `ENGINES`."""
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
     try:
@@ -38,4 +40,4 @@ def open_engine(name: str, memory: str, threads: int | None, spill: Path) -> "En
     except ImportError as error:
         package = (error.name or name).partition(".")[0]
         raise MissingExtraError(package, "extract") from None
-    return opener(memory, threads, spill)
+    return opener(resources)

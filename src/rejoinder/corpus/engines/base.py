@@ -1,26 +1,64 @@
 """The interface of the engines of extraction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import ibis.expr.types as ir
 import polars as pl
 
+from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.readers import Report
+from rejoinder.corpus.schema import Columns
+from rejoinder.corpus.writer import Written
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an engine reads, and what it keeps of it."""
+
+    files: Sequence[Path]
+    columns: Columns
+    select: Callable[[ir.Table], ir.Table]
+    """Takes the table of comments (`schema.COMMENTS`) and returns, row by row, what is kept."""
+    strict: bool = False
+    """Whether a malformed line is an error."""
+    separator: str | None = None
+    """Character between the columns of tables; None means that it is detected."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where an engine runs, and what it may take. None means the engine's default."""
+
+    spill: Path
+    """Folder on this machine for data that does not fit into memory."""
+    memory: str | None = None
+    """Amount of memory, such as `2GB`."""
+    threads: int | None = None
+    """Largest number of threads."""
+    master: str | None = None
+    """Address of the cluster that computes. None means this machine."""
+
 
 class Engine(Protocol):
-    """Keeps tables and computes Ibis expressions over them.
+    """Reads comments, computes Ibis expressions over them, and writes the pairs.
 
-    A new engine is a module and a line in `ENGINES` (see `docs/extend/engine.md`). Its contract is
-    tested by `tests/corpus/test_engines.py`.
+    Comments and pairs stay inside of the engine, which may be on other machines. A new engine is a
+    module and a line in `ENGINES` (see `docs/extend/engine.md`). Its contract is tested by
+    `tests/corpus/test_engines.py`.
     """
 
-    def ingest(
-        self, name: str, frames: Iterator[pl.DataFrame], select: Callable[[ir.Table], ir.Table]
-    ) -> ir.Table:
-        """Keeps `select` of a stream of frames with the schema `COMMENTS` as the table `name`.
+    def read(
+        self, name: str, reading: Reading, progress: ExtractProgress
+    ) -> tuple[ir.Table, Report]:
+        """Keeps `reading` as the table `name`, and returns it with the counts of the files.
 
-        An exception of the stream is raised unchanged.
+        The comments are those of `readers.read_comments`, in any order.
+
+        Raises:
+            InputError: whatever `read_comments` raises.
         """
         ...
 
@@ -32,10 +70,12 @@ class Engine(Protocol):
         """Computes a small result."""
         ...
 
-    def stream(self, expression: ir.Table, rows: int) -> Iterator[pl.DataFrame]:
-        """Computes a large result and yields it in its order, in frames of about `rows` rows.
+    def write(
+        self, pairs: ir.Table, limit: int | None, folder: Path, progress: ExtractProgress
+    ) -> Written:
+        """Writes pairs to shards in `folder`, in the order `query.ORDER`, at most `limit` of them.
 
-        The first frame may be empty; it has the columns.
+        The rows of each shard and its bytes are those of `writer.write_shards`.
         """
         ...
 
@@ -47,9 +87,10 @@ class Engine(Protocol):
 class Opener(Protocol):
     """Opens an engine: a class of engines or a function."""
 
-    def __call__(self, memory: str, threads: int | None, spill: Path, /) -> Engine:
-        """Returns an engine that takes about `memory`, such as `2GB`, and spills into `spill`.
+    def __call__(self, resources: Resources, /) -> Engine:
+        """Returns an engine.
 
-        `threads` is the largest number of threads. None means all cores.
+        Raises:
+            InputError: one of the resources has no effect on this engine, or does not suffice.
         """
         ...

@@ -1,0 +1,263 @@
+"""Encodes the lines of many files on Spark, in parts that are kept when a run is interrupted."""
+
+import json
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from rejoinder.api.encoding import EncodedFile, EncodingProgress, settings_of
+from rejoinder.api.spark_encoding_task import PartTask, encode_parts, record_of
+from rejoinder.errors import InputError
+from rejoinder.files.atomic import write_text
+from rejoinder.files.claims import claim_output, swap_in
+from rejoinder.files.hashed import read_sealed, sealed
+from rejoinder.files.storage import creation_errors, read_errors, storage_errors
+from rejoinder.files.unfinished import discard_unfinished, unfinished_folder
+from rejoinder.formats.embedding_files import format_of
+from rejoinder.formats.text_parts import TextPart, text_parts
+from rejoinder.runtime.batches import BATCH_SIZE
+from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.runtime.inputs import find_model
+from rejoinder.runtime.long_texts import OnTooLong, checked_way
+from rejoinder.spark.failures import spark_errors
+from rejoinder.spark.session import OpenSession, open_session
+
+PART_BYTES = 16 << 20
+"""Bytes of text in a part: about 200,000 sentences, minutes of a slow model's work."""
+_STATE = "state.json"
+_VERSION = 1
+_REMEDY = "Begin again with --overwrite."
+
+
+def encode_on_spark(
+    model: str | Path,
+    sources: str | Path | Iterable[str | Path],
+    out: str | Path,
+    *,
+    master: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    response: bool = False,
+    batch_size: int = BATCH_SIZE,
+    on_too_long: OnTooLong = "truncate",
+    part_bytes: int = PART_BYTES,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: EncodingProgress = lambda _done, _read, _all: None,
+) -> EncodedFile:
+    """Encodes the lines of files on the executors of Spark to a folder of files.
+
+    Each executor gets the model once. A part of the input becomes a file of the folder
+    (`part-00000.parquet` and so on), in the order of the input; `manifest.json` lists them. Parts
+    that an interrupted run has finished are kept beside `out`, and a part that it had begun is
+    continued.
+
+    Args:
+        model: See `SentenceEncoder.load`.
+        sources: UTF-8 text files with a sentence on each line, plain or compressed; folders and
+            patterns of them. All executors must see them and `out` under these paths. Plain files
+            are cut into parts, compressed files can't be.
+        out: Folder to write, with the suffix of a format: `.npy`, `.parquet` or `.jsonl`.
+        master: See `open_session`, as for `memory` and `threads`.
+        memory: Memory of Java on this machine, or of each executor.
+        threads: Number of parts at a time on this machine. None means all cores.
+        response: Encode by `encode_response`.
+        batch_size: See `SentenceEncoder.encode`.
+        on_too_long: Likewise.
+        part_bytes: Bytes of text in a part.
+        resume: Keep what an interrupted run of the same input, model and arguments has finished.
+        overwrite: Replace a folder at `out`, and drop what an interrupted run left unless `resume`.
+        progress: Told how far the work is, when it begins and when it ends.
+
+    Raises:
+        InputError: an argument is not valid, `out` exists, an interrupted run was begun there or
+            had another input, model or arguments, or a line is not UTF-8 text.
+        ModelError, MissingExtraError, BusyError, StorageError: see `encode_file`.
+    """
+    begun = time.perf_counter()
+    out = Path(out)
+    format_of(out)
+    files = _files([sources] if isinstance(sources, str | Path) else sources)
+    parts = text_parts(files, part_bytes)
+    folder = find_model(model)
+    encoder = SentenceEncoder.load(folder, on_too_long=checked_way(on_too_long))
+    settings = settings_of(encoder, response, batch_size, on_too_long)
+    facts = {"settings": settings, "parts": [_fact(part) for part in parts]}
+    with claim_output(out, overwrite=overwrite):
+        place = unfinished_folder(out)
+        _begin(out, facts, resume=resume, overwrite=overwrite)
+        pending = [n for n in range(len(parts)) if not _is_finished(place, n, out.suffix)]
+        resumed = _sum(place, set(range(len(parts))) - set(pending))["n"]
+        progress(resumed, 0, None)
+        task = PartTask(
+            tuple(parts), place, out.suffix, settings["model (SHA-256 of its weights)"], response,
+            batch_size, on_too_long,
+        )  # fmt: skip
+        if pending:
+            session = open_session(master, memory, threads)
+            try:
+                _run(session, folder, task, pending)
+            finally:
+                session.close()
+        counts = _sum(place, range(len(parts)))
+        progress(counts["n"], 0, None)
+        _publish(out, facts, counts, encoder.dim, parts)
+    return EncodedFile(
+        out,
+        counts["n"],
+        encoder.dim,
+        counts["unknown"],
+        counts["too_long"],
+        resumed,
+        time.perf_counter() - begun,
+    )
+
+
+def finished_parts(out: Path) -> tuple[int, int]:
+    """Returns how many parts an interrupted run to `out` has finished, and of how many."""
+    place = unfinished_folder(out)
+    if not (place / _STATE).is_file():
+        return 0, 0
+    count = len(_state(place)["parts"])
+    return sum(_is_finished(place, number, out.suffix) for number in range(count)), count
+
+
+def _run(session: OpenSession, model: Path, task: PartTask, pending: Sequence[int]) -> None:
+    """Encodes the pending parts, one in each task."""
+    with spark_errors(), tempfile.TemporaryDirectory(prefix="rejoinder-") as temporary:
+        name = f"rejoinder-model-{uuid.uuid4().hex}"
+        archive = shutil.make_archive(str(Path(temporary) / name), "zip", model)
+        session.spark.addArtifacts(archive, archive=True)
+        numbers = session.spark.range(0, len(pending), 1, len(pending))
+        work = partial(encode_parts, task, Path(archive).name, tuple(pending))
+        numbers.mapInArrow(work, "number LONG").toArrow()
+
+
+def _files(sources: Iterable[str | Path]) -> list[Path]:
+    """Returns the files that paths, folders and patterns name, in this order, sorted within it."""
+    files: list[Path] = []
+    for source in map(Path, sources):
+        with read_errors(source):
+            if source.is_dir():
+                found = sorted(path for path in source.iterdir() if path.name[0] != ".")
+            else:
+                found = [source] if source.exists() else sorted(map(Path, glob(str(source))))  # noqa: PTH207
+            found = [path for path in found if path.is_file()]
+        if not found:
+            raise InputError(f"{source} is not a file or folder of files, nor a pattern of them.")
+        files += found
+    return files
+
+
+def _fact(part: TextPart) -> list[Any]:
+    about = part.path.stat()
+    return [str(part.path), part.start, part.end, about.st_size, about.st_mtime_ns]
+
+
+def _state(place: Path) -> Mapping[str, Any]:
+    tree = read_sealed(
+        place / _STATE,
+        _VERSION,
+        InputError,
+        unreadable=f"{place / _STATE} can't be read",
+        outdated=_REMEDY,
+        remedy=_REMEDY,
+    )
+    facts: Mapping[str, Any] = tree["facts"]
+    return facts
+
+
+def _begin(out: Path, facts: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
+    """Makes the folder of the parts, or checks that the one that is there can be continued."""
+    place = unfinished_folder(out)
+    if overwrite and not resume:
+        discard_unfinished(out)
+    if (place / _STATE).is_file():
+        finished, count = finished_parts(out)
+        if not resume:
+            raise InputError(
+                f"an interrupted run has encoded {finished} of {count} parts to {out}; continue "
+                "with --resume, or begin again with --overwrite."
+            )
+        _refuse_changes(out, _state(place), facts)
+        return
+    discard_unfinished(out)
+    with creation_errors(out):
+        place.mkdir()
+    write_text(
+        place / _STATE, json.dumps(sealed({"format_version": _VERSION, "facts": dict(facts)}))
+    )
+
+
+def _refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name, value in now["settings"].items():
+        if before["settings"].get(name) != value:
+            raise InputError(
+                f"{out} was begun with other settings: {name} was {before['settings'].get(name)}, "
+                f"and is {value}. Give the same, or begin again with --overwrite."
+            )
+    if before["parts"] != now["parts"]:
+        raise InputError(
+            f"the input is not what the interrupted run to {out} has encoded: files, their sizes, "
+            f"times of change, or the size of parts differ. {_REMEDY}"
+        )
+
+
+def _is_finished(place: Path, number: int, suffix: str) -> bool:
+    part, record = record_of(place, number, suffix)
+    return part.is_file() and record.is_file()
+
+
+def _sum(place: Path, numbers: Iterable[int]) -> dict[str, int]:
+    """Adds the counts of finished parts."""
+    counts = {"n": 0, "unknown": 0, "too_long": 0}
+    for number in numbers:
+        _, record = record_of(place, number, "")
+        if not record.is_file():
+            raise InputError(
+                f"the executors wrote part {number} to disks of their own; name an output in a "
+                "folder that all machines share."
+            )
+        told = json.loads(record.read_text("utf-8"))
+        counts = {name: count + told[name] for name, count in counts.items()}
+    return counts
+
+
+def _publish(
+    out: Path,
+    facts: Mapping[str, Any],
+    counts: Mapping[str, int],
+    dim: int,
+    parts: Sequence[TextPart],
+) -> None:
+    """Writes the manifest and renames the folder of the parts to the output."""
+    place = unfinished_folder(out)
+    entries = []
+    for number, part in enumerate(parts):
+        file, record = record_of(place, number, out.suffix)
+        told = json.loads(record.read_text("utf-8"))
+        entries.append({"file": file.name, "n": told["n"], "source": part.name})
+    manifest = {
+        "format_version": _VERSION,
+        **facts["settings"],
+        "dim": dim,
+        **counts,
+        "parts": entries,
+    }
+    with storage_errors(out):
+        write_text(place / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
+        with creation_errors(out):
+            swap_in(place, out)
+        # only now: a process that is killed before has lost nothing
+        (out / _STATE).unlink()
+        for left in out.glob(".*"):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()

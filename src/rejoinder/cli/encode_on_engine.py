@@ -1,0 +1,69 @@
+"""`rejoinder encode --engine`: encodes files to a folder, on the cores or machines of an engine."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from rejoinder.cli.models import model_folder
+from rejoinder.cli.output import note, note_unknown, status_line
+from rejoinder.errors import InputError, nearest
+
+
+def encode_on_engine(
+    engine: str,
+    sources: list[str],
+    out: Path | None,
+    *,
+    model: tuple[str | None, str | None, str],
+    as_json: bool,
+    as_tsv: bool,
+    master: str | None,
+    threads: int | None,
+    response: bool,
+    batch_size: int,
+    resume: bool,
+    overwrite: bool,
+) -> None:
+    """Encodes files on Spark to a folder, and says what was written."""
+    if engine != "spark":
+        raise InputError(f"--engine {engine!r}: {nearest(engine, ['spark'])}.")
+    if out is None or not sources or "-" in sources:
+        raise InputError(
+            "--engine spark encodes files to a folder: name the files, and the folder by --out, "
+            "such as vectors.parquet."
+        )
+    if as_tsv:
+        raise InputError("--out writes files and --tsv prints embeddings: leave one of them out.")
+    from rejoinder.api.spark_encoding import encode_on_spark, finished_parts
+    from rejoinder.cli.progress import encoding_bar
+    from rejoinder.runtime.long_texts import checked_way
+
+    name, sha256, way = model
+    folder = model_folder(name, sha256)
+    try:
+        with encoding_bar() as show:
+            written = encode_on_spark(
+                folder,
+                sources,
+                out,
+                master=master,
+                threads=threads,
+                response=response,
+                batch_size=batch_size,
+                on_too_long=checked_way(way),
+                resume=resume,
+                overwrite=overwrite,
+                progress=show,
+            )
+    except (KeyboardInterrupt, SystemExit):
+        finished, count = finished_parts(out)
+        if finished:
+            note(f"{finished} of {count} parts are kept; the same command with --resume continues")
+        raise
+    if as_json:
+        typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
+    else:
+        status_line(f"wrote {out}: {written.n} x {written.dim} float32")
+    note_unknown(written.unknown, written.n, "sentences", "their vectors are zero")

@@ -1,0 +1,1 @@
+"""Sessions of Spark, and errors that cross from its executors to the driver."""
