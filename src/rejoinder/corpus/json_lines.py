@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.strings import series_of
 from rejoinder.formats.json_lines import POLARS_ERRORS, read_objects
 from rejoinder.formats.surrogates import replace_escaped_surrogates
 from rejoinder.formats.tables import BYTE_ORDER_MARK
@@ -89,7 +89,7 @@ def _parsed(
         return _read_by_polars(block, columns, file, first_line)
     found, plain, other = native.json_fields(block, columns, first_line)
     frame = pl.DataFrame(
-        {name: _series(*column) for name, column in zip(columns, found, strict=True)}
+        {name: series_of(*column) for name, column in zip(columns, found, strict=True)}
     )
     numbers = np.frombuffer(plain, np.int64)
     refused = np.frombuffer(other, np.int64)
@@ -108,14 +108,6 @@ def _as_range(numbers: NDArray[np.int64]) -> Sequence[int]:
     """Returns increasing numbers, as a range where they have no gaps."""
     first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (1, 0)
     return range(first, last + 1) if last - first + 1 == len(numbers) else numbers.tolist()
-
-
-def _series(content: bytes, ends: bytes, present: bytes) -> pl.Series:
-    """Returns (N,) strings from the buffers of the kernel, null where `present` is 0."""
-    exists = np.frombuffer(present, np.bool_)
-    bits = None if exists.all() else pa.py_buffer(np.packbits(exists, bitorder="little"))
-    buffers = pa.py_buffer(ends), pa.py_buffer(content), bits
-    return pl.Series(pa.LargeStringArray.from_buffers(len(exists), *buffers), dtype=pl.String)
 
 
 def _read_by_polars(

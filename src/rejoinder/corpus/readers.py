@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -23,6 +24,7 @@ _BLOCK_BYTES = 8 << 20
 _AHEAD = 2
 _SHOWN = 20
 
+T = TypeVar("T")
 _Piece = Callable[[], ParsedBlock]
 """Parses a piece of a file, in another thread."""
 
@@ -76,9 +78,24 @@ def read_comments(
     strict: bool = False,
     separator: str | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yields the comments of `files` in pieces, with the columns of `COMMENTS`.
+    """Yields the comments of `files` in pieces, see `mapped_comments`."""
+    return mapped_comments(
+        lambda frame: frame, files, columns, report, strict=strict, separator=separator
+    )
 
-    The counts are added to `report`. One file is read at a time, so that there is at most one
+
+def mapped_comments(
+    work: Callable[[pl.DataFrame], T],
+    files: Sequence[Path],
+    columns: Columns,
+    report: Report,
+    *,
+    strict: bool = False,
+    separator: str | None = None,
+) -> Iterator[T]:
+    """Yields `work` of the comments of `files` in pieces, with the columns of `COMMENTS`.
+
+    It is done in the threads that parse. The counts are added to `report`. One file is read at a time, so that there is at most one
     decoder window of up to 2 GiB. Two pieces are read ahead. A `separator` of None is detected in
     the first line of each table.
     """
@@ -92,8 +109,8 @@ def read_comments(
             entry = FileReport(path)
             report.files.append(entry)
             pieces = _pieces(entry, formats[path], columns, report, separator)
-            jobs = (partial(_comments, piece, columns, path.name) for piece in pieces)
-            for parsed in _ahead(pool, jobs):
+            jobs = (partial(_comments, piece, columns, path.name, work) for piece in pieces)
+            for parsed, result in _ahead(pool, jobs):
                 if parsed.malformed and strict:
                     line = parsed.malformed[0]
                     raise InputError(
@@ -103,22 +120,24 @@ def read_comments(
                 report.malformed += parsed.malformed[: max(0, _SHOWN - len(report.malformed))]
                 entry.malformed += len(parsed.malformed)
                 entry.comments += len(parsed.frame)
-                yield parsed.frame
+                yield result
             entry.bytes_read = path.stat().st_size
     if report.keys and columns.given:
         # for all files together: one file of several may hold no reply
         columns.check(list(report.keys), ", ".join(path.name for path in files[:3]))
 
 
-def _comments(piece: _Piece, columns: Columns, file: str) -> ParsedBlock:
+def _comments(
+    piece: _Piece, columns: Columns, file: str, work: Callable[[pl.DataFrame], T]
+) -> tuple[ParsedBlock, T]:
     parsed = piece()
     frame = as_comments(parsed.frame, columns, file, parsed.numbers)
-    return ParsedBlock(frame, parsed.numbers, parsed.malformed)
+    return ParsedBlock(frame, parsed.numbers, parsed.malformed), work(frame)
 
 
-def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[_Piece]) -> Iterator[ParsedBlock]:
+def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[Callable[[], T]]) -> Iterator[T]:
     """Runs jobs in the pool, a few ahead of the consumer, and yields their results in order."""
-    running: deque[Future[ParsedBlock]] = deque()
+    running: deque[Future[T]] = deque()
     for job in jobs:
         running.append(pool.submit(job))
         if len(running) > _AHEAD:

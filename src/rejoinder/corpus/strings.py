@@ -5,10 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from rejoinder.errors import MissingExtraError
 from rejoinder.native import kernel
+
+try:
+    import pyarrow as pa
+except ImportError:
+    raise MissingExtraError("pyarrow", "extract") from None
 
 Index = NDArray[np.uint32]
 
@@ -52,6 +57,14 @@ def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
     first, rows = values.offset, len(values)
     ends = memoryview(ends)[8 * first : 8 * (first + rows + 1)] if rows else memoryview(bytes(8))
     return Strings(memoryview(content or b""), ends)
+
+
+def series_of(content: bytes, ends: bytes, present: bytes) -> pl.Series:
+    """Returns (N,) strings from buffers as in `Strings`, null where the byte of `present` is 0."""
+    exists = np.frombuffer(present, np.bool_)
+    bits = None if exists.all() else pa.py_buffer(np.packbits(exists, bitorder="little"))
+    buffers = pa.py_buffer(ends), pa.py_buffer(content), bits
+    return pl.Series(pa.LargeStringArray.from_buffers(len(exists), *buffers), dtype=pl.String)
 
 
 def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = "") -> Strings:

@@ -9,7 +9,10 @@ from rejoinder.kinds.registry import resolve
 if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener
 
-ENGINES: dict[str, str] = {"duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine"}
+ENGINES: dict[str, str] = {
+    "local": "rejoinder.corpus.engines.local:LocalEngine",
+    "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
+}
 """`module:class` by name of the engine. The module is imported when the engine is used. A function
 instead of a class will do (see `Opener`)."""
 

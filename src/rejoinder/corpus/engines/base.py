@@ -1,6 +1,6 @@
 """The interface of the engines of extraction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +26,42 @@ class Reading:
     """Whether a malformed line is an error."""
     separator: str | None = None
     """Character between the columns of tables; None means that it is detected."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What is extracted."""
+
+    reading: Reading
+    """Its `select` is a `query.classified`."""
+    rules: Sequence[str]
+    """Names of the rules, in their order."""
+    split: tuple[float, float, float]
+    """Shares of train, dev and test, in any unit."""
+    limit: int | None = None
+    """Largest number of pairs."""
+    max_reply_count: int | None = None
+    """Largest number of pairs with the same response, case folded."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The pairs that were written, and what became of all comments."""
+
+    report: Report
+    duplicates: int
+    """Number of rows that repeat another row."""
+    conflicts: int
+    """Number of rows that differ from the row with the same id that was kept."""
+    fates: Mapping[str, int]
+    """Number of comments by the first rule that they break, `kept`, and `replies` among these."""
+    parent_not_found: int
+    """Number of kept replies whose parent is missing."""
+    parent_dropped: int
+    """Number of kept replies whose parent broke a rule."""
+    written: Written
+    table: ir.Table | None = None
+    """The comments, a row per id; needed where no pair was written."""
 
 
 class Engine(Protocol):
@@ -62,6 +98,15 @@ class Engine(Protocol):
         """Writes pairs to shards in `folder`, in the order `query.ORDER`, at most `limit` of them.
 
         The rows of each shard and its bytes are those of `writer.write_shards`.
+        """
+        ...
+
+    def at_once(
+        self, extraction: Extraction, folder: Path, progress: ExtractProgress
+    ) -> Outcome | None:
+        """Extracts into `folder` in a way of the engine's own.
+
+        None means that the query does it, step by step (`by_query`); then `folder` is untouched.
         """
         ...
 

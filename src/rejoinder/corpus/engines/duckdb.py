@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus import query
-from rejoinder.corpus.engines.base import Reading
+from rejoinder.corpus.engines.base import Extraction, Outcome, Reading
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.schema import COMMENTS
@@ -39,8 +39,9 @@ class DuckDBEngine:
 
     def __init__(self, memory: str, threads: int | None, spill: Path) -> None:
         """Opens a database, see `Opener`."""
-        amount = _bytes(memory)
-        threads = _threads(amount, threads, memory)
+        self.memory = amount = _bytes(memory)
+        self.threads = threads = _threads(amount, threads, memory)
+        self.spill = spill
         self.connection: Any = ibis.duckdb.connect()
         settings = {
             "memory_limit": f"{int(amount * _SHARE)}B",
@@ -90,6 +91,14 @@ class DuckDBEngine:
         finally:
             self.connection.con.unregister(_STREAM)
 
+    def take(self, name: str, frame: pl.DataFrame) -> ir.Table:
+        """Keeps the rows of a frame as the table `name`."""
+        self.connection.con.register(_STREAM, frame.to_arrow())
+        try:
+            return self._keep(name, f"SELECT * FROM {_STREAM}")  # noqa: S608
+        finally:
+            self.connection.con.unregister(_STREAM)
+
     def keep(self, name: str, expression: ir.Table) -> ir.Table:
         """Computes a table once and keeps it as `name`."""
         return self._keep(name, ibis.to_sql(expression, dialect="duckdb"))
@@ -105,6 +114,12 @@ class DuckDBEngine:
         progress("sorting", 0, None)
         frames = self._stream(query.ordered(pairs, limit))
         return write_shards(folder, _counted(frames, progress))
+
+    def at_once(
+        self, extraction: Extraction, folder: Path, progress: ExtractProgress
+    ) -> Outcome | None:
+        """Returns None: the query does it."""
+        return None
 
     def close(self) -> None:
         """Closes the connection, which drops its tables and spilled data."""
