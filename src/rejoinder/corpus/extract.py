@@ -11,7 +11,7 @@ from rejoinder.corpus import query  # first: its error names the extra to instal
 from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
-from rejoinder.corpus.engines.base import Engine, Extraction, Reading
+from rejoinder.corpus.engines.base import DirectEngine, Engine, Extraction, Outcome, Reading
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
@@ -137,7 +137,9 @@ def _extract(
         options.separator,
     )
     extraction = Extraction(reading, names, options.split, options.limit, options.max_reply_count)
-    outcome = engine.at_once(extraction, folder, progress)
+    outcome: Outcome | None = None
+    if isinstance(engine, DirectEngine):
+        outcome = engine.at_once(extraction, folder, progress)
     if outcome is None:
         outcome = by_query(engine, extraction, folder, progress)
     report, fates, written = outcome.report, outcome.fates, outcome.written

@@ -1,10 +1,11 @@
 """Comments from blocks of JSON lines: lenient, and the same for every line.
 
 A kernel in C reads plain lines, which are nearly all, at three times the speed of Polars. Polars
-reads the others, or all where the kernel is not built. Where it refuses a block, Python's `json` finds the malformed lines, and
-Polars reads the rest again, so that a malformed line never changes the meaning of another one.
-Some lines that Polars refuses are repaired first: bytes that are not UTF-8, halves of surrogate
-pairs, control characters in strings, NaN, and numbers beyond 128 bits.
+reads the others, or all where the kernel is not built. Where Polars refuses a block, Python's
+`json` finds the malformed lines, and Polars reads the rest again, so that a malformed line never
+changes the meaning of another one. Some lines that Polars refuses are repaired first: bytes that
+are not UTF-8, halves of surrogate pairs, control characters in strings, NaN, and numbers beyond
+128 bits.
 """
 
 import json

@@ -95,9 +95,9 @@ def mapped_comments(
 ) -> Iterator[T]:
     """Yields `work` of the comments of `files` in pieces, with the columns of `COMMENTS`.
 
-    It is done in the threads that parse. The counts are added to `report`. One file is read at a time, so that there is at most one
-    decoder window of up to 2 GiB. Two pieces are read ahead. A `separator` of None is detected in
-    the first line of each table.
+    It is done in the threads that parse. The counts are added to `report`. One file is read at a
+    time, so that there is at most one decoder window of up to 2 GiB. Two pieces are read ahead. A
+    `separator` of None is detected in the first line of each table.
     """
     if columns.are_pairs:
         _refuse_same_names(files)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import ibis.expr.types as ir
 import polars as pl
@@ -101,17 +101,22 @@ class Engine(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Drops all tables and frees the resources."""
+        ...
+
+
+@runtime_checkable
+class DirectEngine(Engine, Protocol):
+    """An engine that also has a way of its own, beside the steps of `by_query`."""
+
     def at_once(
         self, extraction: Extraction, folder: Path, progress: ExtractProgress
     ) -> Outcome | None:
-        """Extracts into `folder` in a way of the engine's own.
+        """Extracts into `folder`, or returns None where the query has to do it.
 
-        None means that the query does it, step by step (`by_query`); then `folder` is untouched.
+        Then nothing is left in `folder`.
         """
-        ...
-
-    def close(self) -> None:
-        """Drops all tables and frees the resources."""
         ...
 
 

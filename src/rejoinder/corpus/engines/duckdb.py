@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus import query
-from rejoinder.corpus.engines.base import Extraction, Outcome, Reading
+from rejoinder.corpus.engines.base import Reading
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.schema import COMMENTS
@@ -114,12 +114,6 @@ class DuckDBEngine:
         progress("sorting", 0, None)
         frames = self._stream(query.ordered(pairs, limit))
         return write_shards(folder, _counted(frames, progress))
-
-    def at_once(
-        self, extraction: Extraction, folder: Path, progress: ExtractProgress
-    ) -> Outcome | None:
-        """Returns None: the query does it."""
-        return None
 
     def close(self) -> None:
         """Closes the connection, which drops its tables and spilled data."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from rejoinder.corpus.engines.base import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.parted.rows import Crossing
+from rejoinder.corpus.parted.rows import CrossingError
 from rejoinder.corpus.parted.run import PartedExtraction
 
 
@@ -24,7 +24,7 @@ class LocalEngine(DuckDBEngine):
             return None
         try:
             outcome = PartedExtraction(extraction, self, progress).run(folder)
-        except Crossing:
+        except CrossingError:
             outcome = None
         for path in self.spill.iterdir():
             path.unlink()

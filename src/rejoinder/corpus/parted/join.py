@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.corpus.parted.rows import GONE, KEPT, Blocks, Crossing, Rows
+from rejoinder.corpus.parted.rows import GONE, KEPT, Blocks, CrossingError, Rows
 from rejoinder.corpus.strings import same
 
 
@@ -32,7 +32,7 @@ def join(rows: Rows, blocks: Blocks) -> Joined:
     """Joins the comments of a part, whose strings are in `blocks`.
 
     Raises:
-        Crossing: two ids have the same hash.
+        CrossingError: two ids have the same hash.
     """
     order = np.argsort(rows.id)
     if (rows.rule == GONE).any():
@@ -45,7 +45,7 @@ def join(rows: Rows, blocks: Blocks) -> Joined:
     found = hashes[place] == parents if len(hashes) else np.zeros(0, np.bool_)
     replies, messages = replies[found], order[place[found]]
     if not same(rows[replies].strings(blocks, "parent"), rows[messages].strings(blocks, "id")):
-        raise Crossing
+        raise CrossingError
     kept = rows.rule[messages] == KEPT
     dropped = int(len(kept) - kept.sum())
     replies, messages = replies[kept], messages[kept]

@@ -143,7 +143,7 @@ class PairsInMemory:
 class PairsInFiles:
     """Pairs in a file for each part, of which a few rows at a time are in memory."""
 
-    def __init__(self, parts: int, folder: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._readers: dict[int, _PartReader] = {}
 

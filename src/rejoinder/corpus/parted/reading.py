@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rejoinder.corpus import query
-from rejoinder.corpus.parted.rows import STRINGS, Block, Crossing, Rows
+from rejoinder.corpus.parted.rows import STRINGS, Block, CrossingError, Rows
 from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.strings import as_strings
 
@@ -61,12 +61,12 @@ class Classifier:
         """Returns (N,) comments of a frame with the columns `COMMENTS`.
 
         Raises:
-            Crossing: a comment has no thread.
+            CrossingError: a comment has no thread.
         """
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
         found = self._database.rows(self._sql, table).combine_chunks()
         if pc.any(found["loose"]).as_py():
-            raise Crossing
+            raise CrossingError
         rule = pc.fill_null(pc.index_in(found["rule"], value_set=self._rules), -1)
         count = len(frame)
         rows = Rows(
@@ -97,4 +97,5 @@ def splits(
     table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
     sql = ibis.to_sql(table.select(query.split_of(table.thread_id, shares)), dialect="duckdb")
     found = database.rows(sql, pa.table({"thread_id": _arrow(threads)}))
-    return found.column(0).to_numpy().astype(np.int8)
+    numbers: NDArray[np.int8] = found.column(0).to_numpy().astype(np.int8)
+    return numbers

@@ -19,7 +19,7 @@ PREFIXES: Mapping[str, str] = {"parent": "t1_", "thread": "t3_"}
 """What is left out of the strings of a column, as in `query.classified`."""
 
 
-class Crossing(Exception):
+class CrossingError(Exception):
     """The comments can't be parted: one has no thread, or its parent is in another thread."""
 
 

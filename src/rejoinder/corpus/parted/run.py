@@ -25,7 +25,7 @@ from rejoinder.corpus.parted.merge import (
     runs_of,
 )
 from rejoinder.corpus.parted.reading import Classifier, Database, splits
-from rejoinder.corpus.parted.rows import KEPT, Crossing, Rows
+from rejoinder.corpus.parted.rows import KEPT, CrossingError, Rows
 from rejoinder.corpus.parted.store import Store
 from rejoinder.corpus.readers import Report, mapped_comments
 from rejoinder.corpus.writer import write_shards
@@ -51,7 +51,7 @@ class PartedExtraction:
         engine: DuckDBEngine,
         progress: ExtractProgress,
     ) -> None:
-        """Prepares an extraction with the memory, threads and folder for spilled data of `engine`."""
+        """Prepares an extraction with the memory, threads and spill folder of `engine`."""
         self._extraction, self._engine, self._progress = extraction, engine, progress
         self._memory, self._threads, self._spill = engine.memory, engine.threads, engine.spill
         self._database = Database()
@@ -63,18 +63,14 @@ class PartedExtraction:
         """Reads, joins and writes.
 
         Raises:
-            Crossing: the comments can't be parted by their threads.
+            CrossingError: the comments can't be parted by their threads.
         """
         store = self._read()
         self._progress("joining", 0, None)
         ids = store.ids()
         rules = list(self._extraction.rules)
         doubles = find_doubles(store, ids, rules, self._engine)
-        pairs: Pairs = (
-            PairsInFiles(2**store.bits, self._spill)
-            if store.spilled
-            else PairsInMemory(2**store.bits)
-        )
+        pairs: Pairs = PairsInFiles(self._spill) if store.spilled else PairsInMemory(2**store.bits)
         runs, not_found, dropped = self._join(store, ids, doubles, pairs)
         store.drop_files()
         self._progress("sorting", 0, None)
@@ -126,7 +122,7 @@ class PartedExtraction:
             place = np.searchsorted(ids, joined.missing)
             place[place == len(ids)] = 0
             if len(ids) and (ids[place] == joined.missing).any():
-                raise Crossing
+                raise CrossingError
             self._count(rows)
             split = splits(self._database, joined.threads, self._extraction.split)
             runs = pairs.add(part, joined, runs_of(joined, part, split), rows, blocks)
