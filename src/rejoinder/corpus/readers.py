@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import polars as pl
 
 from rejoinder.corpus.comments import as_comments
@@ -23,6 +24,7 @@ from rejoinder.formats.compression import decompressed, line_blocks
 _BLOCK_BYTES = 8 << 20
 _AHEAD = 2
 _SHOWN = 20
+_LINE_END = ord("\n")
 
 T = TypeVar("T")
 _Piece = Callable[[], ParsedBlock]
@@ -169,4 +171,4 @@ def _json_pieces(
         if number == 0 and columns.given:
             report.keys |= keys_of(block)
         yield partial(parse_block, block, wanted, columns.needed, path.name, line)
-        line += block.count(b"\n")
+        line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _LINE_END))

@@ -50,7 +50,8 @@ def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
     if isinstance(values, pl.Series):
         values = values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+        # combining a single chunk would copy it
+        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
     if values.type != pa.large_string():
         values = values.cast(pa.large_string())
     _, ends, content = values.buffers()
