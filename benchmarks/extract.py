@@ -2,8 +2,9 @@
 
     python benchmarks/extract.py ../shared/data/conversations/*.jsonl.zst
 
-Every repetition is a process of its own, so that its peak memory is its own. Run it on an idle
-machine: the figures are wall time.
+Each repetition extracts once and then computes the same pairs by one plain DuckDB query over the
+same files, for the ratio. Every extraction is a process of its own, so that its peak memory is its
+own. Run it on an idle machine: the figures are wall time.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import duckdb
 
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.files import find_files
@@ -52,6 +55,42 @@ def once(dumps: list[str], **options: Any) -> dict[str, float]:
     }
 
 
+QUERY = """
+COPY (
+    WITH comments AS (
+        SELECT id, parent_id, link_id, subreddit, body, md5(link_id)[1:8] AS hash
+        FROM read_json($files, format = 'newline_delimited', columns = {
+            id: 'VARCHAR', parent_id: 'VARCHAR', link_id: 'VARCHAR', author: 'VARCHAR',
+            subreddit: 'VARCHAR', body: 'VARCHAR'})
+        WHERE body NOT IN ('', '[deleted]', '[removed]') AND length(body) < 350
+            AND length(regexp_replace(body, '[^\\p{L}]', '', 'g')) * 10 > length(body) * 7
+            AND NOT starts_with(body, 'https') AND NOT starts_with(body, '/r/')
+            AND NOT starts_with(body, '@') AND NOT contains(lower(author), 'bot'))
+    SELECT reply.link_id AS thread_id, message.id AS input_id, reply.id AS response_id,
+        message.body AS input, reply.body AS response, reply.subreddit AS source,
+        CASE WHEN reply.hash < 'f3333333' THEN 0 WHEN reply.hash < 'f9999999' THEN 1 ELSE 2 END
+            AS split
+    FROM comments AS reply JOIN comments AS message ON reply.parent_id = 't1_' || message.id
+    ORDER BY split, thread_id, response_id
+) TO '{out}' (FORMAT parquet, COMPRESSION zstd)"""
+"""The rules of the paper, the join and the order of the output. It decompresses gzip and zstd, but
+cleans no text, and counts nothing."""
+
+
+def plain_query(dumps: list[str], memory: str, threads: int | None) -> float:
+    """Computes the query; returns its seconds. The pairs are only written, to a temporary file."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory}'")
+        connection.execute(f"SET temp_directory = '{folder}'")
+        connection.execute(f"SET threads = {threads or os.cpu_count()}")
+        connection.execute("SET enable_progress_bar = false")
+        began = time.perf_counter()
+        files = [str(path) for path in find_files(dumps)]
+        query = QUERY.replace("{out}", f"{folder}/pairs.parquet")
+        connection.execute(query, {"files": files})
+        return time.perf_counter() - began
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("dumps", nargs="+", help="dumps in the Reddit schema")
@@ -59,16 +98,18 @@ def main() -> None:
     parser.add_argument("--memory", default="2GB")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rules", default="paper")
+    parser.add_argument("--engine", default="local", help="engine of the extraction")
+    parser.add_argument("--without-query", action="store_true", help="leave out the plain query")
     parser.add_argument("--once", action="store_true", help="one repetition, as JSON")
     chosen = parser.parse_args()
     if chosen.once:
-        options = {name: getattr(chosen, name) for name in ("rules", "memory", "threads")}
+        options = {name: getattr(chosen, name) for name in ("rules", "memory", "threads", "engine")}
         print(json.dumps(once(chosen.dumps, **options)))
         return
     size = sum(len(piece) for path in find_files(chosen.dumps) for piece in decompressed(path))
     command = [sys.executable, __file__, *sys.argv[1:], "--once"]
     print(f"{size / 1e6:,.0f} MB decompressed, {os.cpu_count()} cores, --memory {chosen.memory}")
-    rates = []
+    rates, ratios = [], []
     for _ in range(chosen.repeat):
         figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         seconds = figures.pop("seconds")
@@ -83,7 +124,14 @@ def main() -> None:
             f"{rates[-1]:,.0f} comments/s, {size / 1e6 / seconds:,.0f} MB/s, "
             f"peak {figures['peak_rss_bytes'] / 1e9:.2f} GB ({stages})"
         )
+        if not chosen.without_query:
+            taken = plain_query(chosen.dumps, chosen.memory, chosen.threads)
+            ratios.append(taken / seconds)
+            rate = figures["comments"] / taken
+            print(f"  plain query {taken:.1f} s: {rate:,.0f} comments/s; ratio {ratios[-1]:.2f}")
     print(f"median {statistics.median(rates):,.0f} comments/s")
+    if ratios:
+        print(f"median {statistics.median(ratios):.2f} times the plain query")
 
 
 if __name__ == "__main__":

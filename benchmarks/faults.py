@@ -33,7 +33,7 @@ import numpy as np
 
 from rejoinder.errors import RejoinderError
 from rejoinder.evaluation.results_file import read_results
-from rejoinder.index.folder import TextIndex
+from rejoinder.index.folder import TextIndex, encoded_texts
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIES = 4
@@ -123,8 +123,8 @@ def indexed(folder: Path) -> Digests:
     """Of an index: each text with its embedding, and what is no part of it."""
     index = TextIndex(folder)
     index.check()
-    found = {}
-    for part in index._encoded():
+    found: Digests = {}
+    for part in encoded_texts(index._parts):
         for name, text, row in zip(part.ids, part.texts, np.asarray(part.embeddings), strict=True):
             found[name] = hashlib.sha256(text.encode() + row.tobytes()).hexdigest()
     entries = index.manifest.segments

@@ -25,7 +25,7 @@ _SPACE = re.compile(
 )
 _NUMBERED = re.compile("&#(?:([0-9]{1,7})|[xX]([0-9a-fA-F]{1,6}));|&([A-Za-z][A-Za-z0-9]*;)")
 _ENGINE_EVERY = 0.005
-"""Share of the inputs that the engine reads, too: a query costs as much as a hundred other inputs."""
+"""Share of the inputs that the engine reads too: a query costs as much as a hundred inputs."""
 
 
 def body(random: Random) -> str:

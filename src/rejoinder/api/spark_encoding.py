@@ -11,7 +11,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from rejoinder.api.encoding import EncodedFile, EncodingProgress, settings_of
+from rejoinder.api.encoding import EncodedFile, settings_of
+from rejoinder.api.sentence_stream import EncodingProgress
 from rejoinder.api.spark_encoding_task import PartTask, encode_parts, record_of
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import write_text

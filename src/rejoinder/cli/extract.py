@@ -72,7 +72,7 @@ def extract(
         int | None, typer.Option(min=1, help="Largest number of pairs with the same reply.")
     ] = None,
     split: Annotated[str, typer.Option(help="Shares of train, dev and test.")] = "95,2.5,2.5",
-    engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "duckdb",
+    engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "local",
     master: MasterOption = None,
     memory: Annotated[
         str | None,

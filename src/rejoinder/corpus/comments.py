@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from rejoinder.corpus.cleaning import cleaned
-from rejoinder.corpus.letters import count_letters
 from rejoinder.corpus.schema import COMMENTS, FIELDS, Columns
+from rejoinder.corpus.texts import clean_and_letters
 from rejoinder.files.hashed import md5_of
 
 
@@ -34,9 +33,10 @@ def as_comments(
         pl.col("author").fill_null(""),
     )
     text = frame.get_column("text").fill_null("")
-    return frame.with_columns(
-        text, cleaned(text).alias("clean"), pl.Series("letters", count_letters(text))
-    ).select(pl.col(name).cast(kind) for name, kind in COMMENTS.items())
+    clean, letters = clean_and_letters(text)
+    return frame.with_columns(text, clean.alias("clean"), pl.Series("letters", letters)).select(
+        pl.col(name).cast(kind) for name, kind in COMMENTS.items()
+    )
 
 
 def _whole_numbers(ids: pl.Series) -> pl.Series:

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus import query  # first: its error names the extra to install
+from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
-from rejoinder.corpus.engines.base import Engine, Reading, Resources
+from rejoinder.corpus.engines.base import (
+    DirectEngine,
+    Engine,
+    Extraction,
+    Outcome,
+    Reading,
+    Resources,
+)
 from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
@@ -38,7 +46,7 @@ def extract(
     max_reply_count: int | None = None,
     split: tuple[float, float, float] = (95.0, 2.5, 2.5),
     strict: bool = False,
-    engine: str = "duckdb",
+    engine: str = "local",
     master: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
@@ -130,6 +138,9 @@ def _extract(
     columns = options.columns
     if options.filters.since is None and options.filters.until is None:
         columns = columns.without_dates()
+    names = [rule.name for rule in rules]
+    if options.filters != Filters():
+        names.insert(0, "filtered")
     reading = Reading(
         files,
         columns,
@@ -137,90 +148,35 @@ def _extract(
         options.strict,
         options.separator,
     )
-    table, report = engine.read("comments", reading, progress)
-    progress("joining", 0, None)
+    extraction = Extraction(reading, names, options.split, options.limit, options.max_reply_count)
+    outcome: Outcome | None = None
+    if isinstance(engine, DirectEngine):
+        outcome = engine.at_once(extraction, folder, progress)
+    if outcome is None:
+        outcome = by_query(engine, extraction, folder, progress)
+    report, fates, written = outcome.report, outcome.fates, outcome.written
     read = sum(file.comments for file in report.files)
     malformed = sum(file.malformed for file in report.files)
-    repeated = engine.keep("repeated", query.repeated_ids(table))
-    doubles = engine.rows(
-        repeated.aggregate(
-            ids=repeated.count(), rows=repeated.rows.sum(), different=repeated.different.sum()
-        )
-    ).row(0, named=True)
-    if doubles["ids"]:
-        table = engine.keep("unique_comments", query.unique(table, repeated))
-    table = _threaded(engine, table)
-    fates = _fates(engine, table)
-    pairs = query.pairs(table)
-    if options.max_reply_count is not None:
-        pairs = query.capped(pairs, options.max_reply_count)
-    parts = engine.keep("parts", query.splits(table, options.split))
-    written = engine.write(query.with_parts(pairs, parts), options.limit, folder, progress)
-    different = int(doubles["different"] or 0)
-    not_found, dropped = _lost_parents(engine, table, fates["replies"] - written.rows)
-    names = [rule.name for rule in rules]
-    if options.filters != Filters():
-        names.insert(0, "filtered")
+    lost = outcome.parent_not_found + outcome.parent_dropped
     counts = Counts(
         lines=(read // 2 if options.columns.are_pairs else read) + malformed,
         malformed=malformed,
         comments=read,
-        duplicates=int(doubles["rows"] or 0) - different,
-        conflicts=different - doubles["ids"],
+        duplicates=outcome.duplicates,
+        conflicts=outcome.conflicts,
         dropped={name: fates.get(name, 0) for name in names},
         kept=fates["kept"],
         without_parent=fates["kept"] - fates["replies"],
-        parent_not_found=not_found,
-        parent_dropped=dropped,
-        capped=fates["replies"] - written.rows - not_found - dropped,
+        parent_not_found=outcome.parent_not_found,
+        parent_dropped=outcome.parent_dropped,
+        capped=fates["replies"] - written.rows - lost,
         pairs=written.rows,
         unique_inputs=written.unique_inputs,
         unique_responses=written.unique_responses,
     )
     if not written.rows:
-        raise InputError(no_pairs(engine, table, files, counts, report.malformed))
+        raise InputError(no_pairs(engine, outcome.table, files, counts, report.malformed))
     return _manifest(options, report, counts, written)
-
-
-def _threaded(engine: Engine, table: Any) -> Any:
-    """Returns the table with a thread for every comment: that of its chain's root if missing."""
-    if not engine.rows(table.filter(table.thread.isnull()).limit(1).select("id")).height:
-        return table
-    roots = engine.keep("roots_0", query.first_roots(table))
-    # a chain is at most as long as the table, and each round looks twice as far up
-    rounds = int(engine.rows(table.count().as_table()).item()).bit_length() + 1
-    for doubling in range(1, rounds + 1):
-        roots = engine.keep(f"roots_{doubling % 2}", query.next_roots(roots))
-        moved = engine.rows(roots.filter(roots.moved).aggregate(root=roots.root.min())).item()
-        roots = roots.drop("moved")
-        if moved is None:
-            return engine.keep("threaded", query.with_threads(table, roots))
-    raise InputError(
-        f"the replies of these files form a circle: {moved!r} answers itself by way of others. "
-        "Repair them, or give a thread column, --columns thread=…."
-    )
-
-
-def _fates(engine: Engine, table: Any) -> dict[str, int]:
-    """Counts comments by broken rule, and the kept ones: all (`kept`) and `replies`."""
-    rows = engine.rows(
-        table.group_by("rule").aggregate(comments=table.count(), replies=table.parent.count())
-    )
-    fates: dict[str, int] = {"kept": 0, "replies": 0}
-    for rule, comments, replies in rows.iter_rows():
-        if rule is None:
-            fates |= {"kept": comments, "replies": replies}
-        else:
-            fates[rule] = comments
-    return fates
-
-
-def _lost_parents(engine: Engine, table: Any, missing: int) -> tuple[int, int]:
-    """Counts kept replies without a pair: those whose parent is missing, and was dropped."""
-    if not missing:
-        return 0, 0
-    lost = engine.rows(query.lost_parents(table)).row(0, named=True)
-    return int(lost["not_found"] or 0), int(lost["dropped"] or 0)
 
 
 def _manifest(

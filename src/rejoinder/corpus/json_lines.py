@@ -1,23 +1,29 @@
 """Comments from blocks of JSON lines: lenient, and the same for every line.
 
-Polars reads all lines. Where it refuses a block, Python's `json` finds the malformed lines, and
-Polars reads the rest again, so that a malformed line never changes the meaning of another one.
-Some lines that Polars refuses are repaired first: bytes that are not UTF-8, halves of surrogate
-pairs, control characters in strings, NaN, and numbers beyond 128 bits.
+A kernel in C reads plain lines, which are nearly all, at three times the speed of Polars. Polars
+reads the others, or all where the kernel is not built. Where Polars refuses a block, Python's
+`json` finds the malformed lines, and Polars reads the rest again, so that a malformed line never
+changes the meaning of another one. Some lines that Polars refuses are repaired first: bytes that
+are not UTF-8, halves of surrogate pairs, control characters in strings, NaN, and numbers beyond
+128 bits.
 """
 
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.strings import series_of
 from rejoinder.formats.json_lines import POLARS_ERRORS, read_objects
 from rejoinder.formats.surrogates import replace_escaped_surrogates
 from rejoinder.formats.tables import BYTE_ORDER_MARK
+from rejoinder.native import kernel
 
 _MAY_NEED_REPAIR = re.compile(r"[\x00-\x1f]|NaN|Infinity|[0-9]{39}|[0-9][eE]\+?[0-9]{3}")
 _TOKEN = re.compile(
@@ -69,15 +75,50 @@ def parse_block(
     """
     if first_line == 1:
         block = block.removeprefix(BYTE_ORDER_MARK)
-    malformed: list[Malformed] = []
-    try:
-        frame = _read(block, columns)
-        numbers = _numbers(block, len(frame), first_line)
-    except POLARS_ERRORS:
-        frame, numbers, malformed = _read_sound_lines(block, columns, file, first_line)
+    frame, numbers, malformed = _parsed(block, columns, file, first_line)
     parsed = without_missing(frame, numbers, needed, file)
     malformed = sorted([*malformed, *parsed.malformed], key=lambda line: line.line)
     return ParsedBlock(parsed.frame, parsed.numbers, tuple(malformed))
+
+
+def _parsed(
+    block: bytes, columns: tuple[str, ...], file: str, first_line: int
+) -> tuple[pl.DataFrame, Sequence[int], list[Malformed]]:
+    """Returns the rows of readable lines, their line numbers, and the malformed lines."""
+    native = kernel("_comments")
+    if native is None:
+        return _read_by_polars(block, columns, file, first_line)
+    found, plain, other = native.json_fields(block, columns, first_line)
+    frame = pl.DataFrame(
+        {name: series_of(*column) for name, column in zip(columns, found, strict=True)}
+    )
+    numbers = np.frombuffer(plain, np.int64)
+    refused = np.frombuffer(other, np.int64)
+    if not len(refused):
+        return frame, _as_range(numbers), []
+    lines = block.split(b"\n")
+    rest = b"\n".join(lines[number - first_line] for number in refused.tolist())
+    more, rows, bad = _read_by_polars(rest, columns, file, 1)
+    numbers = np.concatenate([numbers, refused[np.fromiter(rows, np.int64) - 1]])
+    order = np.argsort(numbers)
+    malformed = [replace(line, line=int(refused[line.line - 1])) for line in bad]
+    return pl.concat([frame, more])[order], numbers[order].tolist(), malformed
+
+
+def _as_range(numbers: NDArray[np.int64]) -> Sequence[int]:
+    """Returns increasing numbers, as a range where they have no gaps."""
+    first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (1, 0)
+    return range(first, last + 1) if last - first + 1 == len(numbers) else numbers.tolist()
+
+
+def _read_by_polars(
+    block: bytes, columns: tuple[str, ...], file: str, first_line: int
+) -> tuple[pl.DataFrame, Sequence[int], list[Malformed]]:
+    try:
+        frame = _read(block, columns)
+    except POLARS_ERRORS:
+        return _read_sound_lines(block, columns, file, first_line)
+    return frame, _numbers(block, len(frame), first_line), []
 
 
 def without_missing(

@@ -21,9 +21,13 @@ def count_letters(texts: pl.Series) -> NDArray[np.int32]:
     letters = _count_ascii(np.frombuffer(content or b"", np.uint8), ends)
     wide = np.flatnonzero(np.diff(ends) != texts.str.len_chars().to_numpy())
     if len(wide):
-        rest = texts.gather(wide).str.replace_all(r"[^\p{L}]+", "").str.len_chars()
-        letters[wide] = rest.to_numpy()
+        letters[wide] = count_wide_letters(texts.gather(wide))
     return letters
+
+
+def count_wide_letters(texts: pl.Series) -> NDArray[np.uint32]:
+    """Returns (N,) the number of Unicode letters in each text, by an expression."""
+    return texts.str.replace_all(r"[^\p{L}]+", "").str.len_chars().to_numpy()
 
 
 def _count_ascii(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -75,6 +75,14 @@ def repeated_ids(table: ir.Table) -> ir.Table:
     return several.join(different, "id").select("id", "rows", "different")
 
 
+def repeated_counts(repeated: ir.Table) -> ir.Table:
+    """Counts the rows of `repeated_ids` that go: duplicates and conflicts, null for none."""
+    different = repeated.different.sum()
+    return repeated.aggregate(
+        duplicates=repeated.rows.sum() - different, conflicts=different - repeated.count()
+    )
+
+
 def unique(table: ir.Table, repeated: ir.Table) -> ir.Table:
     """Returns one row per id: of several rows, the one with the smallest text."""
     once = table.anti_join(repeated, "id")
@@ -144,11 +152,14 @@ def splits(table: ir.Table, shares: tuple[float, float, float]) -> ir.Table:
     puts a thread into the same split.
     """
     threads = replies(table).select(thread_id="thread").distinct()
-    head = threads.thread_id.hexdigest("md5").substr(0, 8)
+    return threads.select("thread_id", part=split_of(threads.thread_id, shares))
+
+
+def split_of(thread_id: ir.StringValue, shares: tuple[float, float, float]) -> ir.IntegerValue:
+    """Returns the split of each thread, see `splits`."""
+    head = thread_id.hexdigest("md5").substr(0, 8)
     train, dev = split_borders(shares)
-    return threads.select(
-        "thread_id", part=ibis.cases((head < train, 0), (head < dev, 1), else_=2).cast("int8")
-    )
+    return ibis.cases((head < train, 0), (head < dev, 1), else_=2).cast("int8")
 
 
 def split_borders(shares: tuple[float, float, float]) -> tuple[str, str]:

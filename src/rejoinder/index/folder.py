@@ -190,7 +190,7 @@ class TextIndex:
         """
         with self._changing():
             self.check()  # damage would get a hash of its own in the new segment
-            entry = self._written(_encoded(self._parts))
+            entry = self._written(encoded_texts(self._parts))
             segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
 
@@ -222,7 +222,7 @@ class TextIndex:
         ):
             return
         self._sweep()
-        joined = self._written(_encoded(small))
+        joined = self._written(encoded_texts(small))
         segments = self.manifest.segments[: len(self._parts) - count]
         self._become(replace(self.manifest, segments=(*segments, joined)))
 
@@ -308,7 +308,7 @@ def _name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
     return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
 
 
-def _encoded(parts: Sequence[Part], size: int = 8_192) -> Iterator[EncodedTexts]:
+def encoded_texts(parts: Sequence[Part], size: int = 8_192) -> Iterator[EncodedTexts]:
     """Yields the texts of segments that are not deleted."""
     for part in parts:
         kept = np.flatnonzero(~part.deleted)

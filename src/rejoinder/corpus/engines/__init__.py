@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener, Resources
 
 ENGINES: dict[str, str] = {
+    "local": "rejoinder.corpus.engines.local:LocalEngine",
     "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
     "spark": "rejoinder.corpus.engines.spark:SparkEngine",
 }

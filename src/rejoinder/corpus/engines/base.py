@@ -1,9 +1,9 @@
 """The interface of the engines of extraction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import ibis.expr.types as ir
 import polars as pl
@@ -40,6 +40,42 @@ class Resources:
     """Largest number of threads."""
     master: str | None = None
     """Address of the cluster that computes. None means this machine."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What is extracted."""
+
+    reading: Reading
+    """Its `select` is a `query.classified`."""
+    rules: Sequence[str]
+    """Names of the rules, in their order."""
+    split: tuple[float, float, float]
+    """Shares of train, dev and test, in any unit."""
+    limit: int | None = None
+    """Largest number of pairs."""
+    max_reply_count: int | None = None
+    """Largest number of pairs with the same response, case folded."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The pairs that were written, and what became of all comments."""
+
+    report: Report
+    duplicates: int
+    """Number of rows that repeat another row."""
+    conflicts: int
+    """Number of rows that differ from the row with the same id that was kept."""
+    fates: Mapping[str, int]
+    """Number of comments by the first rule that they break, `kept`, and `replies` among these."""
+    parent_not_found: int
+    """Number of kept replies whose parent is missing."""
+    parent_dropped: int
+    """Number of kept replies whose parent broke a rule."""
+    written: Written
+    table: ir.Table | None = None
+    """The comments, a row per id; needed where no pair was written."""
 
 
 class Engine(Protocol):
@@ -81,6 +117,20 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Drops all tables and frees the resources."""
+        ...
+
+
+@runtime_checkable
+class DirectEngine(Engine, Protocol):
+    """An engine that also has a way of its own, beside the steps of `by_query`."""
+
+    def at_once(
+        self, extraction: Extraction, folder: Path, progress: ExtractProgress
+    ) -> Outcome | None:
+        """Extracts into `folder`, or returns None where the query has to do it.
+
+        Then nothing is left in `folder`.
+        """
         ...
 
 

@@ -42,11 +42,12 @@ class DuckDBEngine:
         """Opens a database, see `Opener`."""
         if resources.master is not None:
             raise InputError(
-                f"--master {resources.master} is for --engine spark; DuckDB runs on this machine."
+                f"--master {resources.master} is for --engine spark; the others run on this machine."
             )
         memory = resources.memory or _MEMORY
-        amount = parse_bytes(memory)
-        threads = _threads(amount, resources.threads, memory)
+        self.memory = amount = parse_bytes(memory)
+        self.threads = threads = _threads(amount, resources.threads, memory)
+        self.spill = resources.spill
         self.connection: Any = ibis.duckdb.connect()
         settings = {
             "memory_limit": f"{int(amount * _SHARE)}B",
@@ -93,6 +94,14 @@ class DuckDBEngine:
             if failed:  # DuckDB wraps the exceptions of a reader: raise the reader's own
                 raise failed[0] from None
             raise
+        finally:
+            self.connection.con.unregister(_STREAM)
+
+    def take(self, name: str, frame: pl.DataFrame) -> ir.Table:
+        """Keeps the rows of a frame as the table `name`."""
+        self.connection.con.register(_STREAM, frame.to_arrow())
+        try:
+            return self._keep(name, f"SELECT * FROM {_STREAM}")  # noqa: S608
         finally:
             self.connection.con.unregister(_STREAM)
 

@@ -1,0 +1,34 @@
+"""The fastest engine for one machine: comments are parted by thread and joined on hashes of ids.
+
+Comments that can't be parted go to DuckDB: those without a thread, those whose parent is in another
+thread, and a limit on the replies with the same text, which takes a look at all pairs.
+"""
+
+import shutil
+from pathlib import Path
+
+from rejoinder.corpus.engines.base import Extraction, Outcome
+from rejoinder.corpus.engines.duckdb import DuckDBEngine
+from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.parted.rows import CrossingError
+from rejoinder.corpus.parted.run import PartedExtraction
+
+
+class LocalEngine(DuckDBEngine):
+    """An engine that joins each part of the comments by itself, and DuckDB where that can't be."""
+
+    def at_once(
+        self, extraction: Extraction, folder: Path, progress: ExtractProgress
+    ) -> Outcome | None:
+        """Extracts by parts, or returns None where comments can't be parted."""
+        if extraction.max_reply_count is not None:
+            return None
+        folder_of_parts = self.spill / "parts"
+        folder_of_parts.mkdir()
+        try:
+            outcome = PartedExtraction(extraction, self, folder_of_parts, progress).run(folder)
+        except CrossingError:
+            outcome = None
+        finally:
+            shutil.rmtree(folder_of_parts, ignore_errors=True)
+        return outcome if outcome and outcome.written.rows else None

@@ -1,0 +1,101 @@
+"""Frames of comments as numbers and strings; DuckDB evaluates the rules."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rejoinder.corpus import query
+from rejoinder.corpus.parted.rows import STRINGS, Block, CrossingError, Rows
+from rejoinder.corpus.schema import COMMENTS
+from rejoinder.corpus.strings import as_strings
+
+_SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
+_NUMBERS = """
+    SELECT hash(id) AS id, hash(parent) AS parent, hash(thread) AS thread,
+        parent IS NOT NULL AS answers, thread IS NULL AS loose, rule
+    FROM ({})"""
+
+
+class Database:
+    """A small DuckDB database for each thread that asks."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def rows(self, sql: str, table: pa.Table) -> pa.Table:
+        """Returns the result of a query over `given`, the table, with the rows in their order."""
+        connection: Any = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = duckdb.connect()
+            connection.execute("SET threads = 1")
+        connection.register("given", table)
+        try:
+            return connection.sql(sql).to_arrow_table()
+        finally:
+            connection.unregister("given")
+
+
+class Classifier:
+    """Turns frames of comments into numbers and strings."""
+
+    def __init__(
+        self, database: Database, select: Callable[[ir.Table], ir.Table], rules: Sequence[str]
+    ) -> None:
+        """Prepares `select`, a `query.classified`, whose rules have the names `rules`."""
+        self._database = database
+        self._sql = _NUMBERS.format(
+            ibis.to_sql(select(ibis.table(_SCHEMA, name="given")), dialect="duckdb")
+        )
+        self._rules = pa.array(rules, pa.string())
+
+    def __call__(self, frame: pl.DataFrame) -> tuple[Rows, Block]:
+        """Returns (N,) comments of a frame with the columns `COMMENTS`.
+
+        Raises:
+            CrossingError: a comment has no thread.
+        """
+        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        found = self._database.rows(self._sql, table).combine_chunks()
+        if pc.any(found["loose"]).as_py():
+            raise CrossingError
+        rule = pc.fill_null(pc.index_in(found["rule"], value_set=self._rules), -1)
+        count = len(frame)
+        rows = Rows(
+            id=found["id"].to_numpy(),
+            parent=found["parent"].to_numpy(),
+            thread=found["thread"].to_numpy(),
+            answers=found["answers"].to_numpy(),
+            rule=(rule.to_numpy() + 1).astype(np.uint8),
+            which=np.zeros(count, np.uint32),
+            row=np.arange(count, dtype=np.uint32),
+        )
+        text = frame.get_column("text")
+        changed = frame.get_column("clean")
+        if changed.null_count() < count:
+            text = frame.select(pl.coalesce("clean", "text")).to_series()
+            table = table.set_column(table.column_names.index("text"), "text", _arrow(text))
+        return rows, {name: as_strings(table[name]) for name in STRINGS}
+
+
+def _arrow(values: pl.Series) -> pa.Array:
+    return values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def splits(
+    database: Database, threads: pl.Series, shares: tuple[float, float, float]
+) -> NDArray[np.int8]:
+    """Returns (N,) the split of each thread: 0 train, 1 dev, 2 test."""
+    table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
+    sql = ibis.to_sql(table.select(query.split_of(table.thread_id, shares)), dialect="duckdb")
+    found = database.rows(sql, pa.table({"thread_id": _arrow(threads)}))
+    numbers: NDArray[np.int8] = found.column(0).to_numpy().astype(np.int8)
+    return numbers

@@ -1,0 +1,81 @@
+"""Comments as numbers for joining, and blocks of their strings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.corpus.strings import Index, Strings, gather
+
+KEPT = 0
+"""The rule of a comment that breaks none."""
+GONE = 255
+"""The rule of a row that another row with the same id replaces."""
+STRINGS = ("id", "parent", "thread", "source", "text")
+"""The columns of strings of a block, as they were published but for the clean text."""
+PREFIXES: Mapping[str, str] = {"parent": "t1_", "thread": "t3_"}
+"""What is left out of the strings of a column, as in `query.classified`."""
+
+
+class CrossingError(Exception):
+    """The comments can't be parted: one has no thread, or its parent is in another thread."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """(N,) comments as numbers."""
+
+    id: NDArray[np.uint64]
+    """Hash of the id."""
+    parent: NDArray[np.uint64]
+    """Hash of the parent's id; any number for a comment that answers none."""
+    thread: NDArray[np.uint64]
+    """Hash of the thread."""
+    answers: NDArray[np.bool_]
+    """Whether the comment answers a comment."""
+    rule: NDArray[np.uint8]
+    """Number of the first rule that the comment breaks, from 1; `KEPT` or `GONE`."""
+    which: Index
+    """Number of the block that holds its strings."""
+    row: Index
+    """Row in that block."""
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __getitem__(self, index: Any) -> Self:
+        return type(self)(**{name: getattr(self, name)[index] for name in _NAMES})
+
+    def strings(self, blocks: "Blocks", column: str) -> Strings:
+        """Returns a column of the comments, without prefixes."""
+        columns = [block[column] for block in blocks]
+        return gather(columns, self.which, self.row, PREFIXES.get(column, ""))
+
+    def in_parts(self, bits: int) -> tuple[Self, NDArray[np.int64]]:
+        """Returns the rows by part, and the (2**bits + 1,) borders of the parts."""
+        part = (self.thread >> np.uint64(64 - bits)).astype(np.uint16)
+        order = np.argsort(part, kind="stable")
+        return self[order], np.searchsorted(part[order], np.arange(2**bits + 1))
+
+
+Block = Mapping[str, Strings]
+"""The strings of comments by column, `STRINGS`."""
+Blocks = list[Block]
+
+_NAMES = tuple(field.name for field in fields(Rows))
+
+
+def concatenated(rows: list[Rows]) -> Rows:
+    """Returns the rows of several pieces, one after the other."""
+    if not rows:
+        return _EMPTY
+    return Rows(**{name: np.concatenate([getattr(one, name) for one in rows]) for name in _NAMES})
+
+
+_HASHES = np.empty(0, np.uint64)
+_INDEX = np.empty(0, np.uint32)
+_EMPTY = Rows(
+    _HASHES, _HASHES, _HASHES, np.empty(0, np.bool_), np.empty(0, np.uint8), _INDEX, _INDEX
+)

@@ -1,0 +1,115 @@
+"""Comments by part: in memory, or beyond a bound in files."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rejoinder.corpus.parted.rows import STRINGS, Block, Blocks, Rows, concatenated
+from rejoinder.corpus.strings import as_strings
+
+_NUMBERS = ("id", "parent", "thread", "answers", "rule")
+_HASH_BYTES = 8 * 3 + 2 + 2 * 4
+"""Bytes of a row of `Rows`."""
+
+
+class Store:
+    """Takes blocks of comments and gives back its parts: a thread is in one part.
+
+    The hashes of all ids stay in memory, 8 bytes each.
+    """
+
+    def __init__(self, room: int, bits: int, folder: Path) -> None:
+        """Opens a store of 2**`bits` parts that holds about `room` bytes in memory."""
+        self.bits = bits
+        self._room, self._folder = room, folder
+        self._files: list[Path] = []
+        self._ids: list[NDArray[np.uint64]] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: list[Rows] = []
+        self._blocks: Blocks = []
+        self._bytes = 0
+
+    @property
+    def spilled(self) -> bool:
+        """Whether comments are in files."""
+        return bool(self._files)
+
+    def add(self, rows: Rows, block: Block) -> None:
+        """Takes the comments of a block."""
+        rows.which[:] = len(self._blocks)
+        self._rows.append(rows)
+        self._blocks.append(block)
+        self._ids.append(rows.id)
+        self._bytes += len(rows) * _HASH_BYTES + sum(one.nbytes for one in block.values())
+        if self._bytes > self._room:
+            self._flush()
+
+    def finish(self) -> None:
+        """Takes note that all comments are here."""
+        if self.spilled and self._rows:
+            self._flush()
+        rows = concatenated(self._rows)
+        self._ordered, self._borders = rows.in_parts(self.bits)
+        self._rows = []
+
+    def ids(self) -> NDArray[np.uint64]:
+        """Returns (N,) the hashes of all ids, in increasing order."""
+        return np.sort(np.concatenate([np.empty(0, np.uint64), *self._ids]))
+
+    def part(self, number: int) -> tuple[Rows, Blocks]:
+        """Returns the comments of a part, and the blocks of their strings."""
+        if not self.spilled:
+            first, last = self._borders[number : number + 2]
+            return self._ordered[first:last], self._blocks
+        rows: list[Rows] = []
+        blocks: Blocks = []
+        for path in self._files:
+            with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+                batch = reader.get_batch(number)
+            numbers = {name: batch[f"hash_{name}"].to_numpy(False) for name in _NUMBERS}
+            count = batch.num_rows
+            which = np.full(count, len(blocks), np.uint32)
+            rows.append(Rows(**numbers, which=which, row=np.arange(count, dtype=np.uint32)))
+            blocks.append({name: as_strings(batch[name]) for name in STRINGS})
+        return concatenated(rows), blocks
+
+    def _flush(self) -> None:
+        """Writes the comments in memory to a file: a batch for each part."""
+        rows, borders = concatenated(self._rows).in_parts(self.bits)
+        path = self._folder / f"comments-{len(self._files):04d}.arrow"
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
+            for first, last in itertools.pairwise(borders):
+                writer.write_batch(_batch(rows[first:last], self._blocks))
+        self._files.append(path)
+        self._clear()
+
+    def drop_files(self) -> None:
+        """Removes the files: all parts were read."""
+        for path in self._files:
+            path.unlink()
+
+    def parts(self) -> Iterator[int]:
+        """Yields the numbers of the parts."""
+        return iter(range(2**self.bits))
+
+
+_SCHEMA = pa.schema(
+    [
+        *((f"hash_{name}", pa.uint64()) for name in ("id", "parent", "thread")),
+        ("hash_answers", pa.bool_()),
+        ("hash_rule", pa.uint8()),
+        *((name, pa.large_string()) for name in STRINGS),
+    ]
+)
+
+
+def _batch(rows: Rows, blocks: Blocks) -> pa.RecordBatch:
+    numbers = [pa.array(getattr(rows, name)) for name in _NUMBERS]
+    strings = [rows.strings(blocks, name).to_arrow() for name in STRINGS]
+    return pa.record_batch([*numbers, *strings], schema=_SCHEMA)

@@ -1,0 +1,92 @@
+"""Columns of strings as two buffers, and strings gathered from several columns at once."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.errors import MissingExtraError
+from rejoinder.native import kernel
+
+try:
+    import pyarrow as pa
+except ImportError:
+    raise MissingExtraError("pyarrow", "extract") from None
+
+Index = NDArray[np.uint32]
+
+
+class Strings(NamedTuple):
+    """(N,) strings without nulls, laid out as in a `large_string` array of Arrow."""
+
+    content: memoryview
+    """All strings, one after the other, in UTF-8."""
+    ends: memoryview
+    """(N + 1,) int64: string i is `content[ends[i]:ends[i + 1]]`."""
+
+    def __len__(self) -> int:
+        return self.ends.nbytes // 8 - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both buffers."""
+        ends = np.frombuffer(self.ends, np.int64)
+        return int(ends[-1] - ends[0]) + self.ends.nbytes
+
+    def to_arrow(self) -> pa.LargeStringArray:
+        """Returns the strings as an array of Arrow that shares their memory."""
+        buffers = (pa.py_buffer(self.ends), pa.py_buffer(self.content))
+        return pa.LargeStringArray.from_buffers(len(self), *buffers)
+
+    def to_polars(self) -> pl.Series:
+        """Returns the strings as a series of Polars that shares their memory."""
+        return pl.Series(self.to_arrow(), dtype=pl.String)
+
+
+def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
+    """Returns the strings of an array; a null becomes an empty string."""
+    if isinstance(values, pl.Series):
+        values = values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    if isinstance(values, pa.ChunkedArray):
+        # combining a single chunk would copy it
+        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+    if values.type != pa.large_string():
+        values = values.cast(pa.large_string())
+    _, ends, content = values.buffers()
+    first, rows = values.offset, len(values)
+    ends = memoryview(ends)[8 * first : 8 * (first + rows + 1)] if rows else memoryview(bytes(8))
+    return Strings(memoryview(content or b""), ends)
+
+
+def series_of(content: bytes, ends: bytes, present: bytes) -> pl.Series:
+    """Returns (N,) strings from buffers as in `Strings`, null where the byte of `present` is 0."""
+    exists = np.frombuffer(present, np.bool_)
+    bits = None if exists.all() else pa.py_buffer(np.packbits(exists, bitorder="little"))
+    buffers = pa.py_buffer(ends), pa.py_buffer(content), bits
+    return pl.Series(pa.LargeStringArray.from_buffers(len(exists), *buffers), dtype=pl.String)
+
+
+def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = "") -> Strings:
+    """Returns (N,) strings: string i is row `rows[i]` of column `which[i]`.
+
+    A `prefix` of three bytes is left out of the strings that have it.
+
+    >>> column = as_strings(pl.Series(["t3_a", "b"]))
+    >>> gather([column], *np.uint32([[0, 0], [1, 0]]), prefix="t3_").to_polars().to_list()
+    ['b', 'a']
+    """
+    native = kernel("_comments")
+    if native is not None:
+        content, ends = native.gather(list(columns), which, rows, prefix)
+        return Strings(memoryview(content), memoryview(ends))
+    starts = np.cumsum([0, *map(len, columns)])
+    together = pl.concat([pl.Series([], dtype=pl.String), *(one.to_polars() for one in columns)])
+    found = together.gather(starts[which] + rows)
+    return as_strings(found.str.strip_prefix(prefix) if prefix else found)
+
+
+def same(first: Strings, second: Strings) -> bool:
+    """Returns whether two columns of the same length hold the same strings."""
+    return bool(first.to_arrow().equals(second.to_arrow()))
