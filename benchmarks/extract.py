@@ -8,6 +8,7 @@ own. Run it on an idle machine: the figures are wall time.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -15,15 +16,39 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.files import find_files
 from rejoinder.formats.compression import decompressed
+
+
+class _Disk:
+    """Watches the bytes of the files in a folder, twice a second."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.peak = folder, 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.5):
+            with contextlib.suppress(FileNotFoundError):
+                sizes = (path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+                self.peak = max(self.peak, sum(sizes))
 
 
 def once(dumps: list[str], **options: Any) -> dict[str, float]:
@@ -39,7 +64,7 @@ def once(dumps: list[str], **options: Any) -> dict[str, float]:
             stages[current] = stages.get(current, 0.0) + now - last
             current, last = stage, now
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, _Disk(Path(folder)) as disk:
         manifest = extract(dumps, Path(folder) / "pairs", progress=progress, **options)
     ended = time.perf_counter()
     stages[current] = ended - last
@@ -51,6 +76,7 @@ def once(dumps: list[str], **options: Any) -> dict[str, float]:
         "seconds": ended - began,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
         "peak_rss_bytes": usage.ru_maxrss * unit,
+        "peak_disk_bytes": disk.peak,
         **{f"{stage}_seconds": seconds for stage, seconds in stages.items()},
     }
 
@@ -122,7 +148,8 @@ def main() -> None:
         print(
             f"{figures['comments']:,} comments, {figures['pairs']:,} pairs in {seconds:.1f} s: "
             f"{rates[-1]:,.0f} comments/s, {size / 1e6 / seconds:,.0f} MB/s, "
-            f"peak {figures['peak_rss_bytes'] / 1e9:.2f} GB ({stages})"
+            f"peak {figures['peak_rss_bytes'] / 1e9:.2f} GB, disk "
+            f"{figures['peak_disk_bytes'] / 1e9:.2f} GB ({stages})"
         )
         if not chosen.without_query:
             taken = plain_query(chosen.dumps, chosen.memory, chosen.threads)

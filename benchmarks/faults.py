@@ -123,10 +123,10 @@ def indexed(folder: Path) -> Digests:
     """Of an index: each text with its embedding, and what is no part of it."""
     index = TextIndex(folder)
     index.check()
-    found: Digests = {}
+    found: dict[str, str] = {}
     for part in encoded_texts(index._parts):
         for name, text, row in zip(part.ids, part.texts, np.asarray(part.embeddings), strict=True):
-            found[name] = hashlib.sha256(text.encode() + row.tobytes()).hexdigest()
+            found[str(name)] = hashlib.sha256(text.encode() + row.tobytes()).hexdigest()
     entries = index.manifest.segments
     named = {"index.json", *(e.name for e in entries), *(e.deletions for e in entries)}
     return {**found, "segments": str(len(entries)), "strays": str(_names(folder) - named)}

@@ -1,7 +1,8 @@
-"""Kernels in C: `_words` (ids of words) and `_sums` (sums of rows of a table, rows of length 1).
+"""Kernels in C: `_words` (ids of words), `_sums` (sums of rows of a table, rows of length 1) and
+`_comments` (fields of JSON lines, facts about texts, strings gathered from columns).
 
-Both are optional. Where they were not built, `text.words`, `runtime.sums` and `runtime.layers`
-compute the same with Python, NumPy and, for large batches, Polars. `REJOINDER_NATIVE=0` in the
+All are optional. Where they were not built, `text.words`, `runtime.sums`, `runtime.layers` and
+`corpus` compute the same with Python, NumPy and Polars. `REJOINDER_NATIVE=0` in the
 environment leaves them out, for tests and to rule them out as a cause.
 """
 

@@ -42,7 +42,7 @@ class DuckDBEngine:
         """Opens a database, see `Opener`."""
         if resources.master is not None:
             raise InputError(
-                f"--master {resources.master} is for --engine spark; the others run on this machine."
+                f"--master {resources.master} is for --engine spark; others run on this machine."
             )
         memory = resources.memory or _MEMORY
         self.memory = amount = parse_bytes(memory)

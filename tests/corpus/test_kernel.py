@@ -1,0 +1,119 @@
+"""The kernel in C against Polars and Python: the same rows, facts and strings."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder.corpus.json_lines import ParsedBlock, parse_block
+from rejoinder.corpus.strings import as_strings, gather
+from rejoinder.corpus.texts import clean_and_letters
+from rejoinder.native import kernel
+
+needs_kernel = pytest.mark.skipif(kernel("_comments") is None, reason="the kernel is not built")
+
+
+@contextmanager
+def without_kernel() -> Iterator[None]:
+    with patch.dict(os.environ, REJOINDER_NATIVE="0"):
+        yield
+
+
+texts = st.text(st.sampled_from('aZé 中😀\u2003\x85\u200b&;"\\/\t\n\x01{}[],:t1_.0'), max_size=20)
+numbers = st.one_of(
+    st.integers(-(10**20), 10**20), st.floats(), st.sampled_from([0, -0.0, 2.0, 1e300])
+)
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, texts),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(st.sampled_from(["id", "body", "parent_id", "other", 'k"é']), values)
+
+
+@st.composite
+def json_line(draw: st.DrawFn) -> bytes:
+    """A line of JSON, written in one of the ways that are allowed, or damaged."""
+    spaces = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :  ")]))
+    escaped = draw(st.booleans())
+    line = json.dumps(draw(objects), ensure_ascii=escaped, separators=spaces)
+    line = draw(st.sampled_from(["", " ", "\t"])) + line + draw(st.sampled_from(["", " ", "\r"]))
+    if draw(st.integers(0, 5)) == 0:  # a repeated key, half a pair, a control character, an escape
+        bad = ['{"id":1,"id":2,', '{"id":"\\ud83d",', '{"body":"\t",', '{"body":"\\u0041\\/",', "{"]
+        line = line.replace("{", draw(st.sampled_from(bad)), 1)
+    content = line.encode("utf-8", "surrogatepass")
+    if draw(st.integers(0, 5)) == 0 and content:
+        place = draw(st.integers(0, len(content) - 1))
+        content = content[:place] + draw(st.binary(max_size=2)) + content[place + 1 :]
+    return content
+
+
+def as_read(block: bytes) -> ParsedBlock:
+    return parse_block(block, ("id", "body", "parent_id"), ("id", "body"), "RC.jsonl", 5)
+
+
+@needs_kernel
+@settings(deadline=None)
+@given(st.lists(json_line(), max_size=6).map(b"\n".join))
+def test_every_line_reads_as_without_the_kernel(block):
+    found = as_read(block)
+    with without_kernel():
+        expected = as_read(block)
+    assert found.frame.equals(expected.frame)
+    assert list(found.numbers) == list(expected.numbers)
+    assert found.malformed == expected.malformed
+
+
+@needs_kernel
+def test_plain_lines_are_read_by_the_kernel():
+    block = b'{"id":"a","body":"\\u00e9 \\ud83d\\ude00\\n","x":[{"y":-1.5e3}]}\n'
+    block += b'\n{"parent_id":7,"id":"b","body":null}\n'
+    columns, plain, refused = kernel("_comments").json_fields(block, ("id", "body", "parent_id"), 1)
+    assert np.frombuffer(plain, np.int64).tolist() == [1, 3]
+    assert refused == b""
+    assert columns[1] == ("é 😀\n".encode(), np.int64([0, 8, 8]).tobytes(), b"\x01\x00")
+    assert columns[2][0] == b"7"
+
+
+@needs_kernel
+@settings(deadline=None)
+@given(st.lists(texts, max_size=8))
+def test_texts_have_the_same_facts(found):
+    series = pl.Series(found, dtype=pl.String)
+    clean, letters = clean_and_letters(series)
+    with without_kernel():
+        expected, counted = clean_and_letters(series)
+    assert clean.equals(expected, null_equal=True)
+    assert letters.tolist() == counted.tolist()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(texts, min_size=1, max_size=4), min_size=1, max_size=4),
+    st.sampled_from(["", "t1_"]),
+    st.data(),
+)
+def test_strings_are_gathered_from_several_columns(columns, prefix, data):
+    places = [(which, row) for which, column in enumerate(columns) for row in range(len(column))]
+    chosen = data.draw(st.lists(st.sampled_from(places), max_size=9))
+    which, rows = np.array(chosen or np.empty((0, 2)), np.uint32).T.copy()
+    strings = [as_strings(pl.Series(["skipped", *one])[1:]) for one in columns]
+    expected = [columns[column][row].removeprefix(prefix) for column, row in chosen]
+    assert gather(strings, which, rows, prefix).to_polars().to_list() == expected
+    with without_kernel():
+        assert gather(strings, which, rows, prefix).to_polars().to_list() == expected
+
+
+@needs_kernel
+def test_rows_outside_of_a_column_are_refused():
+    column = as_strings(pl.Series(["a", "b"]))
+    for which, row in ((0, 2), (1, 0)):
+        with pytest.raises(IndexError, match=f"no row {row} in column {which}"):
+            gather([column], np.uint32([which]), np.uint32([row]))
