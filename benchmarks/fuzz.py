@@ -167,7 +167,9 @@ def _chunk(
         try:
             with _limit():
                 accepted = check(_random(seed, area, number))
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of a library in Rust is no Exception
             counts["finds"] += 1
             finds.append(
                 f"FIND {type(error).__name__}: {str(error)[:200]}\n"
@@ -186,7 +188,7 @@ def _once(areas: list[str], seed: int, number: int) -> int:
             check = _check(area, folder)
             try:
                 accepted = check(_random(seed, area, number))
-            except Exception:
+            except BaseException:
                 traceback.print_exc()
                 finds += 1
             else:

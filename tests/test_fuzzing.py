@@ -4,14 +4,45 @@ from random import Random
 
 import pytest
 
-from fuzzing import config, results, run_folders, texts
+from fuzzing import (
+    config,
+    dump_files,
+    index_folders,
+    index_texts,
+    requests,
+    results,
+    rules,
+    run_folders,
+    texts,
+)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(
-    ("area", "inputs"), [(config, 400), (texts, 150), (results, 60), (run_folders, 40)]
+    ("area", "inputs"),
+    [
+        (config, 400),
+        (texts, 150),
+        (results, 60),
+        (run_folders, 40),
+        (rules, 400),
+        (dump_files, 150),
+        (index_texts, 400),
+        (index_folders, 150),
+        (requests, 400),
+    ],
 )
 def test_what_nobody_should_write_is_accepted_or_refused(area, inputs, tmp_path):
     check = area.checker(tmp_path)
     accepted = [check(Random(f"test/{number}")) for number in range(inputs)]  # raises for a find
     assert {True, False} == set(accepted)
+
+
+@pytest.mark.parametrize(
+    ("area", "found"),
+    [
+        (dump_files, "2/dump files/202"),  # Polars panics at a type of Parquet
+    ],
+)
+def test_what_was_found_is_refused(area, found, tmp_path):
+    assert not area.checker(tmp_path)(Random(found))

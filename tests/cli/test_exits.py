@@ -215,3 +215,32 @@ def test_a_bare_install_says_what_to_install(place):
         extra = extras.get(said.split()[0], "train")
         sentence = f"rejoinder: {said}; it comes with: pip install 'rejoinder[{extra}]'\n2 {line}\n"
         assert sentence in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 5 GiB"),
+        OSError(12, "Cannot allocate memory"),
+        RuntimeError("[enforce fail at alloc] DefaultCPUAllocator: can't allocate memory"),
+        ImportError("x.so: failed to map segment from shared object"),
+    ],
+)
+def test_memory_that_does_not_suffice_is_one_sentence(error, capsys):
+    from rejoinder.cli.exits import status_of
+
+    def command():
+        raise error
+
+    assert status_of(command) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("rejoinder: memory does not suffice; ")
+    assert said.count("\n") == 1
+
+
+def test_other_errors_stay_bugs():
+    from rejoinder.cli.exits import status_of
+
+    with pytest.raises(RuntimeError, match="in memory of"):
+        status_of(lambda: (_ for _ in ()).throw(RuntimeError("in memory of")))

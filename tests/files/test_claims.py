@@ -57,6 +57,20 @@ def test_a_killed_process_holds_nothing(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_a_lock_of_a_killed_process_goes_when_its_finished_output_is_found(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+    (tmp_path / ".out.lock").write_text("process 1")
+    with pytest.raises(InputError, match="not empty"), claim_output(tmp_path / "out"):
+        raise AssertionError("the block ran")
+    assert names(tmp_path) == ["out"]
+    with holder(tmp_path / "out") as other:  # of one that lives, it stays
+        with pytest.raises(InputError, match="not empty"), claim_output(tmp_path / "out"):
+            raise AssertionError("the block ran")
+        assert names(tmp_path) == [".out.lock", "out"]
+        other.stdin.close()
+
+
 def test_a_signal_at_any_moment_of_a_claim_leaves_nothing(tmp_path):
     """Its handler raises `SystemExit`. Python calls it before functions begin and after C calls."""
     out = tmp_path / "new" / "out"

@@ -1,5 +1,6 @@
 """The folder of an index: what is found, what a change leaves, what damage is told."""
 
+import json
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.files.claims import claim
+from rejoinder.files.hashed import sealed
 from rejoinder.index import folder as folders
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
@@ -288,3 +290,60 @@ def test_a_segment_that_is_removed_while_an_index_is_opened(tmp_path, monkeypatc
 def test_ids_without_a_name_go_on_behind_the_largest_number(tmp_path):
     index = made(tmp_path, {"7": "seven", "x9": "nine", "9" * 5_000: "long", "٣": "three"})
     assert index.manifest.next_id == 8
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("dim", "4"), ("dim", 0), ("dim", 2**40), ("dim", True), ("next_number", 1e308),
+        ("next_id", []), ("name", "../other"), ("name", 5), ("name", "/other"), ("rows", -1),
+        ("rows", None), ("deleted", 6), ("deletions", "../000002.deleted"), ("files", []),
+        ("sha256", None), ("source", 3),
+    ],
+)  # fmt: skip
+def test_values_that_no_index_has_are_one_sentence(tmp_path, key, value):
+    index = made(tmp_path, TEXTS)
+    tree = json.loads((index.folder / FILE).read_text("utf-8"))
+    del tree["sha256"]
+    [entry] = tree["segments"]
+    table = next(part for part in (entry, tree["model"], tree) if key in part)
+    if key == "name":
+        table = entry
+    table[key] = value
+    (index.folder / FILE).write_text(json.dumps(sealed(tree)), "utf-8")
+    with pytest.raises(InputError, match=r"index\.json lacks what an index needs \(.*\)\. Copy"):
+        TextIndex(index.folder)
+
+
+def test_a_changed_list_of_deleted_texts_is_refused(tmp_path):
+    index = made(tmp_path, TEXTS)
+    index.delete(["b"])
+    [entry] = index.manifest.segments
+    path = index.folder / entry.deletions
+    for content in (b"\x02\0\0\0", b"\xff\0\0\0"):  # another text, and none
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="deleted is not the file that was written"):
+            TextIndex(index.folder)
+
+
+def test_damage_gets_no_hash_of_its_own_when_an_index_is_compacted(tmp_path):
+    index = made(tmp_path, TEXTS)
+    [entry] = index.manifest.segments
+    path = index.folder / entry.name / "embeddings.bin"
+    content = bytearray(path.read_bytes())
+    content[3] ^= 1
+    path.write_bytes(content)
+    before = (index.folder / FILE).read_bytes()
+    with pytest.raises(InputError, match=r"embeddings\.bin is not the file that was written"):
+        index.compact()
+    assert (index.folder / FILE).read_bytes() == before
+
+
+def test_what_a_killed_change_left_inside_is_removed_by_the_next(tmp_path):
+    index = made(tmp_path, TEXTS)
+    for name in (".index.json.lock", ".index.json.part", ".000002.deleted.part", ".000002.lock"):
+        (index.folder / name).write_text("process 1")
+    (index.folder / ".000002.part").mkdir()
+    with pytest.raises(InputError, match="Nothing was added"):
+        index.add([encoded({"a": "again"})])
+    assert {path.name for path in index.folder.iterdir()} == {FILE, "000001"}

@@ -10,6 +10,7 @@ import polars as pl
 from rejoinder.corpus.json_lines import ParsedBlock, without_missing
 from rejoinder.corpus.schema import Columns
 from rejoinder.errors import InputError
+from rejoinder.formats.json_lines import POLARS_ERRORS
 
 MAGIC = b"PAR1"
 _BLOCK_ROWS = 65_536
@@ -43,7 +44,7 @@ def parquet_pieces(
             yield partial(_parsed, frame, numbers, columns.needed, path)
             row += len(frame)
             on_read(path.stat().st_size * len(frame) // max(rows, 1))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except POLARS_ERRORS as error:
         raise InputError(
             f"{path} is damaged or not a Parquet file: {_first_line(error)}."
         ) from None
@@ -54,7 +55,7 @@ def _parsed(
 ) -> ParsedBlock:
     try:
         text = frame.select(_as_text(column) for column in frame)
-    except pl.exceptions.PolarsError as error:
+    except POLARS_ERRORS as error:
         raise InputError(
             f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
         ) from None
@@ -74,5 +75,5 @@ def _as_text(values: pl.Series) -> pl.Series:
     return text.scatter(rows, digits)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).split("\n")[0].rstrip(".")

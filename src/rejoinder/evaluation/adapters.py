@@ -119,7 +119,12 @@ class StoredVectors:
             texts = frame.get_column("text").to_list()
             rows = frame.get_column("embedding").to_list()
             self._vectors = np.array(rows, np.float32)
-        except (OSError, pl.exceptions.PolarsError, ValueError) as error:
+        except (
+            OSError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+            ValueError,
+        ) as error:
             raise InputError(
                 f"{path} can't be read as vectors by text: {str(error).splitlines()[0]}; Parquet "
                 "or JSON lines with the columns text and embedding are needed."

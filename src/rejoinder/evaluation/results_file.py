@@ -170,7 +170,7 @@ def read_items(path: Path, result: Result) -> pl.DataFrame:
         raise InputError(f"{file} is not the file that {path} was written with; evaluate again.")
     try:
         frame = pl.read_parquet(io.BytesIO(content))
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{file} is damaged: {error}; evaluate again.") from None
     _check_items(frame, file, result)
     return frame

@@ -16,8 +16,8 @@ FieldType = Literal["text", "texts", "label"]
 """The type of a field: `text` is a string, `texts` a list of strings, and `label` a string, number
 or boolean that is read as its JSON text."""
 
-POLARS_ERRORS = (pl.exceptions.PolarsError, OSError)
-"""The errors that Polars raises for JSON that it can't read."""
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""The errors that Polars raises for files that it can't read. Its code panics at some damage."""
 
 _NOT_TEXT = r"^\s*(?:[\[{]|-?\d[\d.eE+-]*$|true$|false$)|\x00"
 """Matches what Polars makes of values that are no strings, and of halves of surrogate pairs. It
