@@ -205,6 +205,23 @@ def test_predictions_of_a_replaced_result_are_removed(tmp_path):
     assert read_results(path)[0].scores == scores
 
 
+def test_a_full_disk_leaves_no_predictions_that_no_result_names(tmp_path, monkeypatch):
+    path = tmp_path / "r.json"
+
+    def full(*_arguments):
+        raise StorageError("no space is left on the device")
+
+    with open_results(path) as file:
+        file.add(made_up())
+        before = sorted((tmp_path / "r.predictions").iterdir())
+        with monkeypatch.context() as patched:
+            patched.setattr("rejoinder.evaluation.results_file.write_text", full)
+            with pytest.raises(StorageError):
+                file.add(made_up(task="mpqa/senteval", items=Items(NAMES, GOLD, GOLD, [""] * 40)))
+        assert sorted((tmp_path / "r.predictions").glob("*.parquet")) == before
+    assert [result.task for result in read_results(path)] == ["mr/senteval"]
+
+
 def test_another_encoder_is_refused_or_takes_the_place(tmp_path):
     path = tmp_path / "r.json"
     write_results(path, [made_up()])
