@@ -298,7 +298,7 @@ def test_ids_without_a_name_go_on_behind_the_largest_number(tmp_path):
         ("dim", "4"), ("dim", 0), ("dim", 2**40), ("dim", True), ("next_number", 1e308),
         ("next_id", []), ("name", "../other"), ("name", 5), ("name", "/other"), ("rows", -1),
         ("rows", None), ("deleted", 6), ("deletions", "../000002.deleted"), ("files", []),
-        ("sha256", None), ("source", 3),
+        ("sha256", None), ("source", 3), ("source", "\ud800"), ("dtype", "int8"), ("recall", 0.0),
     ],
 )  # fmt: skip
 def test_values_that_no_index_has_are_one_sentence(tmp_path, key, value):

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import read_sealed, sealed
+from rejoinder.index.segment import DTYPES
 
 FILE = "index.json"
 FORMAT_VERSION = 1
@@ -106,6 +107,8 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     """Raises ValueError for a value that `Manifest.write` can't have written."""
+    # half of a surrogate pair can't be written again: a ValueError, too
+    json.dumps(asdict(manifest), ensure_ascii=False).encode()
     parts: list[Manifest | IndexModel | SegmentFacts] = [manifest, manifest.model]
     for part in [*parts, *manifest.segments]:
         hints = get_type_hints(type(part))
@@ -113,6 +116,8 @@ def _check(manifest: Manifest) -> None:
             value = getattr(part, field.name)
             if type(value) not in _types(hints[field.name]):
                 raise ValueError(f"{field.name} is {value!r}")
+    if manifest.dtype not in DTYPES or not 0 < manifest.recall <= 1:
+        raise ValueError(f"dtype is {manifest.dtype!r}, recall {manifest.recall}")
     names = [entry.name for entry in manifest.segments]
     counts = {"dim": manifest.dim, "next_number": manifest.next_number, "next_id": manifest.next_id}
     for name, value in counts.items():
