@@ -39,7 +39,7 @@ from rejoinder.index.segment import EncodedTexts
 
 ALONE = 200
 """Queries that are searched one by one."""
-SCAN_ROWS = 65_536
+SCAN_QUERIES, SCAN_ROWS = 256, 65_536
 PART = 8_192
 
 
@@ -170,10 +170,13 @@ def _scan(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     for part in index._parts:
         rows = part.segment.embeddings
         for begin in range(0, len(rows), SCAN_ROWS):
-            scores = queries @ np.asarray(rows[begin : begin + SCAN_ROWS], np.float32).T
-            places = np.argpartition(scores, -chosen.top_k, axis=1)[:, -chosen.top_k :]
-            both = np.hstack([best, np.take_along_axis(scores, places, axis=1)])
-            best = np.partition(both, -chosen.top_k, axis=1)[:, -chosen.top_k :]
+            block = np.asarray(rows[begin : begin + SCAN_ROWS], np.float32)
+            for first in range(0, len(queries), SCAN_QUERIES):
+                some = slice(first, first + SCAN_QUERIES)
+                scores = queries[some] @ block.T
+                places = np.argpartition(scores, -chosen.top_k, axis=1)[:, -chosen.top_k :]
+                both = np.hstack([best[some], np.take_along_axis(scores, places, axis=1)])
+                best[some] = np.partition(both, -chosen.top_k, axis=1)[:, -chosen.top_k :]
     seconds = time.perf_counter() - begun
     np.save(folder / "scan.npy", best.min(axis=1))
     return {"scan_queries_per_second": round(len(queries) / seconds, 1), "scan_peak_mb": _peak()}
