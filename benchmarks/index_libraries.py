@@ -72,7 +72,7 @@ def _searched(
     queries = np.load(chosen.folder / "queries.npy")[: chosen.queries]
     begun, before = time.perf_counter(), _resident()
     lines: list[dict[str, Any]] = []
-    opening: dict[str, Any] = {}
+    opening: dict[str, float] = {}
     for effort, find in LIBRARIES[library][1](path, rows.shape):
         if not opening:
             find(queries[:1], effort)

@@ -1,6 +1,7 @@
 """Approximate search: what it finds, what changes leave, what damage and a missing package say."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rejoinder.index import lists, part
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
+from rejoinder.index.string_table import mapped, release
 
 DIM = 16
 LEAST = 3_000
@@ -136,6 +138,23 @@ def test_segments_that_are_larger_than_memory_are_searched_alike(tmp_path, monke
     monkeypatch.setattr(part, "_KEPT_BYTES", 0)
     monkeypatch.setattr(part, "_ROWS_BEFORE_RELEASE", 100)
     assert (index.search(queries), index.search(queries, exact=True)) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_was_read_of_a_file_is_released(tmp_path):
+    path = tmp_path / "numbers"
+    np.zeros(1 << 20).tofile(path)
+
+    def resident():
+        status = Path("/proc/self/status").read_text("ascii").split()
+        return int(status[status.index("RssFile:") + 1])
+
+    numbers = mapped(path, np.dtype("f8"), (1 << 20,))
+    assert numbers.sum() == 0
+    before = resident()
+    release(numbers)
+    assert before - resident() > 6_000  # of 8,192 kB
+    assert numbers.sum() == 0
 
 
 def test_without_faiss_an_index_is_exact_or_says_what_to_install(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """A segment that is open, and the search in several of them together."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,10 +88,12 @@ def _candidates(
     parts: list[Part], listed: dict[int, Lists], queries: Embeddings, top_k: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Returns for each query the segments and the rows of the best candidates of all lists."""
-    wanted = max(lists.probing.candidates_for(top_k) for lists in listed.values())
+    counts = [lists.probing.candidates_for(top_k) for lists in listed.values()]
+    # the best of N segments lie N times as close together, and each needs fewer of its own
+    wanted = math.ceil(max(counts) * math.sqrt(len(counts)))
     all_rows, all_scores, all_numbers = [], [], []
-    for number, lists in listed.items():
-        rows, scores = _present(parts[number], lists, queries, wanted, top_k)
+    for count, (number, lists) in zip(counts, listed.items(), strict=True):
+        rows, scores = _present(parts[number], lists, queries, count, top_k)
         all_rows.append(rows)
         all_scores.append(scores)
         all_numbers.append(np.full(rows.shape, number))

@@ -50,9 +50,9 @@ class StringTable:
         self._bytes = mapped(folder / f"{name}.bin", np.dtype("u1"), (int(self._offsets[-1]),))
 
     def __getitem__(self, index: int) -> str:
-        begin, end = self._offsets[index : index + 2]
+        begin, end = self._offsets[index : index + 2].tolist()
         try:
-            return bytes(self._bytes[begin:end]).decode()
+            return self._bytes[begin:end].tobytes().decode()
         except UnicodeDecodeError:
             raise InputError(
                 f"string {index:,} of {self._name} is not UTF-8; the index is damaged. Copy it "
@@ -74,7 +74,10 @@ def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
         size = path.stat().st_size
         if size == expected:
             # an empty file can't be mapped
-            return np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
+            if not size:
+                return np.empty(shape, dtype)
+            # a plain view: np.memmap makes an object of Python of each piece that is taken
+            return np.asarray(np.memmap(path, dtype, "r", shape=shape))
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}.") from None
     raise InputError(
@@ -88,6 +91,6 @@ def release(array: NDArray[Any]) -> None:
 
     It stays in the cache of the system, which the system clears when it needs memory.
     """
-    mapping = getattr(array, "_mmap", None)
+    mapping = getattr(array.base, "_mmap", None)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):  # Windows has no such call
         mapping.madvise(mmap.MADV_DONTNEED)
