@@ -20,6 +20,8 @@ from torch import Tensor
 
 _STRIP_SCORES = 1 << 20
 """Scores per strip: 4 MB of float32."""
+_GPU_STRIP_SCORES = 1 << 28
+"""The same on GPUs, which have no such cache, and wait where a batch has several strips."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,8 @@ class _InBatchSoftmax(torch.autograd.Function):
         low = torch.is_autocast_enabled(device.type)
         kind = torch.get_autocast_dtype(device.type) if low else anchors.dtype
         cuts = (*nested, anchors.shape[1])
-        starts = range(0, size, max(1, _STRIP_SCORES // len(candidates)))
+        most = _STRIP_SCORES if device.type == "cpu" else _GPU_STRIP_SCORES
+        starts = range(0, size, max(1, most // len(candidates)))
         loss, by_scale = anchors.new_zeros(()), anchors.new_zeros(())
         correct = torch.zeros((), dtype=torch.int64, device=device)
         with torch.autocast(device.type, enabled=False):
@@ -172,7 +175,9 @@ def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Stri
         else:
             cosines.append(total)
     masked = None
-    if same is not None:
+    if same is not None and rows == slice(0, len(left.rows)):
+        masked = same[0], same[1]
+    elif same is not None:
         ends = torch.tensor([rows.start, rows.stop], device=same.device)
         first, last = torch.searchsorted(same[0].contiguous(), ends).tolist()
         masked = same[0, first:last] - rows.start, same[1, first:last]

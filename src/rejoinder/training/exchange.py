@@ -80,7 +80,8 @@ class Exchange:
         reduced = _ring(len(union) * row, workers.count)
         if gathered <= reduced:
             parts = workers.gather(_padded(own.gradient, most))
-            for place, part, count in zip(places, parts, counts, strict=True):
+            total.index_copy_(0, places[0], parts[0][: counts[0]])
+            for place, part, count in list(zip(places, parts, counts, strict=True))[1:]:
                 add_rows(total, place, part[:count])
         else:
             total.index_copy_(0, places[workers.rank], own.gradient)

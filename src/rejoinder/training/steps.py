@@ -17,6 +17,9 @@ from rejoinder.training.workers import Workers
 _NEXT_WORKER = 1 << 52
 """What is added to the seed of a step for each further worker."""
 
+_LOOK_EVERY = 20
+"""Steps between looks at what other workers want, on GPUs: each look makes a GPU wait."""
+
 
 class Steps:
     """Takes the steps of a run, as one of its workers."""
@@ -36,6 +39,7 @@ class Steps:
         self.tasks = {task.label: number for number, task in enumerate(config.mixture)}
         self.whitened = -1
         """The last step that began by whitening rows."""
+        self._flags = torch.zeros(2, device=model.device)
         self._first_bad = torch.full((), -1, dtype=torch.int64, device=model.device)
         """() first step whose loss or gradient was not finite, -1 if there is none; on GPUs, where
         looking at each step would make them wait."""
@@ -69,12 +73,19 @@ class Steps:
         facts = self._facts(batch, result, rows, flags)
         facts = self.exchange(self.optimizers, self._trained(batch.task), facts)
         if self.workers.count > 1:
-            first, second = (facts[-2:] > 0).tolist()
-            flags = bool(first), bool(second)
+            flags = self._told(step, facts[-2:])
         by_task = facts[:-2].view(-1, 3)
         self._check(step, by_task[:, 0].sum() / by_task[:, 2].sum(), self.optimizers.finite())
         self.optimizers.step(phase, within)
         return by_task, flags
+
+    def _told(self, step: int, flags: Tensor) -> tuple[bool, bool]:
+        """Returns the flags that any worker has raised; GPUs look at them now and then."""
+        self._flags = torch.maximum(self._flags, flags)
+        if self.model.device.type == "cuda" and (step + 1) % _LOOK_EVERY:
+            return False, False
+        stop, late = (self._flags > 0).tolist()
+        return bool(stop), bool(late)
 
     def _facts(
         self, batch: CollatedBatch, result: StepLoss, rows: float, flags: tuple[bool, bool]
