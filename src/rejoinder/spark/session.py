@@ -1,8 +1,10 @@
 """Sessions of Spark: of this machine, of a cluster, or of a server of Spark Connect."""
 
+import logging
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from rejoinder.errors import InputError, require
 from rejoinder.formats.amounts import parse_bytes
@@ -120,7 +123,13 @@ def _connected(master: str) -> "SparkSession":
     require("spark", "grpc", "grpc_status")
     from pyspark.sql import SparkSession
 
+    address = urlsplit(master)
     try:
+        # PySpark tries again for ten minutes where nobody listens
+        with socket.create_connection((address.hostname or "", address.port or 15_002), 20):
+            pass
+        # it writes every error that is raised to standard error, as JSON
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         spark: SparkSession = SparkSession.builder.remote(master).getOrCreate()
         spark.range(1).count()  # connects
     except Exception as error:  # of gRPC, and of checks of its address: it has many
@@ -140,6 +149,7 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    _require_java()
     is_local = master.startswith("local")
     conf = SparkConf().setMaster(master).setAppName("rejoinder")
     settings = dict(_QUIET)
@@ -185,14 +195,20 @@ def _workers_of(python: str | None) -> Iterator[None]:
             os.environ.pop("PYSPARK_PYTHON", None)
 
 
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if found is None:
+        place = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise InputError(
+            f"Spark needs Java 17 or a newer one, and there is none {place}. Install it, or set "
+            "JAVA_HOME to where it is."
+        )
+
+
 def _why_not_started(master: str, error: str, said: str) -> str:
-    if "JAVA_GATEWAY_EXITED" in error or "No such file" in error:
-        if "JAVA_HOME" in said or "java" in said.lower()[:2_000]:
-            return (
-                "Spark needs Java 17 or a newer one, and can't run it here "
-                f"({_last_line(said)}). Install it, or set JAVA_HOME to where it is."
-            )
-        return f"Spark can't be started ({_last_line(said)})."
+    if "JAVA_GATEWAY_EXITED" in error:
+        return f"Spark can't be started: {_last_line(said)}."
     reason = re.sub(r"^:?\s*(?:[\w.$]+(?:Exception|Error):\s*)+", "", error.split("\n: ")[-1])
     return f"--master {master} can't be used: {reason.splitlines()[0].rstrip('.')}."
 
