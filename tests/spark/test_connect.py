@@ -1,6 +1,8 @@
 """Spark Connect: the same folders through a server, which a test starts itself."""
 
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -15,6 +17,9 @@ import pytest
 from dumps import comment, lines
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+BODY = "This is a comment of plain words"
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +71,25 @@ def rejoinder(folder: Path, *words: str) -> str:
     return ran.stderr
 
 
+def test_the_commands_of_the_pages_run(tmp_path, server):
+    write_model(tmp_path / "model", dan_model())
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("good morning\n", "utf-8")
+    (tmp_path / "RC_1.zst").write_bytes(
+        lines(*(comment(f"c{n}", BODY, f"t1_c{n // 2}") for n in range(1, 99)))
+    )
+    for page in ("extract.md", "use.md"):
+        text = (DOCS / page).read_text("utf-8")
+        [command] = re.findall(r"^rejoinder (.*sc://host.*)$", text, re.MULTILINE)
+        words = shlex.split(command.replace("sc://host:15002", server), comments=True)
+        assert rejoinder(tmp_path, *words) == ""
+    assert (tmp_path / "pairs" / "manifest.json").is_file()
+    assert (tmp_path / "vectors.parquet" / "part-00000.parquet").is_file()
+
+
 def test_extraction_and_encoding_on_a_server(tmp_path, server):
     spark = ("--engine", "spark", "--master", server)
-    body = "This is a comment of plain words"
-    dump = lines(*(comment(f"c{n}", f"{body} {n}", f"t1_c{n // 2}") for n in range(1, 400)))
+    dump = lines(*(comment(f"c{n}", f"{BODY} {n}", f"t1_c{n // 2}") for n in range(1, 400)))
     (tmp_path / "RC.jsonl").write_bytes(dump)
     assert rejoinder(tmp_path, "extract", "RC.jsonl", "--out", "one") == ""
     assert rejoinder(tmp_path, "extract", "RC.jsonl", "--out", "other", *spark) == ""

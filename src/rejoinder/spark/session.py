@@ -25,7 +25,11 @@ _LEAST = 512_000_000
 """Bytes of memory with which a Java process of Spark starts."""
 _MEMORY = "2GB"
 _PARTITION_BYTES = 64 << 20
-_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    # a Python worker for each core has company enough
+    "spark.executorEnv.POLARS_MAX_THREADS": "2",
+}
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,19 @@ class OpenSession:
     """Whether this process opened it on this machine alone."""
 
     def expect(self, size: int) -> None:
-        """Fits the number of partitions to data of `size` bytes, on this machine alone.
+        """Fits the number of partitions to data of `size` bytes, in a session of our own.
 
-        Spark's 200 partitions took four times as long as 8 for 150,000 comments. A cluster's
-        settings are left as they are.
+        For few comments Spark's usual 200 partitions cost several times as long as eight.
+        On a cluster there are never fewer than its settings say.
         """
+        if not self.is_own:
+            return
+        name = "spark.sql.shuffle.partitions"
         if self.is_local:
             least = 2 * self.spark.sparkContext.defaultParallelism
-            partitions = max(least, size // _PARTITION_BYTES)
-            self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        else:
+            least = int(self.spark.conf.get(name) or 0)
+        self.spark.conf.set(name, str(max(least, size // _PARTITION_BYTES)))
 
     def close(self) -> None:
         """Stops the session if it is our own."""
@@ -152,17 +160,19 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
     _require_java()
     is_local = master.startswith("local")
     conf = SparkConf().setMaster(master).setAppName("rejoinder")
-    settings = dict(_QUIET)
+    settings = dict(_SETTINGS)
     if memory is not None or is_local:
         settings["spark.driver.memory" if is_local else "spark.executor.memory"] = _java(
             memory or _MEMORY
         )
     if is_local:
+        settings["spark.ui.enabled"] = "false"
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
         if scratch is not None:
             settings["spark.local.dir"] = str(scratch)
     for name, value in settings.items():
-        conf.setIfMissing(name, value) if name in _QUIET else conf.set(name, value)
+        conf.set(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every interruption
     log = Path(tempfile.mkdtemp(prefix="rejoinder-spark-"))
     try:
         with (log / "spark.log").open("wb") as file:
