@@ -423,7 +423,7 @@ def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
     shutil.rmtree("index")  # the commands make one of the same name
-    first, indexes, *_ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    first, _cluster, indexes, *_ = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     lines = [shlex.split(line, comments=True) for line in first.strip().split("\n")]
     assert {line[1] for line in lines} == {"info", "encode", "similarity", "search", "rank"}
     lines += [shlex.split(line, comments=True) for line in indexes.strip().split("\n")]

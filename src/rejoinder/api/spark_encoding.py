@@ -16,7 +16,7 @@ from rejoinder.api.sentence_stream import EncodingProgress
 from rejoinder.api.spark_encoding_task import PartTask, encode_parts, record_of
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import write_text
-from rejoinder.files.claims import claim_output, swap_in
+from rejoinder.files.claims import absolute, claim_output, swap_in
 from rejoinder.files.hashed import read_sealed, sealed
 from rejoinder.files.storage import creation_errors, read_errors, storage_errors
 from rejoinder.files.unfinished import discard_unfinished, unfinished_folder
@@ -82,7 +82,7 @@ def encode_on_spark(
         ModelError, MissingExtraError, BusyError, StorageError: see `encode_file`.
     """
     begun = time.perf_counter()
-    out = Path(out)
+    out = absolute(Path(out))  # executors have other working folders
     format_of(out)
     files = _files([sources] if isinstance(sources, str | Path) else sources)
     parts = text_parts(files, part_bytes)
@@ -143,7 +143,7 @@ def _run(session: OpenSession, model: Path, task: PartTask, pending: Sequence[in
 def _files(sources: Iterable[str | Path]) -> list[Path]:
     """Returns the files that paths, folders and patterns name, in this order, sorted within it."""
     files: list[Path] = []
-    for source in map(Path, sources):
+    for source in (Path(source).absolute() for source in sources):
         with read_errors(source):
             if source.is_dir():
                 found = sorted(path for path in source.iterdir() if path.name[0] != ".")

@@ -1,8 +1,10 @@
 """Sessions of Spark: of this machine, of a cluster, or of a server of Spark Connect."""
 
+import logging
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from rejoinder.errors import InputError, require
 from rejoinder.formats.amounts import parse_bytes
@@ -22,7 +25,11 @@ _LEAST = 512_000_000
 """Bytes of memory with which a Java process of Spark starts."""
 _MEMORY = "2GB"
 _PARTITION_BYTES = 64 << 20
-_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    # a Python worker for each core has company enough
+    "spark.executorEnv.POLARS_MAX_THREADS": "2",
+}
 
 
 @dataclass(frozen=True)
@@ -38,15 +45,19 @@ class OpenSession:
     """Whether this process opened it on this machine alone."""
 
     def expect(self, size: int) -> None:
-        """Fits the number of partitions to data of `size` bytes, on this machine alone.
+        """Fits the number of partitions to data of `size` bytes, in a session of our own.
 
-        Spark's 200 partitions took four times as long as 8 for 150,000 comments. A cluster's
-        settings are left as they are.
+        For few comments Spark's usual 200 partitions cost several times as long as eight.
+        On a cluster there are never fewer than its settings say.
         """
+        if not self.is_own:
+            return
+        name = "spark.sql.shuffle.partitions"
         if self.is_local:
             least = 2 * self.spark.sparkContext.defaultParallelism
-            partitions = max(least, size // _PARTITION_BYTES)
-            self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        else:
+            least = int(self.spark.conf.get(name) or 0)
+        self.spark.conf.set(name, str(max(least, size // _PARTITION_BYTES)))
 
     def close(self) -> None:
         """Stops the session if it is our own."""
@@ -120,7 +131,13 @@ def _connected(master: str) -> "SparkSession":
     require("spark", "grpc", "grpc_status")
     from pyspark.sql import SparkSession
 
+    address = urlsplit(master)
     try:
+        # PySpark tries again for ten minutes where nobody listens
+        with socket.create_connection((address.hostname or "", address.port or 15_002), 20):
+            pass
+        # it writes every error that is raised to standard error, as JSON
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         spark: SparkSession = SparkSession.builder.remote(master).getOrCreate()
         spark.range(1).count()  # connects
     except Exception as error:  # of gRPC, and of checks of its address: it has many
@@ -140,19 +157,22 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    _require_java()
     is_local = master.startswith("local")
     conf = SparkConf().setMaster(master).setAppName("rejoinder")
-    settings = dict(_QUIET)
+    settings = dict(_SETTINGS)
     if memory is not None or is_local:
         settings["spark.driver.memory" if is_local else "spark.executor.memory"] = _java(
             memory or _MEMORY
         )
     if is_local:
+        settings["spark.ui.enabled"] = "false"
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
         if scratch is not None:
             settings["spark.local.dir"] = str(scratch)
     for name, value in settings.items():
-        conf.setIfMissing(name, value) if name in _QUIET else conf.set(name, value)
+        conf.set(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every interruption
     log = Path(tempfile.mkdtemp(prefix="rejoinder-spark-"))
     try:
         with (log / "spark.log").open("wb") as file:
@@ -185,14 +205,20 @@ def _workers_of(python: str | None) -> Iterator[None]:
             os.environ.pop("PYSPARK_PYTHON", None)
 
 
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if found is None:
+        place = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise InputError(
+            f"Spark needs Java 17 or a newer one, and there is none {place}. Install it, or set "
+            "JAVA_HOME to where it is."
+        )
+
+
 def _why_not_started(master: str, error: str, said: str) -> str:
-    if "JAVA_GATEWAY_EXITED" in error or "No such file" in error:
-        if "JAVA_HOME" in said or "java" in said.lower()[:2_000]:
-            return (
-                "Spark needs Java 17 or a newer one, and can't run it here "
-                f"({_last_line(said)}). Install it, or set JAVA_HOME to where it is."
-            )
-        return f"Spark can't be started ({_last_line(said)})."
+    if "JAVA_GATEWAY_EXITED" in error:
+        return f"Spark can't be started: {_last_line(said)}."
     reason = re.sub(r"^:?\s*(?:[\w.$]+(?:Exception|Error):\s*)+", "", error.split("\n: ")[-1])
     return f"--master {master} can't be used: {reason.splitlines()[0].rstrip('.')}."
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
-_DEEPEST = 3
+_DEEPEST = 4
 """Kept tables that are made of each other. Spark plans a table with all that it is made of, which
 doubles in size with each step up the chains of replies; beyond this a table is cut off from that,
 and not computed again where an executor is lost."""
@@ -53,6 +53,7 @@ class SparkEngine:
         self.spark = self._session.spark
         self._numbers = count()
         self._kept: list[DataFrame] = []
+        self._views: list[str] = []
         self._depths: dict[str, int] = {}
 
     def read(
@@ -71,10 +72,10 @@ class SparkEngine:
             selected = reading.select(ibis.table(_SCHEMA, name=view))
             kept = self._persisted(self._sql(selected))
             told = kept.filter("id IS NULL").select("text").toArrow()
-            self.spark.catalog.dropTempView(view)
+            view = self._view(name, kept.filter("id IS NOT NULL"))
         report = _report(reading.files, told.column(0).to_pylist())
         check_keys(report, reading.columns)
-        view = self._view(name, kept.filter("id IS NOT NULL"))
+        self._depths[view] = 1
         return ibis.table(selected.schema(), name=view), report
 
     def keep(self, name: str, expression: ir.Table) -> ir.Table:
@@ -123,6 +124,8 @@ class SparkEngine:
         with suppress(Exception):  # the session may have ended already
             for table in self._kept:
                 table.unpersist()
+            for view in self._views:
+                self.spark.catalog.dropTempView(view)
         self._session.close()
 
     def _sql(self, expression: ir.Table) -> "DataFrame":
@@ -132,6 +135,7 @@ class SparkEngine:
         """Gives a table a name of its own: Spark Connect looks names up again at each use."""
         view = f"rejoinder_{name}_{next(self._numbers)}_{id(self):x}"
         table.createOrReplaceTempView(view)
+        self._views.append(view)
         return view
 
     def _persisted(self, table: "DataFrame") -> "DataFrame":

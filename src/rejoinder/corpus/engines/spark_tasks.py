@@ -35,9 +35,8 @@ def file_reader(reading: Reading) -> Callable[[Batches], Batches]:
     Behind the comments of each file comes a row without an id, which no comment lacks. Its text is
     the JSON of the counts of the file.
     """
-    return partial(
-        _read_files, list(reading.files), reading.columns, reading.strict, reading.separator
-    )
+    files = [path.absolute() for path in reading.files]  # executors have other working folders
+    return partial(_read_files, files, reading.columns, reading.strict, reading.separator)
 
 
 def _read_files(
