@@ -1,9 +1,10 @@
-"""Kernels in C: `_words` (ids of words), `_sums` (sums of rows of a table, rows of length 1) and
-`_comments` (fields of JSON lines, facts about texts, strings gathered from columns).
+"""Kernels in C, all optional.
 
-All are optional. Where they were not built, `text.words`, `runtime.sums`, `runtime.layers` and
-`corpus` compute the same with Python, NumPy and Polars. `REJOINDER_NATIVE=0` in the
-environment leaves them out, for tests and to rule them out as a cause.
+`_words` has ids of words, `_sums` sums of rows of a table and rows of length 1, `_comments` fields
+of JSON lines, facts about texts and strings gathered from columns. Where they were not built,
+`text.words`, `runtime.sums`, `runtime.layers` and `corpus` compute the same with Python, NumPy and
+Polars. `REJOINDER_NATIVE=0` in the environment leaves them out, for tests and to rule them out as a
+cause.
 """
 
 import os

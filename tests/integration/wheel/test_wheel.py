@@ -86,6 +86,7 @@ def test_an_installation_without_extras_is_small():
 def test_the_kernels_in_c_are_built():
     assert kernel("_words") is not None
     assert kernel("_sums") is not None
+    assert kernel("_comments") is not None
     facts = json.loads(command("info", "--json").stdout)
     assert facts["computed_by"] == {"library": "numpy", "words": "native", "sums": "native"}
 
