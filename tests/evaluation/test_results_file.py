@@ -213,7 +213,7 @@ def test_a_full_disk_leaves_no_predictions_that_no_result_names(tmp_path, monkey
 
     with open_results(path) as file:
         file.add(made_up())
-        before = sorted((tmp_path / "r.predictions").iterdir())
+        before = sorted((tmp_path / "r.predictions").glob("*.parquet"))
         with monkeypatch.context() as patched:
             patched.setattr("rejoinder.evaluation.results_file.write_text", full)
             with pytest.raises(StorageError):
