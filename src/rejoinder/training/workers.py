@@ -20,6 +20,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from rejoinder.errors import InputError, OtherWorkerError, RejoinderError, TrainingError
 from rejoinder.training.batches import WHOLE, Part
+from rejoinder.training.machine import worker_device
 
 _TIMEOUT = datetime.timedelta(hours=6)
 """How long a worker waits for the others, as while worker 0 evaluates. The end of a process shows
@@ -157,10 +158,10 @@ ALONE = Workers()
 def joined_workers(device: str) -> Iterator[Workers]:
     """Joins the workers that `torchrun` started with this one; without `torchrun` there is one.
 
-    `device` is the one asked for; see `machine.pick_device`.
+    `device` is the one asked for; see `machine.worker_device`.
 
     Raises:
-        InputError: what `torchrun` sets in the environment is not all there.
+        InputError: what `torchrun` sets in the environment is not all there, or the device is not.
     """
     count = _number("WORLD_SIZE", 1)
     if count < 2:
@@ -173,7 +174,7 @@ def joined_workers(device: str) -> Iterator[Workers]:
             f"{os.environ.get('MASTER_ADDR', 'unset')}: workers are started with torchrun, which "
             "sets all three; without workers, unset WORLD_SIZE."
         )
-    gpu = device != "cpu" and torch.cuda.is_available()
+    gpu = worker_device(device, local_rank()).type == "cuda"  # NCCL talks through that GPU
     try:
         store, _, _ = next(iter(rendezvous("env://", rank, count, timeout=_TIMEOUT)))
         dist.init_process_group(
