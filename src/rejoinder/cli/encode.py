@@ -48,7 +48,7 @@ rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume
 
 echo 'How old are you?' | rejoinder encode --json
 
-rejoinder encode texts/ --engine spark --master spark://host:7077 --out e.parquet
+rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet
 """
 
 

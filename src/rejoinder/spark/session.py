@@ -218,14 +218,16 @@ def _require_java() -> None:
 
 def _why_not_started(master: str, error: str, said: str) -> str:
     if "JAVA_GATEWAY_EXITED" in error:
-        return f"Spark can't be started: {_last_line(said)}."
+        return f"Spark can't be started with the master {master}: {_cause(said)}."
     reason = re.sub(r"^:?\s*(?:[\w.$]+(?:Exception|Error):\s*)+", "", error.split("\n: ")[-1])
     return f"--master {master} can't be used: {reason.splitlines()[0].rstrip('.')}."
 
 
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[-1].rstrip(".")[:300] if lines else "it says nothing"
+def _cause(said: str) -> str:
+    """Returns the line that says why Java ended: the first error, else the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
+    line = next((line for line in lines if re.search(r"Exception|Error", line)), lines[-1])
+    return re.sub(r"^.*?(?:Exception|Error):\s*", "", line).rstrip(".")[:300]
 
 
 def _java(memory: str) -> str:
