@@ -13,7 +13,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dumps import comment
+from dumps import lines as dumped
 from rejoinder.cli import main
+from rejoinder.corpus.extract import extract
 from rejoinder.models.folder import write_model
 from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import bilstm_model, dan_model
@@ -420,6 +423,9 @@ def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
         (tmp_path / name).write_text("\n".join(SENTENCES), "utf-8")
     (tmp_path / "pairs.tsv").write_text("hello\tgood morning\n", "utf-8")
     (tmp_path / "more.jsonl").write_text('{"id": "x", "text": "good evening"}\n', "utf-8")
+    dump = dumped(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
+    (tmp_path / "dump.jsonl").write_bytes(dump)
+    extract("dump.jsonl", "pairs")
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(compile(code, "use.md", "exec"), {})  # noqa: S102 -- it is our own
     shutil.rmtree("index")  # the commands make one of the same name
