@@ -1,9 +1,7 @@
 """`rejoinder encode`: writes or prints the embeddings of sentences, as a stream."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,9 +25,9 @@ from rejoinder.cli.output import (
     form_of,
     note,
     note_unknown,
+    print_encoded,
     print_lines,
     print_rows,
-    status_line,
 )
 from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
@@ -191,11 +189,7 @@ def _write(
             if kept:
                 note(f"{kept:,} sentences are kept; the same command with --resume continues")
             raise
-    if as_json:
-        typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
-    else:
-        status_line(f"wrote {out}: {written.n} x {written.dim} float32")
-    note_unknown(written.unknown, written.n, "sentences", "their vectors are zero")
+    print_encoded(written, out, as_json=as_json)
     note_too_long(encoder, written.too_long, written.n, "sentences")
 
 

@@ -1,13 +1,9 @@
 """`rejoinder encode --engine`: encodes files to a folder, on the cores or machines of an engine."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
 from rejoinder.cli.models import model_folder
-from rejoinder.cli.output import note, note_unknown, status_line
+from rejoinder.cli.output import note, print_encoded
 from rejoinder.errors import InputError, nearest
 
 
@@ -62,8 +58,4 @@ def encode_on_engine(
         if finished:
             note(f"{finished} of {count} parts are kept; the same command with --resume continues")
         raise
-    if as_json:
-        typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
-    else:
-        status_line(f"wrote {out}: {written.n} x {written.dim} float32")
-    note_unknown(written.unknown, written.n, "sentences", "their vectors are zero")
+    print_encoded(written, out, as_json=as_json)

@@ -3,6 +3,8 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rejoinder.api.encoding import EncodedFile
 
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
 
@@ -63,6 +66,15 @@ def note_unknown(count: int, total: int, texts: str, consequence: str) -> None:
     """Prints how many `texts` (a plural noun) have no known word, if any, and the consequence."""
     if count:
         note(f"no known word in {count:,} of {total:,} {texts}: {consequence}")
+
+
+def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
+    """Says which file of embeddings was written to `out`, and how many sentences are zero."""
+    if as_json:
+        typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
+    else:
+        status_line(f"wrote {out}: {written.n} x {written.dim} float32")
+    note_unknown(written.unknown, written.n, "sentences", "their vectors are zero")
 
 
 def print_rows(

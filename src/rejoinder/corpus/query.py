@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from rejoinder.corpus.options import Filters
 from rejoinder.corpus.rules import Rule
+from rejoinder.corpus.schema import COMMENTS
 from rejoinder.errors import MissingExtraError
 
 try:
@@ -23,6 +24,12 @@ ORDER = ("part", "thread_id", "response_id")
 
 _COMMENT = "t1_"
 _POST = "t3_"
+
+
+def comments_table(name: str) -> ir.Table:
+    """Returns the table of comments that readers deliver, `COMMENTS`, by its name in an engine."""
+    columns = {column: "int32" if column == "letters" else "string" for column in COMMENTS}
+    return ibis.table(ibis.schema(columns), name=name)
 
 
 def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> ir.Table:

@@ -1,8 +1,7 @@
 """Reads comments from files of all formats into one table, a bounded piece at a time."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.comments import as_comments
 from rejoinder.corpus.files import Format, format_of, separator_of
 from rejoinder.corpus.json_lines import ParsedBlock, keys_of, parse_block
@@ -159,18 +159,17 @@ def _mapped_file(
     report.files.append(entry)
     pieces = _pieces(entry, format_of(path), columns, report, separator)
     jobs = (partial(_comments, piece, columns, path.name, work) for piece in pieces)
-    with ThreadPoolExecutor(_AHEAD) as pool:
-        for parsed, result in _ahead(pool, jobs):
-            if parsed.malformed and strict:
-                line = parsed.malformed[0]
-                raise InputError(
-                    f"{path} line {line.line}: {line.problem}; a comment on each line is "
-                    "expected. Without --strict such lines are counted and skipped."
-                )
-            report.add_malformed(parsed.malformed)
-            entry.malformed += len(parsed.malformed)
-            entry.comments += len(parsed.frame)
-            yield result
+    for parsed, result in mapped_ahead(lambda job: job(), jobs, _AHEAD):
+        if parsed.malformed and strict:
+            line = parsed.malformed[0]
+            raise InputError(
+                f"{path} line {line.line}: {line.problem}; a comment on each line is "
+                "expected. Without --strict such lines are counted and skipped."
+            )
+        report.add_malformed(parsed.malformed)
+        entry.malformed += len(parsed.malformed)
+        entry.comments += len(parsed.frame)
+        yield result
     entry.bytes_read = path.stat().st_size
 
 
@@ -180,17 +179,6 @@ def _comments(
     parsed = piece()
     frame = as_comments(parsed.frame, columns, file, parsed.numbers)
     return ParsedBlock(frame, parsed.numbers, parsed.malformed), work(frame)
-
-
-def _ahead(pool: ThreadPoolExecutor, jobs: Iterator[Callable[[], T]]) -> Iterator[T]:
-    """Runs jobs in the pool, a few ahead of the consumer, and yields their results in order."""
-    running: deque[Future[T]] = deque()
-    for job in jobs:
-        running.append(pool.submit(job))
-        if len(running) > _AHEAD:
-            yield running.popleft().result()
-    while running:
-        yield running.popleft().result()
 
 
 def _pieces(

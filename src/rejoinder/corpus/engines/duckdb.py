@@ -29,7 +29,6 @@ _LEAST_PER_THREAD = 100_000_000
 """Bytes that sufficed for three million comments. Two thirds of them did not."""
 _FRAME_ROWS = 65_536
 _STREAM = "stream_of_comments"
-_SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
 _ARROW = pa.schema(
     [(name, pa.int32() if name == "letters" else pa.large_string()) for name in COMMENTS]
 )
@@ -87,7 +86,7 @@ class DuckDBEngine:
 
         reader = pa.RecordBatchReader.from_batches(_ARROW, batches())
         self.connection.con.register(_STREAM, reader)
-        sql = ibis.to_sql(reading.select(ibis.table(_SCHEMA, name=_STREAM)), dialect="duckdb")
+        sql = ibis.to_sql(reading.select(query.comments_table(_STREAM)), dialect="duckdb")
         try:
             return self._keep(name, sql), report
         except duckdb.Error:

@@ -21,7 +21,6 @@ from rejoinder.corpus.engines.spark_tasks import COMMENT_FIELDS, file_reader, sh
 from rejoinder.corpus.manifest import SPLITS, Malformed, Shard
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import FileReport, Report, check_files, check_keys
-from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.shards import SHARD_ROWS
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
@@ -31,7 +30,6 @@ from rejoinder.spark.session import open_session
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
 _DEEPEST = 4
 """Kept tables that are made of each other. Spark plans a table with all that it is made of, which
 doubles in size with each step up the chains of replies; beyond this a table is cut off from that,
@@ -69,7 +67,7 @@ class SparkEngine:
             # range() promises a number in each partition, so that no two files share a task
             numbers = self.spark.range(0, len(reading.files), 1, len(reading.files))
             view = self._view("read", numbers.mapInArrow(reader, COMMENT_FIELDS))
-            selected = reading.select(ibis.table(_SCHEMA, name=view))
+            selected = reading.select(query.comments_table(view))
             kept = self._persisted(self._sql(selected))
             told = kept.filter("id IS NULL").select("text").toArrow()
             view = self._view(name, kept.filter("id IS NOT NULL"))

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus import query
 from rejoinder.corpus.parted.rows import STRINGS, Block, CrossingError, Rows
-from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.strings import as_strings
 
-_SCHEMA = ibis.schema({name: "int32" if name == "letters" else "string" for name in COMMENTS})
 _NUMBERS = """
     SELECT hash(id) AS id, hash(parent) AS parent, hash(thread) AS thread,
         parent IS NOT NULL AS answers, thread IS NULL AS loose, rule
@@ -53,7 +51,7 @@ class Classifier:
         """Prepares `select`, a `query.classified`, whose rules have the names `rules`."""
         self._database = database
         self._sql = _NUMBERS.format(
-            ibis.to_sql(select(ibis.table(_SCHEMA, name="given")), dialect="duckdb")
+            ibis.to_sql(select(query.comments_table("given")), dialect="duckdb")
         )
         self._rules = pa.array(rules, pa.string())
 

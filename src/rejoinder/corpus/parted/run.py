@@ -1,16 +1,14 @@
 """The steps of extraction by parts, in their order."""
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.engines.base import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.options import ExtractProgress
@@ -37,9 +35,6 @@ _GROWTH = 8
 """Bytes of a comment in memory by its bytes in a compressed dump."""
 _PARTS = (6, 9)
 """Least and largest number of parts, as powers of two."""
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class PartedExtraction:
@@ -129,7 +124,7 @@ class PartedExtraction:
             runs = pairs.add(part, joined, runs_of(joined, part, split), rows, blocks)
             return runs, len(joined.missing), joined.dropped
 
-        found = list(self._mapped(one, store.parts()))
+        found = list(mapped_ahead(one, store.parts(), self._threads))
         pairs.finish()
         return (
             all_runs([runs for runs, _, _ in found]),
@@ -149,21 +144,7 @@ class PartedExtraction:
         done = 0
         # files are read from the beginning to the end: one thread at a time
         threads = 1 if in_order else self._threads
-        for frame in self._mapped(pairs.frame, pieces, threads):
+        for frame in mapped_ahead(pairs.frame, pieces, threads):
             done += len(frame)
             self._progress("writing", done, None)
             yield frame
-
-    def _mapped(
-        self, work: Callable[[T], R], items: Iterator[T], threads: int | None = None
-    ) -> Iterator[R]:
-        """Yields results in order, computed a few ahead."""
-        threads = threads or self._threads
-        running: deque[Future[R]] = deque()
-        with ThreadPoolExecutor(threads) as pool:
-            for item in items:
-                running.append(pool.submit(work, item))
-                if len(running) > threads:
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
