@@ -8,6 +8,7 @@ of pairs are the same for all; rounds take turns, so that a machine that slows d
 """
 
 import argparse
+import os
 import resource
 import statistics
 import sys
@@ -16,6 +17,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+# as the command line sets it, before torch is imported
+os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.training.config import parse_config

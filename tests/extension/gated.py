@@ -7,7 +7,7 @@ from pydantic import Field
 
 from rejoinder.encoders.dense import unit_rows
 from rejoinder.encoders.settings import EncoderSettings
-from rejoinder.encoders.sparse import SparseTable, index_bags, sum_bags
+from rejoinder.encoders.sparse import SparseTable, index_bags
 from rejoinder.kinds import EncoderKind
 from rejoinder.schema.base import Units
 
@@ -34,7 +34,7 @@ class GatedEncoder(torch.nn.Module):
         return index_bags(batch)
 
     def forward(self, batch, *, normalize=True):
-        sums = sum_bags(self.table.gather(batch.rows), batch) * self.gates
+        sums = self.table.sum_bags(batch) * self.gates
         return unit_rows(sums, batch.counts > 0) if normalize else sums.float()
 
 

@@ -269,15 +269,15 @@ def test_a_gradient_that_is_not_finite_stops_before_the_step(train, tmp_path, mo
     tree = {**DAN, "optimizer": {"dense": "adam", "table": table}}
     train(tree, tmp_path / "run", stop_at=10)
     hook = lambda gradient: gradient * float("inf")  # noqa: E731
-    gather = SparseTable.gather
+    sum_bags = SparseTable.sum_bags
 
-    def overflow(self, rows):
-        values = gather(self, rows)
+    def overflow(self, bags):
+        values = sum_bags(self, bags)
         if values.requires_grad:
             values.register_hook(hook)
         return values
 
-    monkeypatch.setattr(SparseTable, "gather", overflow)
+    monkeypatch.setattr(SparseTable, "sum_bags", overflow)
     with pytest.raises(TrainingError, match=r"the gradient of batch 11 is not finite \(its loss"):
         train(tree, tmp_path / "run", resume=True)
 

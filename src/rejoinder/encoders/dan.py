@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from rejoinder.encoders.dense import FeedForward, unit_rows
 from rejoinder.encoders.settings import DanConfig
-from rejoinder.encoders.sparse import BagIndex, SparseTable, index_bags, sum_bags
+from rejoinder.encoders.sparse import BagIndex, SparseTable, index_bags
 from rejoinder.kinds.dan import COMBINERS
 from rejoinder.text.ragged import Ragged
 
@@ -41,7 +41,7 @@ class DanEncoder(nn.Module):
     def forward(self, batch: BagIndex, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         counts = batch.counts
-        sums = sum_bags(self.table.gather(batch.rows), batch)  # (N, W)
+        sums = self.table.sum_bags(batch)  # (N, W)
         power = COMBINERS[self.config.combiner]
         pooled = sums / counts.clamp(min=1).to(sums.dtype).pow(power).unsqueeze(1)
         out = self.dnn(pooled)

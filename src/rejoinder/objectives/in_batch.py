@@ -18,6 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rejoinder.objectives.softmax_rows import Scores, softmax
+
 _STRIP_SCORES = 1 << 20
 """Scores per strip: 4 MB of float32."""
 _GPU_STRIP_SCORES = 1 << 28
@@ -90,17 +92,8 @@ class _Strip:
     """Some anchors against all candidates."""
 
     rows: slice
-    cosines: list[Tensor]
-    """One per level, (b, B + E) float32."""
-    masked: tuple[Tensor, Tensor] | None
-    """Index pairs within the strip that are no true negatives."""
-
-    def scores(self, level: int, scale: Tensor) -> Tensor:
-        """Returns (b, B + E) a new tensor, minus infinity where masked."""
-        scores = self.cosines[level] * scale
-        if self.masked is not None:
-            scores[self.masked] = -torch.inf
-        return scores
+    levels: list[Scores]
+    """One for each number of entries."""
 
 
 class _InBatchSoftmax(torch.autograd.Function):
@@ -139,16 +132,15 @@ class _InBatchSoftmax(torch.autograd.Function):
                 loss += torch.stack(sums).sum()
             for strip in strips:
                 gradients = []
-                for level in range(len(cuts)):
-                    part, correct_rows, by_scores = _softmax(strip, level, scale, columns[level])
-                    loss += part
-                    products = by_scores * strip.cosines[level]
-                    along = products.sum(dim=1)
-                    left.along[level, strip.rows] = along
-                    right.along[level] += products.sum(dim=0)
-                    by_scale += along.sum()
-                    gradients.append(by_scores)
-                correct += correct_rows  # of the last level, the rows as they are
+                for level, scores in enumerate(strip.levels):
+                    found = softmax(scores, scale, columns[level])
+                    loss += found.loss
+                    by_scale += found.along.sum()
+                    if level < len(nested):
+                        left.along[level, strip.rows] = found.along
+                        right.along[level] += (found.by_scores * scores.cosines).sum(dim=0)
+                    gradients.append(found.by_scores)
+                correct += found.correct  # of the last level, the rows as they are
                 _add_gradients(left, right, strip.rows, gradients)
         terms = size * len(cuts) * (2 if symmetric else 1)
         factor = scale / terms
@@ -166,14 +158,6 @@ class _InBatchSoftmax(torch.autograd.Function):
 
 def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
     """Returns the cosines of some anchors with all candidates at every level."""
-    total, cosines = None, []
-    for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
-        added = (left.rows[rows, start:stop] @ right.rows[:, start:stop].T).float()
-        total = added if total is None else total + added
-        if stop < left.cuts[-1]:
-            cosines.append(total * left.inverse[level, rows, None] * right.inverse[level])
-        else:
-            cosines.append(total)
     masked = None
     if same is not None and rows == slice(0, len(left.rows)):
         masked = same[0], same[1]
@@ -181,43 +165,29 @@ def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Stri
         ends = torch.tensor([rows.start, rows.stop], device=same.device)
         first, last = torch.searchsorted(same[0].contiguous(), ends).tolist()
         masked = same[0, first:last] - rows.start, same[1, first:last]
-    return _Strip(rows, cosines, masked)
+    total, levels = None, []
+    for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
+        added = left.rows[rows, start:stop] @ right.rows[:, start:stop].T
+        if len(left.cuts) > 1:  # several products are summed in float32
+            added = added.float()
+        total = added if total is None else total + added
+        cosines = total
+        if stop < left.cuts[-1]:
+            cosines = total * left.inverse[level, rows, None] * right.inverse[level]
+        levels.append(Scores(cosines, rows.start, masked))
+    return _Strip(rows, levels)
 
 
 def _log_sums(strips: Sequence[_Strip], level: int, scale: Tensor, size: int) -> Tensor:
     """Returns (B,) the logarithm of the sum of exp(score) over all anchors, by candidate."""
     peaks = torch.stack(
-        [strip.scores(level, scale)[:, :size].amax(dim=0) for strip in strips]
+        [strip.levels[level].scaled(scale)[:, :size].amax(dim=0) for strip in strips]
     ).amax(dim=0)
     sums = torch.zeros_like(peaks)
     for strip in strips:
-        sums += strip.scores(level, scale)[:, :size].sub_(peaks).exp_().sum(dim=0)
+        scores = strip.levels[level].scaled(scale)[:, :size]
+        sums += scores.sub_(peaks).exp_().sum(dim=0)
     return sums.log_().add_(peaks)
-
-
-def _softmax(
-    strip: _Strip, level: int, scale: Tensor, column: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the sum of a strip's losses, how many are right, and the gradient by its scores.
-
-    With `column`, (B,) of `_log_sums`, it is also the loss and gradient of the other direction,
-    but for the sum of `column`.
-    """
-    scores = strip.scores(level, scale)  # (b, B + E)
-    own = torch.arange(strip.rows.start, strip.rows.stop, device=scores.device)
-    at = own - strip.rows.start
-    directions = 1.0 if column is None else 2.0
-    peak, best = scores.max(dim=1, keepdim=True)
-    right_scores = directions * scores[at, own].sum()
-    back = None if column is None else (scores[:, : len(column)] - column).exp_()
-    p = scores.sub_(peak).exp_()  # probabilities once divided
-    totals = p.sum(dim=1, keepdim=True)
-    loss = (totals.log() + peak)[:, 0].sum() - right_scores
-    p /= totals
-    if back is not None:
-        p[:, : back.shape[1]] += back
-    p[at, own] -= directions
-    return loss, (best[:, 0] == own).sum(), p
 
 
 def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[Tensor]) -> None:

@@ -1,7 +1,8 @@
-"""The exchange of gradients between workers: dense ones summed, and touched rows of tables alone.
+"""The exchange of gradients between workers: dense ones summed, and those of touched rows alone.
 
 A dense all-reduce of an embedding table would send every row, touched or not: hundreds of MB a
-step. Here workers tell each other which rows they touched, and send the gradients of those.
+step. Here workers tell each other which rows their sentences read. Where an encoder sums rows, they
+send the gradients by the sums, of which there are fewer than rows, and each works out the rest.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rejoinder.training.optimizers import Optimizers, RowGradient, add_rows
+from rejoinder.encoders.sparse import RowGradient, gradient_of_rows, merged
+from rejoinder.training.optimizers import Optimizers
 from rejoinder.training.workers import Workers
 
 
@@ -21,7 +23,7 @@ class Traffic:
     dense: int = 0
     """For the gradients of dense layers, and the numbers of the step."""
     rows: int = 0
-    """For the rows of tables: their ids and gradients."""
+    """For the rows of tables: their ids, and the gradients by sums of them or by rows."""
     whole: int = 0
     """What an all-reduce of all gradients would have sent, tables as a whole."""
 
@@ -47,9 +49,10 @@ class Exchange:
         if workers.count == 1:
             return facts
         tables = optimizers.rows
-        counts = facts.new_zeros(len(tables), workers.count)
-        for number, table in enumerate(tables):
-            counts[number, workers.rank] = len(table.pending.rows)
+        pending = [table.pending for table in tables if table.pending is not None]
+        counts = facts.new_zeros(len(pending), 2, workers.count)
+        for number, gradient in enumerate(pending):
+            counts[number, :, workers.rank] = facts.new_tensor(_sizes(gradient))
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in dense]
         flat = torch.cat([facts, *(part.reshape(-1) for part in (counts, *gradients))])
         workers.add(flat)
@@ -57,44 +60,54 @@ class Exchange:
         for parameter, total in zip(dense, sums[2:], strict=True):
             parameter.grad = total.view_as(parameter)
         self._count(dense=flat.numel() * flat.element_size())
-        if tables:
+        if pending:
             sizes = sums[1].view_as(counts).round().long().tolist()
-            for table, size in zip(tables, sizes, strict=True):
-                table.pending = self._rows(table.pending, table.table.weight, size)
+            for table, gradient, (ids, owners) in zip(tables, pending, sizes, strict=True):
+                table.pending = self._rows(gradient, len(table.table.weight), ids, owners)
                 table.table.seen.index_fill_(0, table.pending.rows, True)
         return sums[0]
 
-    def _rows(self, own: RowGradient, weight: Tensor, counts: Sequence[int]) -> RowGradient:
-        """Returns the sum of the gradients of the rows that any worker touched."""
-        workers, most = self.workers, max(counts)
-        if not most:
+    def _rows(
+        self, own: RowGradient, rows: int, ids: Sequence[int], owners: Sequence[int]
+    ) -> RowGradient:
+        """Returns the sum of the gradients by a table of so many rows.
+
+        `ids` and `owners` are their numbers at each worker.
+        """
+        workers = self.workers
+        if not max(ids):
             return own
-        found = workers.gather(_padded(own.rows, most))
-        rows = [ids[:count] for ids, count in zip(found, counts, strict=True)]
-        union = torch.unique(torch.cat(rows))
-        places = [torch.searchsorted(union, ids) for ids in rows]
-        total = own.gradient.new_zeros(len(union), weight.shape[1])
-        row = weight.shape[1] * weight.element_size()
-        # rows that many workers touch are many times in what is gathered, and once in a sum
-        gathered = (workers.count - 1) * most * row
+        pairs = torch.stack([own.ids, own.owners], dim=1).to(torch.int32)
+        found = workers.gather(_padded(pairs, max(ids)))
+        parts = [part[:count].long().unbind(1) for part, count in zip(found, ids, strict=True)]
+        union, places, offsets = merged(
+            [rows for rows, _ in parts], [owned for _, owned in parts], owners
+        )
+        row = own.by_owner.shape[1] * own.by_owner.element_size()
+        # copies of rows that many workers touch are many times in what is gathered
+        gathered = (workers.count - 1) * max(owners) * row
         reduced = _ring(len(union) * row, workers.count)
+        more = (workers.count - 1) * max(ids) * pairs.element_size() * 2
+        self._count(rows=more + min(gathered, reduced), whole=rows * row)
         if gathered <= reduced:
-            parts = workers.gather(_padded(own.gradient, most))
-            total.index_copy_(0, places[0], parts[0][: counts[0]])
-            for place, part, count in list(zip(places, parts, counts, strict=True))[1:]:
-                add_rows(total, place, part[:count])
-        else:
-            total.index_copy_(0, places[workers.rank], own.gradient)
-            workers.add(total)
-        ids = (workers.count - 1) * most * own.rows.element_size()
-        self._count(rows=ids + min(gathered, reduced), whole=weight.numel() * 4)
-        return RowGradient(union, weight.index_select(0, union), total)
+            by_worker = workers.gather(_padded(own.by_owner, max(owners)))
+            together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
+            return RowGradient(union, places, offsets, torch.cat(together))
+        total = own.by_owner.new_zeros(len(union), own.by_owner.shape[1])
+        total.index_copy_(0, torch.searchsorted(union, own.rows), own.sums.computed())
+        workers.add(total)
+        return gradient_of_rows(union, total)
 
     def _count(self, dense: int = 0, rows: int = 0, whole: int = 0) -> None:
         count = self.workers.count
         self.traffic.dense += _ring(dense, count)
         self.traffic.rows += rows
         self.traffic.whole += _ring(dense + whole, count)
+
+
+def _sizes(gradient: RowGradient) -> tuple[int, int]:
+    """Returns the numbers of ids and of owners of a gradient."""
+    return len(gradient.owners), len(gradient.by_owner)
 
 
 def _ring(size: int, workers: int) -> int:

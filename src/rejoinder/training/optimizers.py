@@ -1,12 +1,11 @@
 """Optimisers: PyTorch's for dense layers, our own for the rows of embedding tables."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from rejoinder.encoders.sparse import SparseTable
+from rejoinder.encoders.sparse import RowGradient, SparseTable
 from rejoinder.training.settings import OptimizerConfig, Phase
 
 _EPSILON = 1e-8
@@ -39,18 +38,6 @@ def rate_factor(phase: Phase, step: int) -> float:
     return (phase.steps - step) / (phase.steps - phase.warmup_steps)
 
 
-@dataclass(frozen=True, slots=True)
-class RowGradient:
-    """The gradient of a step by the rows of a table that it touched."""
-
-    rows: Tensor
-    """(U,) int64, ascending."""
-    current: Tensor
-    """(U, W) float32, a copy of these rows."""
-    gradient: Tensor
-    """(U, W) float32."""
-
-
 class RowOptimizer:
     """SGD or Adagrad on the rows of an embedding table that a step touched.
 
@@ -59,71 +46,39 @@ class RowOptimizer:
     """
 
     def __init__(self, table: SparseTable, *, adagrad: bool) -> None:
-        self.table = table
-        self.pending = _untouched(table)
+        self.table, self.adagrad = table, adagrad
+        self.pending: RowGradient | None = None
         """The gradient of this step, between `collect` and `step`."""
         rows = len(table.weight) if adagrad else 0
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
-        self._squares: Tensor | None = None
-        """(U,) mean squares of the gradients of the rows; Adagrad only."""
+        self._squares = self.sums.new_empty(0)
+        """(U,) mean squares of the gradients of the rows."""
 
-    @torch.no_grad()
     def collect(self) -> None:
-        """Takes the gradient of this step from the table: that of all its gathers together."""
-        touched = [(rows, values) for rows, values in self.table.touched if values.grad is not None]
-        self.table.touched.clear()
-        weight = self.table.weight
-        if not touched:
-            self.pending = _untouched(self.table)
-        elif len(touched) == 1:
-            ((rows, values),) = touched
-            assert values.grad is not None  # noqa: S101 -- for the type checker
-            self.pending = RowGradient(rows, values.detach(), values.grad)
-        else:
-            union = torch.unique(torch.cat([rows for rows, _ in touched]))
-            total = weight.new_zeros(len(union), weight.shape[1])
-            for rows, values in touched:
-                add_rows(total, torch.searchsorted(union, rows), values.grad)
-            self.pending = RowGradient(union, weight.index_select(0, union), total)
+        """Takes the gradient of this step from the table."""
+        self.pending = self.table.take_gradient()
 
     @torch.no_grad()
     def gradient_sum(self) -> Tensor:
         """Returns () a number that is finite if and only if all gradients of this step are."""
-        gradient = self.pending.gradient
-        if not len(self.sums):
-            return gradient.sum()
-        # the norm reads a gradient once; squares would be written and read again
-        norms = torch.linalg.vector_norm(gradient, dim=1)
-        self._squares = norms.square_().div_(gradient.shape[1])
+        assert self.pending is not None  # noqa: S101 -- `collect` came before
+        self._squares = self.pending.sums.mean_squares()
         return self._squares.sum()
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Moves the touched rows against their gradients."""
-        rows, current, gradient = self.pending.rows, self.pending.current, self.pending.gradient
-        if self._squares is not None:
+        """Moves the touched rows against their gradients, after `gradient_sum`."""
+        assert self.pending is not None  # noqa: S101 -- `collect` came before
+        rows = self.pending.rows
+        if self.adagrad:
             sums = self.sums.index_select(0, rows).add_(self._squares)
             self.sums.index_copy_(0, rows, sums)
-            root = sums.sqrt().add_(_EPSILON).unsqueeze(1)
-            current.addcdiv_(gradient, root, value=-learning_rate)
+            factors = learning_rate / sums.sqrt_().add_(_EPSILON)
         else:
-            current.add_(gradient, alpha=-learning_rate)
-        self.table.weight.index_copy_(0, rows, current)
-        self.pending, self._squares = _untouched(self.table), None
-
-
-def add_rows(total: Tensor, places: Tensor, rows: Tensor | None) -> None:
-    """Adds `rows` (U, W) to the rows `places` (U,) of `total`, which are all different."""
-    assert rows is not None  # noqa: S101 -- for the type checker
-    # much faster on the CPU than `index_add_`, which must expect equal places
-    total.index_copy_(0, places, total.index_select(0, places).add_(rows))
-
-
-def _untouched(table: SparseTable) -> RowGradient:
-    weight = table.weight
-    none = weight.new_empty(0, weight.shape[1])
-    return RowGradient(torch.empty(0, dtype=torch.int64, device=weight.device), none, none)
+            factors = torch.full_like(self._squares, learning_rate)
+        self.pending.sums.subtract_from(self.table.weight, rows, factors)
+        self.pending = None
 
 
 class Optimizers:
@@ -134,7 +89,7 @@ class Optimizers:
     ) -> None:
         # `step` sets the learning rate
         self.dense: torch.optim.Optimizer = (
-            torch.optim.Adam(dense, lr=0.0, betas=config.adam_betas)
+            torch.optim.Adam(dense, lr=0.0, betas=config.adam_betas, fused=True)
             if config.dense == "adam"
             else torch.optim.SGD(dense, lr=0.0)
         )

@@ -1,0 +1,86 @@
+"""Sums over rows, and updates of rows by sums: by a kernel in C (`native/_rows.c`) or by torch.
+
+The kernel works on the CPU, with as many threads as torch has. A sum is computed by one thread, in
+the order of its rows, so that the number of threads does not change it. Kernel and torch agree up
+to the rounding of float32 sums.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rejoinder.native import kernel
+from rejoinder.native.shares import in_shares
+
+_LEAST_SHARE = 2_048
+"""Rows to read below which a second thread does not pay."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSums:
+    """Sums of rows: sum i is of the rows `places[offsets[i]:offsets[i + 1]]` of `values`."""
+
+    values: Tensor
+    """(V, W) float32."""
+    places: Tensor
+    """(n,) int64."""
+    offsets: Tensor
+    """(S + 1,) int64."""
+
+    def computed(self) -> Tensor:
+        """Returns the sums, (S, W)."""
+        native = self._native()
+        if native is None:
+            return F.embedding_bag(
+                self.places, self.values, self.offsets, mode="sum", include_last_offset=True
+            )
+        out: Tensor = self.values.new_empty(len(self.offsets) - 1, self.values.shape[1])
+        self._shared(native.sum_rows, out.numpy())
+        return out
+
+    def mean_squares(self) -> Tensor:
+        """Returns (S,) the mean of the squared entries of each sum."""
+        native = self._native()
+        if native is None:
+            norms: Tensor = torch.linalg.vector_norm(self.computed(), dim=1)
+            return norms.square_().div_(self._width)
+        out: Tensor = self.values.new_empty(len(self.offsets) - 1)
+        self._shared(native.mean_squares, out.numpy())
+        return out
+
+    def subtract_from(self, table: Tensor, rows: Tensor, factors: Tensor) -> None:
+        """Subtracts the sums, multiplied by `factors` (S,), from the rows `rows` (S,) of `table`.
+
+        The rows must all be different.
+        """
+        native = self._native()
+        if native is None:
+            moved = self.computed().mul_(factors.unsqueeze(1))
+            table.index_copy_(0, rows, table.index_select(0, rows).sub_(moved))
+            return
+        self._shared(native.move_rows, table.numpy(), rows.numpy(), factors.numpy())
+
+    @property
+    def _width(self) -> int:
+        return self.values.shape[1]
+
+    def _native(self) -> Any:
+        """Returns the kernel, or None where it can't be used."""
+        fits = self.values.device.type == "cpu" and self.values.is_contiguous()
+        return kernel("_rows") if fits else None
+
+    def _shared(self, work: Callable[..., None], *more: Any) -> None:
+        """Has threads do `work` on equal shares of the rows to read."""
+        values, places, offsets = self.values.numpy(), self.places.numpy(), self.offsets.numpy()
+        last = len(offsets) - 1
+        threads = max(1, min(torch.get_num_threads(), len(places) // _LEAST_SHARE))
+        ends = [offsets[-1] * part // threads for part in range(1, threads)]
+        bounds = [0, *offsets.searchsorted(ends).tolist(), last]
+        in_shares(
+            lambda first, stop: work(self._width, first, stop, values, places, offsets, *more),
+            bounds,
+        )

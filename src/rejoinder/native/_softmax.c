@@ -1,0 +1,222 @@
+/* Softmax of the scores of a batch, and its gradient: rejoinder.objectives.in_batch calls this, and
+   says what it computes.
+
+   A call does the rows from `first` to `last`, so that threads can divide the work. It works without
+   the interpreter's lock. */
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* On Linux the loader picks the version for the processor at hand. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+#define FASTEST __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#else
+#define FASTEST
+#endif
+
+enum { LANES = 16 }; /* partial results, which the compiler keeps in vector registers */
+
+typedef struct {
+    char kind; /* 'f' float32, 'b' bfloat16: of cosines and gradients */
+    const char *cosines;
+    char *gradients;
+    int64_t columns, backwards; /* candidates, and how many of them have a sum of their own */
+    float scale;
+    const int64_t *masked, *masked_offsets; /* columns left out, row by row */
+    const float *column_sums;               /* logarithms, or NULL */
+    int64_t own;                            /* the right candidate of row 0 */
+    float *losses, *alongs;
+    uint8_t *correct;
+} Work;
+
+/* exp of x <= 0, to 1e-7 of its value, and 0 below the smallest normal number. Written so that the
+   compiler computes many at once. */
+static inline float exponential(float x) {
+    float clamped = x > -87.0f ? x : -87.0f;
+    float shifted = clamped * 1.44269504f + 12582912.0f; /* the low bits are the rounded integer */
+    float whole = shifted - 12582912.0f;
+    float rest = (clamped - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    float sum = 1.98756915e-4f;
+    sum = sum * rest + 1.39819995e-3f;
+    sum = sum * rest + 8.33345193e-3f;
+    sum = sum * rest + 4.16657962e-2f;
+    sum = sum * rest + 1.66666654e-1f;
+    sum = sum * rest + 5.00000012e-1f;
+    sum = sum * rest * rest + rest + 1.0f;
+    int32_t bits, power = (int32_t)whole;
+    memcpy(&bits, &sum, 4);
+    bits += power * (1 << 23);
+    memcpy(&sum, &bits, 4);
+    return x > -87.0f ? sum : 0.0f;
+}
+
+FASTEST static void from_bfloat16(const uint16_t *restrict from, float *restrict to, int64_t count) {
+    uint32_t *restrict bits = (uint32_t *)to;
+    for (int64_t at = 0; at < count; at++) bits[at] = (uint32_t)from[at] << 16;
+}
+
+/* Rounds to even; a value that is no number stays one. */
+FASTEST static void to_bfloat16(const float *restrict from, uint16_t *restrict to, int64_t count) {
+    const uint32_t *restrict bits = (const uint32_t *)from;
+    for (int64_t at = 0; at < count; at++) {
+        uint32_t value = bits[at], rounded = value + 0x7FFF + ((value >> 16) & 1);
+        to[at] = (value & 0x7FFFFFFF) > 0x7F800000 ? 0x7FC0 : (uint16_t)(rounded >> 16);
+    }
+}
+
+FASTEST static float largest(const float *restrict values, int64_t count) {
+    float parts[LANES], found = -INFINITY;
+    for (int lane = 0; lane < LANES; lane++) parts[lane] = -INFINITY;
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            parts[lane] = values[at + lane] > parts[lane] ? values[at + lane] : parts[lane];
+    for (; at < count; at++) found = values[at] > found ? values[at] : found;
+    for (int lane = 0; lane < LANES; lane++) found = parts[lane] > found ? parts[lane] : found;
+    return found;
+}
+
+/* Writes exp(scale * (value - peak)) and returns the sum. */
+FASTEST static float exponentials(const float *restrict values, float *restrict out, int64_t count,
+                                  float scale, float peak) {
+    float parts[LANES] = {0}, sum = 0;
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            float power = exponential(scale * (values[at + lane] - peak));
+            out[at + lane] = power;
+            parts[lane] += power;
+        }
+    for (; at < count; at++) {
+        out[at] = exponential(scale * (values[at] - peak));
+        sum += out[at];
+    }
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum;
+}
+
+FASTEST static void add_backwards(const float *restrict values, const float *restrict sums,
+                                  float *restrict out, int64_t count, float scale) {
+    for (int64_t at = 0; at < count; at++) {
+        float power = scale * values[at] - sums[at];
+        out[at] += exponential(power < 0 ? power : 0);
+    }
+}
+
+FASTEST static void multiply(float *restrict values, float factor, int64_t count) {
+    for (int64_t at = 0; at < count; at++) values[at] *= factor;
+}
+
+FASTEST static float product(const float *restrict left, const float *restrict right, int64_t count) {
+    float parts[LANES] = {0}, sum = 0;
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) parts[lane] += left[at + lane] * right[at + lane];
+    for (; at < count; at++) sum += left[at] * right[at];
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum;
+}
+
+/* Whether any value is not finite. */
+FASTEST static int strange(const float *restrict values, int64_t count) {
+    float sum = 0, parts[LANES] = {0};
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) parts[lane] += values[at + lane] * 0.0f;
+    for (; at < count; at++) sum += values[at] * 0.0f;
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum != 0.0f;
+}
+
+static void one_row(const Work *work, int64_t row, float *values, float *gradient) {
+    int64_t columns = work->columns, own = work->own + row;
+    size_t size = work->kind == 'b' ? 2 : 4;
+    const char *from = work->cosines + (size_t)(row * columns) * size;
+    char *to = work->gradients + (size_t)(row * columns) * size;
+    if (work->kind == 'b') from_bfloat16((const uint16_t *)from, values, columns);
+    else memcpy(values, from, (size_t)columns * 4);
+    if (strange(values, columns)) { /* the caller looks at losses before it uses gradients */
+        work->losses[row] = work->alongs[row] = NAN;
+        work->correct[row] = 0;
+        memset(to, 0, (size_t)columns * size);
+        return;
+    }
+    const int64_t *masked = work->masked + work->masked_offsets[row];
+    int64_t count = work->masked_offsets[row + 1] - work->masked_offsets[row];
+    for (int64_t at = 0; at < count; at++) values[masked[at]] = -INFINITY;
+    float peak = largest(values, columns);
+    int64_t best = 0;
+    while (values[best] < peak) best++;
+    float total = exponentials(values, gradient, columns, work->scale, peak);
+    float directions = work->column_sums ? 2.0f : 1.0f;
+    multiply(gradient, 1.0f / total, columns);
+    if (work->column_sums) add_backwards(values, work->column_sums, gradient, work->backwards, work->scale);
+    gradient[own] -= directions;
+    for (int64_t at = 0; at < count; at++) values[masked[at]] = 0.0f; /* their gradients are 0 */
+    work->losses[row] = logf(total) + work->scale * (peak - directions * values[own]);
+    work->alongs[row] = product(gradient, values, columns);
+    work->correct[row] = best == own;
+    if (work->kind == 'b') to_bfloat16(gradient, (uint16_t *)to, columns);
+    else memcpy(to, gradient, (size_t)columns * 4);
+}
+
+static int fits(const Work *work, int64_t rows, int64_t first, int64_t last, int64_t masked) {
+    if (first < 0 || first > last || last > rows || work->own < 0) return 0;
+    if (work->own + rows > work->columns || work->backwards > work->columns) return 0;
+    if (work->masked_offsets[first] < 0 || work->masked_offsets[last] > masked) return 0;
+    for (int64_t row = first; row < last; row++)
+        if (work->masked_offsets[row] > work->masked_offsets[row + 1]) return 0;
+    for (int64_t at = work->masked_offsets[first]; at < work->masked_offsets[last]; at++)
+        if (work->masked[at] < 0 || work->masked[at] >= work->columns) return 0;
+    return 1;
+}
+
+static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer cosines, masked, offsets, sums, gradients, losses, alongs, correct;
+    int kind;
+    Py_ssize_t columns, first, last, own;
+    double scale;
+    if (!PyArg_ParseTuple(arguments, "Cnnnndy*y*y*y*w*w*w*w*:softmax", &kind, &columns, &first, &last, &own,
+                          &scale, &cosines, &masked, &offsets, &sums, &gradients, &losses, &alongs,
+                          &correct))
+        return NULL;
+    int64_t rows = offsets.len / 8 - 1, size = kind == 'b' ? 2 : 4;
+    Work work = {(char)kind, cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale,
+                 masked.buf, offsets.buf, sums.len ? sums.buf : NULL, own, losses.buf, alongs.buf,
+                 correct.buf};
+    int right = columns > 0 && rows >= 0 && cosines.len == rows * columns * size &&
+                gradients.len == cosines.len && losses.len == rows * 4 && alongs.len == rows * 4 &&
+                correct.len == rows && fits(&work, rows, first, last, masked.len / 8);
+    float *scratch = right ? malloc(2 * (size_t)columns * sizeof *scratch) : NULL;
+    if (scratch) {
+        Py_BEGIN_ALLOW_THREADS
+        for (int64_t row = first; row < last; row++) one_row(&work, row, scratch, scratch + columns);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&cosines), PyBuffer_Release(&masked), PyBuffer_Release(&offsets);
+    PyBuffer_Release(&sums), PyBuffer_Release(&gradients), PyBuffer_Release(&losses);
+    PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
+    int memory = scratch != NULL;
+    free(scratch);
+    if (!right) {
+        PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes, or indices, do not belong together");
+        return NULL;
+    }
+    if (!memory) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"softmax", softmax, METH_VARARGS,
+     "softmax(kind, columns, first, last, own, scale, cosines, masked, offsets, sums, gradients, losses, alongs, correct)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_softmax", "Softmax of the scores of a batch.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__softmax(void) { return PyModule_Create(&module); }

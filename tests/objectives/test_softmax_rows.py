@@ -1,0 +1,72 @@
+"""The kernel of the softmax against torch."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder.native import kernel
+from rejoinder.objectives import softmax_rows
+from rejoinder.objectives.softmax_rows import Scores, softmax
+
+pytestmark = pytest.mark.skipif(kernel("_softmax") is None, reason="the kernel was not built")
+
+
+def both(work):
+    """Returns what `work` computes with the kernel, and without it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(softmax_rows, "_LEAST_SHARE", 1)
+        found = work()
+        patch.setenv("REJOINDER_NATIVE", "0")
+        return found, work()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 999),
+    rows=st.integers(1, 12),
+    more=st.integers(0, 40),
+    scale=st.sampled_from([0.5, 20.0, 200.0]),
+    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+    masked=st.booleans(),
+    columns=st.booleans(),
+)
+def test_kernel_and_torch_agree(seed, rows, more, scale, dtype, masked, columns):
+    random = np.random.default_rng(seed)
+    own = int(random.integers(0, more + 1))
+    cosines = torch.from_numpy(random.uniform(-1, 1, (rows, rows + more)).astype(np.float32))
+    left_out = None
+    if masked:
+        chosen = random.random(cosines.shape) < 0.2
+        chosen[np.arange(rows), own + np.arange(rows)] = False
+        left_out = torch.from_numpy(np.stack(chosen.nonzero())).unbind()
+    scores = Scores(cosines.to(dtype), own, left_out)
+    scale_ = torch.tensor(scale)
+    column = scores.scaled(scale_).logsumexp(dim=0) if columns else None
+    if column is not None:
+        column[column.isinf()] = 0.0  # nobody's candidate: masked in every row
+    kernel_, torch_ = both(lambda: softmax(scores, scale_, column))
+    torch.testing.assert_close(kernel_.loss, torch_.loss, atol=1e-4, rtol=1e-5)
+    assert kernel_.correct == torch_.correct
+    # scores of 200 are known to 1e-5 in float32
+    wide = {"atol": 1e-2, "rtol": 1e-2} if dtype == torch.bfloat16 else {"atol": 3e-5, "rtol": 1e-4}
+    torch.testing.assert_close(kernel_.by_scores, torch_.by_scores, **wide)
+    torch.testing.assert_close(kernel_.along, torch_.along, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_score_that_is_no_number_makes_the_loss_none(value):
+    cosines = torch.zeros(3, 20)
+    cosines[1, 17] = value
+    found = softmax(Scores(cosines, 0), torch.tensor(2.0), None)
+    assert torch.isnan(found.loss)
+
+
+def test_indices_beyond_the_scores_are_refused():
+    cosines = torch.zeros(3, 5)
+    with pytest.raises(ValueError, match="do not belong together"):
+        softmax(Scores(cosines, 3), torch.tensor(1.0), None)
+    masked = torch.tensor([0]), torch.tensor([5])
+    with pytest.raises(ValueError, match="do not belong together"):
+        softmax(Scores(cosines, 0, masked), torch.tensor(1.0), None)
