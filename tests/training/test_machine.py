@@ -96,10 +96,7 @@ def test_an_unknown_device_is_refused():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/cpuinfo")
-def test_auto_precision_is_bfloat16_only_where_the_processor_multiplies_in_it():
-    flags = {
-        flag
-        for flag in ("avx512_bf16", "amx_bf16")
-        if flag in Path("/proc/cpuinfo").read_text("utf-8")
-    }
-    assert multiplies_in_bfloat16(CPU) == bool(flags)
+def test_auto_precision_is_bfloat16_only_where_the_processor_multiplies_faster_in_it():
+    told = Path("/proc/cpuinfo").read_text("utf-8")
+    by_vectors = "avx512_bf16" in told and "GenuineIntel" not in told
+    assert multiplies_in_bfloat16(CPU) == ("amx_bf16" in told or by_vectors)

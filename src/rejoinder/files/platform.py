@@ -7,6 +7,7 @@ import socket
 import sys
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 TERMINATION_SIGNALS = tuple(
@@ -29,6 +30,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+@cache
 def processor_name() -> str:
     """Returns the name of the processor, such as `AMD EPYC 7763`."""
     try:

@@ -175,7 +175,7 @@ class TrainingConfig(Settings):
     """Seed of all random draws: weights, order, dropout."""
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
     """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32.
-    `auto` is `bf16` on devices that have instructions for it, else `fp32`."""
+    `auto` is `bf16` on devices where that is faster, else `fp32`."""
     mini_batch_size: int = Field(default=0, ge=0, le=1_048_576)
     """Rows that are encoded at a time, with gradients cached (Gao et al. 2021): a step then takes
     the memory of so many rows, and encodes each twice; 0 encodes a batch as a whole."""
