@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COPIES = 4
 """Copies of the small dump: a command should take longer than its start."""
 MODEL = "rejoinder-small"
+STATE = "carried"
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 CONFIG = """
 [text]
@@ -190,6 +191,8 @@ class Command:
     """Words to add when it is run again, of the output as the kill left it."""
     seed: str | None = None
     """What lies at the output before the command runs, below the base folder."""
+    beside: str | None = None
+    """What lies beside the output before the command runs: a folder below the base folder."""
     finished: str = "exists and is not empty"
     """What a second run says where the first one had come to its end."""
 
@@ -202,6 +205,12 @@ def commands(base: Path) -> dict[str, Command]:
     )
     return {
         "extract": Command(("extract", str(base / "dump.jsonl"), "--memory", "200MB"), "pairs"),
+        "extract carry": Command(
+            ("extract", str(base / "later.jsonl"), "--memory", "200MB", "--carry", STATE),
+            "pairs",
+            lambda out: {**digests(out), **_below(STATE, digests(out.parent / STATE))},
+            beside=STATE,
+        ),
         "train": Command(
             ("train", "--config", str(base / "c.toml"), "--pairs", str(pairs), "--threads", "1"),
             "run",
@@ -268,12 +277,14 @@ def prepare(base: Path) -> None:
     for line in (ROOT / "examples" / "small.jsonl").read_text("utf-8").splitlines():
         with suppress(ValueError):  # some lines of it are malformed on purpose
             comments.append(json.loads(line))
-    with (base / "dump.jsonl").open("w", encoding="utf-8") as file:
-        for number in range(COPIES):
-            for comment in comments:
-                ids = {key: comment[key] for key in ("id", "parent_id", "link_id")}
-                copy = {key: f"{value}n{number}" for key, value in ids.items() if value}
-                file.write(json.dumps(comment | copy) + "\n")
+    copies = []
+    for number in range(COPIES):
+        for comment in comments:
+            ids = {key: comment[key] for key in ("id", "parent_id", "link_id")}
+            copy = {key: f"{value}n{number}" for key, value in ids.items() if value}
+            copies.append(json.dumps(comment | copy) + "\n")
+    for name, lines in (("dump", copies), ("earlier", copies[::2]), ("later", copies[1::2])):
+        (base / f"{name}.jsonl").write_text("".join(lines), "utf-8")
     texts = [" ".join(comment["body"].split()) for comment in comments]
     (base / "c.toml").write_text(CONFIG, "utf-8")
     (base / "texts.txt").write_text("".join(f"{text}\n" for text in texts * 2), "utf-8")
@@ -289,11 +300,14 @@ def prepare(base: Path) -> None:
         _prepared(ready[name], base)
     shutil.copytree(base / "index", base / "many")
     many = base / "many"
+    _run(base, "extract", "earlier.jsonl", "--carry", STATE, "--out", "pairs-earlier")
     for words in (["new.jsonl", "--add"], ["other.jsonl", "--update"]):
-        subprocess.run(
-            [sys.executable, "-m", "rejoinder", "index", *words, "--out", str(many), "--quiet"],
-            cwd=base, check=True,
-        )  # fmt: skip
+        _run(base, "index", *words, "--out", str(many))
+
+
+def _run(base: Path, *words: str) -> None:
+    command = [sys.executable, "-m", "rejoinder", *words, "--quiet"]
+    subprocess.run(command, cwd=base, check=True)
 
 
 def _prepared(command: Command, base: Path) -> None:
@@ -368,6 +382,8 @@ def lay_out(command: Command, base: Path, folder: Path) -> None:
     folder.mkdir()
     if command.seed is not None:
         shutil.copytree(base / command.seed, folder / command.out)
+    if command.beside is not None:
+        shutil.copytree(base / command.beside, folder / command.beside)
 
 
 def claimed(process: subprocess.Popen[str], out: Path) -> None:

@@ -31,6 +31,22 @@ def test_a_pipe_gets_a_line_a_count(tmp_path, small_dump):
     assert (told.exit_code, "exclude each other" in told.stderr) == (2, True)
 
 
+def test_carried_comments_are_told(tmp_path, small_dump):
+    dump, state = tmp_path / "later.jsonl", tmp_path / "carried"
+    lines = [json.loads(line) for line in small_dump.read_text("utf-8").splitlines()[:50]]
+    answer = {**lines[0], "id": "new", "parent_id": f"t1_{lines[0]['id']}", "body": "So it is"}
+    dump.write_text(json.dumps(answer), "utf-8")
+    words = ["extract", str(small_dump), "--carry", str(state), "--out", str(tmp_path / "first")]
+    told = CliRunner().invoke(app, words)
+    assert (told.exit_code, "carried messages\t0\t" in told.stdout) == (0, True)
+    words = ["extract", str(dump), "--carry", str(state), "--out", str(tmp_path / "second")]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.stderr
+    assert "\ncarried messages\t1\tof " in told.stdout
+    told = CliRunner().invoke(app, [*words, "--overwrite", "--limit", "3"])
+    assert "--limit can't be used with --carry" in str(told.exception)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 def test_a_terminal_shows_what_is_known_at_every_stage(tmp_path, small_dump):
     import pty

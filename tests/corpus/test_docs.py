@@ -56,6 +56,8 @@ def test_the_commands_and_the_code_of_the_page_run(page, capsys):
     assert outputs == {
         "pairs": 2,
         "pairs-2021": 2,
+        "pairs-02": 1,
+        "pairs-03": 1,
         "chat-pairs": 1,
         "ticket-pairs": 2,
         "faq-pairs": 2,

@@ -151,3 +151,11 @@ def test_no_pairs_are_explained_and_nothing_is_left(tmp_path):
     with pytest.raises(InputError, match="answers 'zz'"):
         extract(path, tmp_path / "out")
     assert [one.name for one in Path(tmp_path).iterdir()] == ["RC.jsonl"]
+
+
+def test_a_prefix_is_left_out_once_also_of_spilled_comments(both, own_way, monkeypatch):
+    monkeypatch.setattr(run, "_STORE_SHARE", 1e-9)
+    fields = {"link_id": "t3_t3_x"}
+    asks = comment("t1_t1_a", "How are you?", **fields)
+    assert both(lines(asks, comment("b", "Fine, thanks", "t1_t1_a", **fields))).counts.pairs == 1
+    assert own_way == ["DuckDBEngine"]

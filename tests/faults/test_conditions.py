@@ -16,8 +16,8 @@ from rejoinder.files.hashed import sealed
 pytestmark = pytest.mark.slow
 
 COMMANDS = (
-    "extract", "train", "encode", "evaluate", "adapt", "index", "index add", "index update",
-    "index compact", "export", "export over",
+    "extract", "extract carry", "train", "encode", "evaluate", "adapt", "index", "index add",
+    "index update", "index compact", "export", "export over",
 )  # fmt: skip
 HOLD = (
     "import sys, pathlib; from rejoinder.files.claims import claim\n"

@@ -20,7 +20,7 @@ from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.manifest import Manifest
+    from rejoinder.corpus.manifest import Carried, Manifest
 
 EXAMPLES = """Examples:
 
@@ -32,6 +32,8 @@ rejoinder extract tickets.csv --out pairs/ --rules none
 --columns id=msg_id,parent=reply_to,text=message,author=user,thread=ticket
 
 rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,reply=answer
+
+rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/
 
 rejoinder extract 'RC_*.zst' --out pairs/ --engine spark --master spark://host:7077
 """
@@ -82,6 +84,14 @@ def extract(
         ),
     ] = None,
     threads: ThreadsOption = None,
+    carry: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STATE",
+            help="Folder of the comments of earlier extractions, which these answer; these are "
+            "added. For dumps month by month.",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")] = False,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
@@ -113,6 +123,7 @@ def extract(
             master=master,
             memory=memory,
             threads=threads,
+            carry=carry,
             overwrite=overwrite,
             progress=lambda stage, done, total: progress.stage_update(
                 stage, done, total, "bytes" if stage == "reading" else None
@@ -146,7 +157,7 @@ def _show(manifest: "Manifest", out: Path, form: str) -> None:
 
 def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
     """Returns a row for each count: its name, the count, and an explanation."""
-    counts = manifest.counts
+    counts, carry = manifest.counts, manifest.carry
     drops = {rule.name: rule.drops for rule in profile(manifest.rules)}
     return [
         ("lines read", counts.lines, ""),
@@ -157,10 +168,22 @@ def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
         *((f"  {name}", count, drops.get(name, "")) for name, count in counts.dropped.items()),
         ("kept", counts.kept, ""),
         ("  no parent", counts.without_parent, "answer a post, or nothing"),
-        ("  parent not found", counts.parent_not_found, "not in these dumps"),
+        ("  parent not found", counts.parent_not_found, _MISSING[carry is not None]),
         ("  parent dropped", counts.parent_dropped, "by a rule"),
         ("  left out", counts.capped, "by --limit or --max-reply-count"),
         ("pairs", counts.pairs, ", ".join(f"{k} {v:,}" for k, v in manifest.splits.items())),
+        *(_carried_rows(carry) if carry else ()),
         ("different messages", counts.unique_inputs, ""),
         ("different replies", counts.unique_responses, ""),
+    ]
+
+
+_MISSING = ("not in these dumps", "not in these dumps or earlier ones")
+
+
+def _carried_rows(carry: "Carried") -> list[tuple[str, int, str]]:
+    return [
+        ("  carried messages", carry.messages, f"of {carry.comments:,} comments of earlier dumps"),
+        ("  carried replies", carry.replies, "whose message came later"),
+        ("  overruled", carry.overruled, "one extraction might have kept another with this id"),
     ]

@@ -3,12 +3,14 @@
 import datetime
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.by_query import by_query
+from rejoinder.corpus.carry import Carry, carrying, check_carry
 from rejoinder.corpus.diagnosis import no_pairs
 from rejoinder.corpus.engines import open_engine
 from rejoinder.corpus.engines.base import (
@@ -20,7 +22,7 @@ from rejoinder.corpus.engines.base import (
     Resources,
 )
 from rejoinder.corpus.files import find_files, refuse_inside
-from rejoinder.corpus.manifest import SPLITS, Counts, Manifest
+from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
 from rejoinder.corpus.readers import Report
 from rejoinder.corpus.rules import profile
@@ -28,7 +30,7 @@ from rejoinder.corpus.schema import Columns, as_columns
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim_output
+from rejoinder.files.claims import claim, claim_output
 from rejoinder.version import VERSION
 
 
@@ -50,6 +52,7 @@ def extract(
     master: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
+    carry: str | Path | None = None,
     overwrite: bool = False,
     progress: ExtractProgress | None = None,
 ) -> Manifest:
@@ -85,6 +88,10 @@ def extract(
             up to 2 GiB where a dump needs it. With a `master`: memory of each executor; None means
             what the cluster's settings say.
         threads: number of threads of the engine on this machine. None means all cores.
+        carry: folder of the comments of earlier extractions, to which those of this one are added;
+            it is made if it is missing. Replies find their messages in earlier extractions, and
+            messages their replies. The pairs of all of them together are those of one extraction of
+            all sources. The same sources again give the same pairs again.
         overwrite: whether a folder that is not empty is replaced.
         progress: callback for progress bars, called from the thread that reads or writes.
 
@@ -92,9 +99,11 @@ def extract(
         The manifest: what became of every line, and the shards.
 
     Raises:
-        InputError: a file can't be read, no pair comes out, `out` is occupied, or a setting has no
-            effect on the engine.
-        BusyError: another process is writing `out`.
+        InputError: a file can't be read, no pair comes out (without `carry`), `out` is occupied, or
+            a setting has no effect on the engine. With `carry`: it was made with other options, is
+            damaged or holds all comments already, or a comment has no thread or answers one of
+            another thread.
+        BusyError: another process is writing `out` or using `carry`.
         StorageError: `out` can't be written: a full disk, missing rights.
         MissingExtraError: the engine or a decompression library is not installed.
     """
@@ -110,20 +119,28 @@ def extract(
         strict=strict,
         separator=separator,
     )
-    out = Path(out)
-    with claim_output(out, overwrite=overwrite):
+    out, state = Path(out), None if carry is None else Path(carry)
+    progress = progress or (lambda *_: None)
+    if state is not None:
+        check_carry(state, out, options, engine)
+    with claim_output(out, overwrite=overwrite), claim(state) if state else nullcontext():
         files = find_files([sources] if isinstance(sources, str | Path) else sources)
         refuse_inside(files, out)
-        with new_folder(out, overwrite=overwrite) as folder:
+        with (
+            new_folder(out, overwrite=overwrite) as folder,
+            carrying(state, options, files, progress) if state else nullcontext() as carried,
+        ):
             spill = folder / "spill"
             spill.mkdir()
             opened = open_engine(engine, Resources(spill, memory, threads, master))
             try:
-                manifest = _extract(opened, files, folder, options, progress or (lambda *_: None))
+                manifest = _extract(opened, files, folder, options, carried, progress)
             finally:
                 opened.close()
                 shutil.rmtree(spill, ignore_errors=True)
             manifest.write(folder)
+            if carried:
+                carried.finish(manifest.counts)
     return manifest
 
 
@@ -132,6 +149,7 @@ def _extract(
     files: Sequence[Path],
     folder: Path,
     options: ExtractOptions,
+    carry: Carry | None,
     progress: ExtractProgress,
 ) -> Manifest:
     rules = profile(options.rules)
@@ -148,7 +166,9 @@ def _extract(
         options.strict,
         options.separator,
     )
-    extraction = Extraction(reading, names, options.split, options.limit, options.max_reply_count)
+    extraction = Extraction(
+        reading, names, options.split, options.limit, options.max_reply_count, carry
+    )
     outcome: Outcome | None = None
     if isinstance(engine, DirectEngine):
         outcome = engine.at_once(extraction, folder, progress)
@@ -169,14 +189,26 @@ def _extract(
         without_parent=fates["kept"] - fates["replies"],
         parent_not_found=outcome.parent_not_found,
         parent_dropped=outcome.parent_dropped,
-        capped=fates["replies"] - written.rows - lost,
+        capped=fates["replies"] - (written.rows - outcome.carried_replies) - lost,
         pairs=written.rows,
         unique_inputs=written.unique_inputs,
         unique_responses=written.unique_responses,
     )
-    if not written.rows:
+    # pairs may come with later dumps, if there are comments at all
+    if not written.rows and not (carry and counts.comments):
         raise InputError(no_pairs(engine, outcome.table, files, counts, report.malformed))
-    return _manifest(options, report, counts, written)
+    manifest = _manifest(options, report, counts, written)
+    return replace(manifest, carry=_carried(carry, outcome)) if carry else manifest
+
+
+def _carried(carry: Carry, outcome: Outcome) -> Carried:
+    return Carried(
+        increment=carry.number,
+        comments=carry.comments,
+        messages=outcome.carried_messages,
+        replies=outcome.carried_replies,
+        overruled=outcome.overruled,
+    )
 
 
 def _manifest(

@@ -69,6 +69,29 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Carried:
+    """What an extraction with `--carry` took from earlier ones.
+
+    The counts of comments in `Counts` are those of this extraction's own dumps; a carried reply is
+    in none of them but `pairs`. So `kept` is `without_parent + parent_not_found + parent_dropped +
+    capped + pairs` less `replies`. What became of a reply is what was known then: its parent may
+    come in later dumps.
+    """
+
+    increment: int
+    """Number of this extraction's increment, from 1."""
+    comments: int
+    """Number of comments of earlier increments."""
+    messages: int
+    """Number of pairs with a carried message."""
+    replies: int
+    """Number of pairs with a carried reply, whose message came later."""
+    overruled: int
+    """Number of carried comments in whose place one extraction of all dumps might have kept another
+    one with the same id. If it is 0 everywhere, the pairs are those of one extraction."""
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The content of `manifest.json`, which is written last."""
 
@@ -86,12 +109,16 @@ class Manifest:
     shards: tuple[Shard, ...]
     malformed: tuple[Malformed, ...] = ()
     """The first malformed lines, at most 20."""
+    carry: Carried | None = None
+    """None without `--carry`. Then `manifest.json` has no such key."""
     format_version: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
-        tree = sealed(asdict(self))
-        write_text(folder / FILE, json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
+        tree = asdict(self)
+        if self.carry is None:
+            del tree["carry"]
+        write_text(folder / FILE, json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -128,6 +155,8 @@ def read_manifest(folder: Path) -> Manifest:
         tree["shards"] = tuple(Shard(**shard) for shard in tree["shards"])
         tree["malformed"] = tuple(Malformed(**line) for line in tree["malformed"])
         tree["inputs"] = tuple(tree["inputs"])
+        if "carry" in tree:
+            tree["carry"] = Carried(**tree["carry"])
         return Manifest(**tree)
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a manifest of pairs: {error}.") from None

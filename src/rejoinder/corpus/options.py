@@ -10,7 +10,8 @@ from rejoinder.errors import InputError
 
 ExtractProgress = Callable[[str, int, int | None], None]
 """Called with the name of a stage, how much of it is done, and the total or None if unknown.
-The stages are `reading` (bytes of the files), `joining`, `sorting` and `writing` (pairs)."""
+The stages are `checking` (with `carry`), `reading` (bytes of the files), `joining`, `sorting` and
+`writing` (pairs)."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import ibis.expr.types as ir
 import polars as pl
 
+from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import Report
 from rejoinder.corpus.schema import Columns
@@ -56,6 +57,8 @@ class Extraction:
     """Largest number of pairs."""
     max_reply_count: int | None = None
     """Largest number of pairs with the same response, case folded."""
+    carry: Carry | None = None
+    """Comments of earlier extractions, for the local engine alone."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,12 @@ class Outcome:
     written: Written
     table: ir.Table | None = None
     """The comments, a row per id; needed where no pair was written."""
+    carried_messages: int = 0
+    """Number of pairs with a carried message."""
+    carried_replies: int = 0
+    """Number of pairs with a carried reply."""
+    overruled: int = 0
+    """Number of carried comments in whose place one extraction might have kept another row."""
 
 
 class Engine(Protocol):

@@ -12,6 +12,7 @@ from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.parted.rows import CrossingError
 from rejoinder.corpus.parted.run import PartedExtraction
+from rejoinder.errors import InputError
 
 
 class LocalEngine(DuckDBEngine):
@@ -20,15 +21,27 @@ class LocalEngine(DuckDBEngine):
     def at_once(
         self, extraction: Extraction, folder: Path, progress: ExtractProgress
     ) -> Outcome | None:
-        """Extracts by parts, or returns None where comments can't be parted."""
+        """Extracts by parts, or returns None where comments can't be parted.
+
+        Raises:
+            InputError: they can't be parted, and comments of earlier extractions are carried.
+        """
         if extraction.max_reply_count is not None:
             return None
         folder_of_parts = self.spill / "parts"
         folder_of_parts.mkdir()
         try:
             outcome = PartedExtraction(extraction, self, folder_of_parts, progress).run(folder)
-        except CrossingError:
+        except CrossingError as error:
+            if extraction.carry is not None:
+                raise InputError(
+                    f"--carry can't be used with these comments: {error}. Name a column that holds "
+                    "the thread of each comment, --columns thread=…, or extract all files "
+                    "together, without --carry."
+                ) from None
             outcome = None
         finally:
             shutil.rmtree(folder_of_parts, ignore_errors=True)
-        return outcome if outcome and outcome.written.rows else None
+        if outcome is None or outcome.written.rows or extraction.carry is not None:
+            return outcome
+        return None  # the query can tell why there are no pairs

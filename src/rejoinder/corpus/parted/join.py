@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.corpus.parted.rows import GONE, KEPT, Blocks, CrossingError, Rows
+from rejoinder.corpus.parted.rows import ELSEWHERE, GONE, KEPT, Blocks, CrossingError, Rows
 from rejoinder.corpus.strings import same
 
 
@@ -24,15 +24,20 @@ class Joined:
     """(T + 1,) first pair of each thread, and the number of pairs."""
     missing: NDArray[np.uint64]
     """Hashes of the parents of kept replies that the part lacks."""
+    not_found: int
+    """Number of kept replies whose parent the part lacks."""
     dropped: int
     """Number of kept replies whose parent broke a rule."""
 
 
-def join(rows: Rows, blocks: Blocks) -> Joined:
+def join(rows: Rows, blocks: Blocks, fresh: int) -> Joined:
     """Joins the comments of a part, whose strings are in `blocks`.
 
+    The first `fresh` rows are this extraction's, the others are carried from earlier ones. Pairs of
+    two carried comments are left out, and carried replies are not counted.
+
     Raises:
-        CrossingError: two ids have the same hash.
+        CrossingError: two ids have the same hash, or a parent is in another thread.
     """
     order = np.argsort(rows.id)
     if (rows.rule == GONE).any():
@@ -43,11 +48,16 @@ def join(rows: Rows, blocks: Blocks) -> Joined:
     place = np.searchsorted(hashes, parents)
     place[place == len(hashes)] = 0
     found = hashes[place] == parents if len(hashes) else np.zeros(0, np.bool_)
+    missing, not_found = parents[~found], int((~found & (replies < fresh)).sum())
     replies, messages = replies[found], order[place[found]]
+    new = (replies < fresh) | (messages < fresh)
+    replies, messages = replies[new], messages[new]
     if not same(rows[replies].strings(blocks, "parent"), rows[messages].strings(blocks, "id")):
-        raise CrossingError
+        raise CrossingError("two ids have the same hash")
+    if (rows.thread[replies] != rows.thread[messages]).any():
+        raise CrossingError(ELSEWHERE)
     kept = rows.rule[messages] == KEPT
-    dropped = int(len(kept) - kept.sum())
+    dropped = int((~kept & (replies < fresh)).sum())
     replies, messages = replies[kept], messages[kept]
     below = rows[replies]
     keys = pl.DataFrame(
@@ -66,6 +76,7 @@ def join(rows: Rows, blocks: Blocks) -> Joined:
         messages[by_output],
         threads.gather(starts),
         np.append(starts, len(threads)),
-        parents[~found],
+        missing,
+        not_found,
         dropped,
     )

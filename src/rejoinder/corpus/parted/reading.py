@@ -18,9 +18,14 @@ from rejoinder.corpus.parted.rows import STRINGS, Block, CrossingError, Rows
 from rejoinder.corpus.strings import as_strings
 
 _NUMBERS = """
-    SELECT hash(id) AS id, hash(parent) AS parent, hash(thread) AS thread,
+    SELECT {hash}(id) AS id, coalesce({hash}(parent), 0) AS parent,
+        coalesce({hash}(thread), 0) AS thread,
         parent IS NOT NULL AS answers, thread IS NULL AS loose, rule
-    FROM ({})"""
+    FROM ({comments})"""
+FASTEST_HASH = "hash"
+"""DuckDB's own hash, which another version may change."""
+LASTING_HASH = "md5_number_lower"
+"""Half of the MD5, for files."""
 
 
 class Database:
@@ -46,13 +51,19 @@ class Classifier:
     """Turns frames of comments into numbers and strings."""
 
     def __init__(
-        self, database: Database, select: Callable[[ir.Table], ir.Table], rules: Sequence[str]
+        self,
+        database: Database,
+        select: Callable[[ir.Table], ir.Table],
+        rules: Sequence[str],
+        hash_: str = FASTEST_HASH,
     ) -> None:
-        """Prepares `select`, a `query.classified`, whose rules have the names `rules`."""
+        """Prepares `select`, a `query.classified`, whose rules have the names `rules`.
+
+        `hash_` is the function of DuckDB that hashes ids and threads to 64 bits.
+        """
         self._database = database
-        self._sql = _NUMBERS.format(
-            ibis.to_sql(select(query.comments_table("given")), dialect="duckdb")
-        )
+        comments = ibis.to_sql(select(query.comments_table("given")), dialect="duckdb")
+        self._sql = _NUMBERS.format(hash=hash_, comments=comments)
         self._rules = pa.array(rules, pa.string())
 
     def __call__(self, frame: pl.DataFrame) -> tuple[Rows, Block]:
@@ -64,7 +75,8 @@ class Classifier:
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
         found = self._database.rows(self._sql, table).combine_chunks()
         if pc.any(found["loose"]).as_py():
-            raise CrossingError
+            first = frame.get_column("id")[found["loose"].index(True).as_py()]
+            raise CrossingError(f"comment {first!r} has no thread")
         rule = pc.fill_null(pc.index_in(found["rule"], value_set=self._rules), -1)
         count = len(frame)
         rows = Rows(
@@ -92,6 +104,8 @@ def splits(
     database: Database, threads: pl.Series, shares: tuple[float, float, float]
 ) -> NDArray[np.int8]:
     """Returns (N,) the split of each thread: 0 train, 1 dev, 2 test."""
+    if not len(threads):  # a query takes a millisecond, and many parts of small dumps are empty
+        return np.empty(0, np.int8)
     table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
     sql = ibis.to_sql(table.select(query.split_of(table.thread_id, shares)), dialect="duckdb")
     found = database.rows(sql, pa.table({"thread_id": _arrow(threads)}))

@@ -19,8 +19,14 @@ PREFIXES: Mapping[str, str] = {"parent": "t1_", "thread": "t3_"}
 """What is left out of the strings of a column, as in `query.classified`."""
 
 
+ELSEWHERE = "a comment answers one of another thread"
+
+
 class CrossingError(Exception):
-    """The comments can't be parted: one has no thread, or its parent is in another thread."""
+    """The comments can't be parted: one has no thread, or its parent is in another thread.
+
+    The message is a clause without a full stop.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,21 @@
 """The steps of extraction by parts, in their order."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.engines.base import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.parted.carried import BITS, CarriedComments, CarriedWriter, Hashes, among
 from rejoinder.corpus.parted.doubles import Doubles, find_doubles
 from rejoinder.corpus.parted.join import join
 from rejoinder.corpus.parted.merge import (
@@ -22,8 +26,14 @@ from rejoinder.corpus.parted.merge import (
     all_runs,
     runs_of,
 )
-from rejoinder.corpus.parted.reading import Classifier, Database, splits
-from rejoinder.corpus.parted.rows import KEPT, CrossingError, Rows
+from rejoinder.corpus.parted.reading import (
+    FASTEST_HASH,
+    LASTING_HASH,
+    Classifier,
+    Database,
+    splits,
+)
+from rejoinder.corpus.parted.rows import ELSEWHERE, KEPT, CrossingError, Rows, concatenated
 from rejoinder.corpus.parted.store import Store
 from rejoinder.corpus.readers import Report, mapped_comments
 from rejoinder.corpus.writer import write_shards
@@ -33,8 +43,20 @@ _STORE_SHARE = 0.5
 _PIECE_ROWS = 65_536
 _GROWTH = 8
 """Bytes of a comment in memory by its bytes in a compressed dump."""
-_PARTS = (6, 9)
+_PARTS = (6, BITS)
 """Least and largest number of parts, as powers of two."""
+
+
+@dataclass(frozen=True)
+class _JoinedPart:
+    """What is left of a part when its pairs are taken."""
+
+    runs: Runs
+    missing: Hashes
+    """Hashes of the parents that the part lacks."""
+    counts: Counter[str]
+    batches: list[pa.RecordBatch]
+    """Its comments for later extractions."""
 
 
 class PartedExtraction:
@@ -49,6 +71,7 @@ class PartedExtraction:
     ) -> None:
         """Prepares an extraction with the memory and threads of `engine`."""
         self._extraction, self._engine, self._progress = extraction, engine, progress
+        self._carry = extraction.carry
         self._memory, self._threads, self._spill = engine.memory, engine.threads, spill
         self._database = Database()
         self._report = Report()
@@ -65,13 +88,19 @@ class PartedExtraction:
         self._progress("joining", 0, None)
         ids = store.ids()
         rules = list(self._extraction.rules)
-        doubles = find_doubles(store, ids, rules, self._engine)
-        pairs: Pairs = PairsInFiles(self._spill) if store.spilled else PairsInMemory(2**store.bits)
-        runs, not_found, dropped = self._join(store, ids, doubles, pairs)
+        carried = CarriedComments(self._carry.files if self._carry else (), store.bits)
+        known = carried.known(ids)
+        if self._carry and len(known) and len(known) == len(np.unique(ids)):
+            raise self._carry.nothing_new()
+        doubles = find_doubles(store, ids, rules, self._engine, carried, known)
+        # the strings of carried comments are not kept in memory
+        in_files = store.spilled or bool(carried)
+        pairs: Pairs = PairsInFiles(self._spill) if in_files else PairsInMemory(2**store.bits)
+        runs, counts = self._join(store, ids, doubles, carried, pairs)
         store.drop_files()
         self._progress("sorting", 0, None)
         pieces = runs.in_order().pieces(_PIECE_ROWS, self._extraction.limit)
-        frames = self._frames(pairs, pieces, store.spilled)
+        frames = self._frames(pairs, pieces, in_files)
         written = write_shards(folder, frames)
         fates = dict(zip(rules, self._fates[1:, 0].tolist(), strict=False))
         kept, replies = self._fates[KEPT].tolist()
@@ -80,19 +109,24 @@ class PartedExtraction:
             duplicates=doubles.duplicates,
             conflicts=doubles.conflicts,
             fates={**fates, "kept": kept, "replies": replies},
-            parent_not_found=not_found,
-            parent_dropped=dropped,
+            parent_not_found=counts["parent_not_found"],
+            parent_dropped=counts["parent_dropped"],
             written=written,
+            carried_messages=counts["carried_messages"],
+            carried_replies=counts["carried_replies"],
+            overruled=doubles.overruled,
         )
 
     def _read(self) -> Store:
         extraction = self._extraction
         reading = extraction.reading
         size = sum(path.stat().st_size for path in reading.files)
-        need = size * _GROWTH / (self._memory / (4 * self._threads + 4))
+        held = size + (self._carry.bytes if self._carry else 0)
+        need = held * _GROWTH / (self._memory / (4 * self._threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
         store = Store(int(self._memory * _STORE_SHARE), bits, self._spill)
-        classify = Classifier(self._database, reading.select, extraction.rules)
+        hash_ = LASTING_HASH if self._carry else FASTEST_HASH
+        classify = Classifier(self._database, reading.select, extraction.rules, hash_)
         for rows, block in mapped_comments(
             classify,
             reading.files,
@@ -107,30 +141,56 @@ class PartedExtraction:
         return store
 
     def _join(
-        self, store: Store, ids: NDArray[np.uint64], doubles: Doubles, pairs: Pairs
-    ) -> tuple[Runs, int, int]:
-        """Joins all parts; returns the runs, and the numbers of lost and of dropped parents."""
+        self,
+        store: Store,
+        ids: Hashes,
+        doubles: Doubles,
+        carried: CarriedComments,
+        pairs: Pairs,
+    ) -> tuple[Runs, "Counter[str]"]:
+        """Joins all parts, and writes their comments for later extractions.
 
-        def one(part: int) -> tuple[Runs, int, int]:
+        Returns the runs, and counts by the names of `Outcome`.
+        """
+        ids = ids[~among(ids, doubles.carried)]
+
+        def one(part: int) -> _JoinedPart:
             rows, blocks = store.part(part)
             rows = doubles.without(part, rows)
-            joined = join(rows, blocks)
-            place = np.searchsorted(ids, joined.missing)
-            place[place == len(ids)] = 0
-            if len(ids) and (ids[place] == joined.missing).any():
-                raise CrossingError
             self._count(rows)
+            batches = writer.batches(part, rows, blocks) if writer else []
+            fresh = len(rows)
+            if carried:
+                older, block = carried.part(part, rows, ids)
+                older.which[:] = len(blocks)
+                rows, blocks = concatenated([rows, older]), [*blocks, block]
+            joined = join(rows, blocks, fresh)
+            if among(joined.missing, ids).any():
+                raise CrossingError(ELSEWHERE)
             split = splits(self._database, joined.threads, self._extraction.split)
             runs = pairs.add(part, joined, runs_of(joined, part, split), rows, blocks)
-            return runs, len(joined.missing), joined.dropped
+            counts = Counter(
+                parent_not_found=joined.not_found,
+                parent_dropped=joined.dropped,
+                carried_messages=int((joined.messages >= fresh).sum()),
+                carried_replies=int((joined.replies >= fresh).sum()),
+            )
+            return _JoinedPart(runs, joined.missing, counts, batches)
 
-        found = list(mapped_ahead(one, store.parts(), self._threads))
+        found: list[_JoinedPart] = []
+        with ExitStack() as stack:
+            writer: CarriedWriter | None = None
+            if self._carry and self._carry.target:
+                writer = stack.enter_context(CarriedWriter(self._carry.target, store.bits))
+            for part in mapped_ahead(one, store.parts(), self._threads):
+                if writer:
+                    writer.write(part.batches)
+                found.append(replace(part, batches=[]))
         pairs.finish()
-        return (
-            all_runs([runs for runs, _, _ in found]),
-            sum(missing for _, missing, _ in found),
-            sum(dropped for _, _, dropped in found),
-        )
+        if len(carried.known(np.unique(np.concatenate([part.missing for part in found])))):
+            raise CrossingError(ELSEWHERE)
+        counts = sum((part.counts for part in found), Counter[str]())
+        return all_runs([part.runs for part in found]), counts
 
     def _count(self, rows: Rows) -> None:
         counts = np.bincount(rows.rule, minlength=256)

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rejoinder.corpus.parted.rows import STRINGS, Block, Blocks, Rows, concatenated
-from rejoinder.corpus.strings import as_strings
+from rejoinder.corpus.parted.batches import SCHEMA, batch_of, block_of, rows_of
+from rejoinder.corpus.parted.rows import Block, Blocks, Rows, concatenated
 
-_NUMBERS = ("id", "parent", "thread", "answers", "rule")
 _HASH_BYTES = 8 * 3 + 2 + 2 * 4
 """Bytes of a row of `Rows`."""
 
@@ -72,20 +71,17 @@ class Store:
         for path in self._files:
             with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
                 batch = reader.get_batch(number)
-            numbers = {name: batch[f"hash_{name}"].to_numpy(False) for name in _NUMBERS}
-            count = batch.num_rows
-            which = np.full(count, len(blocks), np.uint32)
-            rows.append(Rows(**numbers, which=which, row=np.arange(count, dtype=np.uint32)))
-            blocks.append({name: as_strings(batch[name]) for name in STRINGS})
+            rows.append(rows_of(batch, len(blocks)))
+            blocks.append(block_of(batch))
         return concatenated(rows), blocks
 
     def _flush(self) -> None:
         """Writes the comments in memory to a file: a batch for each part."""
         rows, borders = concatenated(self._rows).in_parts(self.bits)
         path = self._folder / f"comments-{len(self._files):04d}.arrow"
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _SCHEMA) as writer:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
             for first, last in itertools.pairwise(borders):
-                writer.write_batch(_batch(rows[first:last], self._blocks))
+                writer.write_batch(batch_of(rows[first:last], self._blocks))
         self._files.append(path)
         self._clear()
 
@@ -97,19 +93,3 @@ class Store:
     def parts(self) -> Iterator[int]:
         """Yields the numbers of the parts."""
         return iter(range(2**self.bits))
-
-
-_SCHEMA = pa.schema(
-    [
-        *((f"hash_{name}", pa.uint64()) for name in ("id", "parent", "thread")),
-        ("hash_answers", pa.bool_()),
-        ("hash_rule", pa.uint8()),
-        *((name, pa.large_string()) for name in STRINGS),
-    ]
-)
-
-
-def _batch(rows: Rows, blocks: Blocks) -> pa.RecordBatch:
-    numbers = [pa.array(getattr(rows, name)) for name in _NUMBERS]
-    strings = [rows.strings(blocks, name).to_arrow() for name in STRINGS]
-    return pa.record_batch([*numbers, *strings], schema=_SCHEMA)

@@ -1,0 +1,254 @@
+"""The folder of comments that extractions with `--carry` pass on, one increment each.
+
+    STATE/00001/comments.arrow    the comments, by parts (`parted.carried`)
+    STATE/00001/increment.json    options, input files, counts, the hash of the comments
+    STATE/00002/…
+
+An increment never changes. It is known by its input files: an extraction of the same files is the
+same one again, and sees the increments before it alone. The increment gets its name before the
+pairs get theirs: if a kill comes between, the same command writes the pairs again.
+"""
+
+import datetime
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rejoinder.corpus.manifest import Counts
+from rejoinder.corpus.options import ExtractOptions, ExtractProgress
+from rejoinder.errors import InputError
+from rejoinder.files.atomic import new_folder, write_text
+from rejoinder.files.claims import claim, sweep
+from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
+from rejoinder.version import VERSION
+
+FORMAT = 1
+FILE = "increment.json"
+COMMENTS = "comments.arrow"
+
+
+@dataclass(frozen=True)
+class Increment:
+    """The comments of one extraction."""
+
+    folder: Path
+    comments: int
+    """Number of comments, one for each id."""
+    inputs: Sequence[Mapping[str, Any]]
+    """A mapping per input file: `file` (its name), `bytes`, `sha256`."""
+    settings: Mapping[str, Any]
+    """The options that decide about its comments, see `settings_of`."""
+    files: Mapping[str, Any]
+    """Size and SHA-256 of its file of comments, by its name."""
+
+    def check(self, *, content: bool = True) -> None:
+        """Compares the file of comments with its size and, for its `content`, with its SHA-256.
+
+        Raises:
+            InputError: it is missing or was changed.
+        """
+        facts, remedy = self.files.get(COMMENTS), _remedy(self.folder)
+        check_file(self.folder / COMMENTS, facts, InputError, remedy, content=content)
+
+
+@dataclass(frozen=True)
+class Carry:
+    """What an extraction takes from a folder of increments, and what it adds."""
+
+    number: int
+    """Number of its own increment, from 1."""
+    earlier: Sequence[Increment]
+    inputs: Sequence[Mapping[str, Any]]
+    settings: Mapping[str, Any]
+    target: Path | None
+    """File for its comments; None where its increment exists already."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the comments of earlier increments."""
+        return tuple(one.folder / COMMENTS for one in self.earlier)
+
+    @property
+    def comments(self) -> int:
+        """Number of comments of earlier increments."""
+        return sum(one.comments for one in self.earlier)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the comments of earlier increments, in files."""
+        return sum(path.stat().st_size for path in self.files)
+
+    def nothing_new(self) -> InputError:
+        """Returns the error that all comments are in earlier increments."""
+        folders = ", ".join(
+            f"{one.folder} ({', '.join(str(file['file']) for file in one.inputs)})"
+            for one in self.earlier
+        )
+        return InputError(
+            f"each comment of these dumps is carried already, in {folders}. To write the pairs of "
+            "an earlier extraction again, name the same files as then, and no other."
+        )
+
+    def finish(self, counts: Counts) -> None:
+        """Writes `increment.json`, the last file of an increment."""
+        if self.target is None:
+            return
+        folder = self.target.parent
+        tree = {
+            "format_version": FORMAT,
+            "rejoinder_version": VERSION,
+            "settings": self.settings,
+            "inputs": self.inputs,
+            "comments": counts.comments - counts.duplicates - counts.conflicts,
+            "kept": counts.kept,
+            "files": file_facts(folder, [COMMENTS]),
+        }
+        text = json.dumps(sealed(tree), indent=1, ensure_ascii=False)
+        write_text(folder / FILE, text + "\n")
+
+
+@contextmanager
+def carrying(
+    state: Path, options: ExtractOptions, files: Sequence[Path], progress: ExtractProgress
+) -> Iterator[Carry]:
+    """Yields what an extraction of `files` carries, and adds its increment when the block ends.
+
+    If the block fails, `state` stays as it was.
+
+    Raises:
+        InputError: the increments were made with other options, or are damaged.
+        BusyError: another process is using `state`.
+        StorageError: `state` can't be written.
+    """
+    settings = settings_of(options)
+    with claim(state):
+        sweep(state)
+        increments = _increments(state)
+        for one in increments:
+            _refuse_other(one, settings, state)
+        progress("checking", 0, None)
+        inputs = [
+            {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of_file(path)}
+            for path in files
+        ]
+        # after a kill between the two renames, or with --overwrite
+        same = (number for number, one in enumerate(increments, 1) if one.inputs == inputs)
+        number = next(same, len(increments) + 1)
+        earlier = increments[: number - 1]
+        for one in earlier:
+            one.check()
+        if number <= len(increments):
+            yield Carry(number, earlier, inputs, settings, None)
+            return
+        with new_folder(state / _name(number)) as folder:
+            yield Carry(number, earlier, inputs, settings, folder / COMMENTS)
+
+
+def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) -> None:
+    """Refuses what does not go together with carried comments.
+
+    Raises:
+        InputError: says what, and what is allowed.
+    """
+    if engine != "local":
+        raise InputError(f"--carry is for --engine local, not {engine}; leave one of them out.")
+    limits = {"--limit": options.limit, "--max-reply-count": options.max_reply_count}
+    for name, limit in limits.items():
+        if limit is not None:
+            raise InputError(
+                f"{name} can't be used with --carry: it chooses among the pairs of all dumps, and "
+                "those of later ones are not known yet. Leave one of them out."
+            )
+    if options.columns.are_pairs:
+        raise InputError(
+            "--carry is for comments that answer others; these files hold a message and its reply "
+            "in each row. Leave it out."
+        )
+    inner, outer = state.resolve(), out.resolve()
+    if inner == outer or outer in inner.parents or inner in outer.parents:
+        raise InputError(
+            f"--carry {state} and --out {out} must be two folders, neither of them in the other."
+        )
+
+
+def settings_of(options: ExtractOptions) -> dict[str, Any]:
+    """Returns the options that decide about comments and pairs, by the names of the command."""
+    return {
+        "rules": options.rules,
+        "columns": dict(options.columns.names),
+        "separator": options.separator,
+        "subreddits": list(options.filters.subreddits),
+        "since": options.filters.since,
+        "until": options.filters.until,
+        "split": list(map(float, options.split)),
+    }
+
+
+def _name(number: int) -> str:
+    return f"{number:05d}"
+
+
+def _increments(state: Path) -> list[Increment]:
+    if not state.exists():
+        return []
+    if not state.is_dir():
+        raise InputError(f"--carry {state} is a file; name a folder.")
+    names = sorted(path.name for path in state.iterdir() if not path.name.startswith("."))
+    for number, name in enumerate(names, 1):
+        if not (name.isdigit() and len(name) == len(_name(0))):
+            raise InputError(
+                f"{state} holds {name}, which no extraction with --carry wrote; name a new folder, "
+                "or one that such an extraction made."
+            )
+        if name != _name(number):
+            folder = state / _name(number)
+            raise InputError(f"{folder} is missing. {_remedy(folder)}")
+    return [_increment(state / name) for name in names]
+
+
+def _increment(folder: Path) -> Increment:
+    path = folder / FILE
+    tree = read_sealed(
+        path,
+        FORMAT,
+        InputError,
+        unreadable=f"{path} can't be read",
+        outdated="Carry the comments of all dumps anew, in a new folder.",
+        remedy=_remedy(folder),
+    )
+    one = Increment(folder, tree["comments"], tree["inputs"], tree["settings"], tree["files"])
+    one.check(content=False)
+    return one
+
+
+def _remedy(folder: Path) -> str:
+    return (
+        f"Remove the folders of {folder.parent} from {folder.name} on, and extract their dumps "
+        "again, in the same order."
+    )
+
+
+def _refuse_other(one: Increment, settings: Mapping[str, Any], state: Path) -> None:
+    names = [name for name in settings if one.settings.get(name) != settings[name]]
+    if names:
+        differences = "; ".join(
+            f"--{name} {_shown(name, one.settings.get(name))}, not {_shown(name, settings[name])}"
+            for name in names
+        )
+        raise InputError(
+            f"{state} was made with other options: {differences}. Give the same ones, or name "
+            "another folder for --carry and begin with the first dumps."
+        )
+
+
+def _shown(name: str, value: Any) -> str:
+    if value in (None, []):
+        return "none"
+    if name in ("since", "until"):
+        return str(datetime.datetime.fromtimestamp(value, datetime.UTC).date())
+    if isinstance(value, Mapping):
+        return ",".join(f"{field}={column}" for field, column in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,408 @@
+"""Extraction month by month: the union of the pairs is what one extraction of all dumps gives."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dumps import comment, lines
+from rejoinder.corpus.extract import extract
+from rejoinder.corpus.manifest import Carried, Manifest, read_manifest
+from rejoinder.corpus.parted import merge, run
+from rejoinder.corpus.shards import COLUMNS
+from rejoinder.errors import BusyError, InputError
+from rejoinder.files import atomic
+from rejoinder.files.hashed import sealed
+
+Tree = dict[str, bytes]
+
+MARCH = lines(
+    comment("a", "How are you today?"),
+    comment("b", "Fine, thank you", "t1_a"),
+    comment("x", "[deleted]"),
+)
+APRIL = lines(
+    comment("c", "That is good to hear", "t1_b"),
+    comment("d", "What was it about?", "t1_x"),
+    comment("e", "Who has said so?", "t1_w"),
+    comment("f", "Glad to hear it", "t1_c"),
+)
+MAY = lines(comment("w", "It was somebody else"))
+
+
+def tree_of(folder: Path) -> Tree:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def rows_of(*folders: Path) -> list[tuple[Any, ...]]:
+    """The pairs of folders, in any order but sorted here."""
+    shards = [path for folder in folders for path in folder.glob("*.parquet")]
+    frames = [pl.read_parquet(path).select(COLUMNS) for path in shards]
+    return sorted(row for frame in frames for row in frame.iter_rows())
+
+
+def check_counts(manifest: Manifest) -> None:
+    """Every comment has one fate."""
+    counts, carry = manifest.counts, manifest.carry
+    assert counts.lines == counts.malformed + counts.comments
+    gone = counts.duplicates + counts.conflicts
+    assert counts.comments == gone + sum(counts.dropped.values()) + counts.kept
+    lost = counts.without_parent + counts.parent_not_found + counts.parent_dropped
+    assert counts.kept == lost + counts.pairs - carry.replies
+    assert counts.capped == 0
+    assert carry.messages + carry.replies <= counts.pairs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with three dumps."""
+    for name, content in (("march", MARCH), ("april", APRIL), ("may", MAY)):
+        (tmp_path / f"{name}.jsonl").write_bytes(content)
+    return tmp_path
+
+
+def go(folder: Path, name: str, **options: Any) -> Manifest:
+    """Extract a dump of the folder with what its `state` holds."""
+    options = {"carry": folder / "state", **options}
+    manifest = extract(folder / f"{name}.jsonl", folder / f"pairs-{name}", **options)
+    check_counts(manifest)
+    assert read_manifest(folder / f"pairs-{name}").carry == manifest.carry
+    return manifest
+
+
+def test_replies_find_their_messages_in_earlier_dumps_and_later_ones(folder):
+    first, second, third = (go(folder, name) for name in ("march", "april", "may"))
+    assert (first.counts.pairs, second.counts.pairs, third.counts.pairs) == (1, 2, 1)
+    assert first.carry == Carried(increment=1, comments=0, messages=0, replies=0, overruled=0)
+    assert second.carry == Carried(increment=2, comments=3, messages=1, replies=0, overruled=0)
+    assert third.carry == Carried(increment=3, comments=7, messages=0, replies=1, overruled=0)
+    assert (second.counts.parent_dropped, second.counts.parent_not_found) == (1, 1)
+    assert third.counts.without_parent == 1
+    extract([folder / f"{name}.jsonl" for name in ("march", "april", "may")], folder / "whole")
+    parts = [folder / f"pairs-{name}" for name in ("march", "april", "may")]
+    assert rows_of(*parts) == rows_of(folder / "whole")
+
+
+def test_a_month_without_pairs_is_carried(folder):
+    assert go(folder, "may").counts.pairs == 0
+    assert go(folder, "april").carry.messages == 1
+    assert rows_of(folder / "pairs-may") == []
+    (folder / "empty.jsonl").write_bytes(b"")
+    with pytest.raises(InputError, match="no comments in empty"):
+        go(folder, "empty")
+    assert len(list((folder / "state").iterdir())) == 2
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 0, 3, 1)])
+def test_real_months_give_the_pairs_of_one_extraction(tmp_path, shared_data, order):
+    dumps = sorted((shared_data / "raw_reddit").iterdir())
+    whole = extract(dumps, tmp_path / "whole")
+    state, manifests = tmp_path / "state", []
+    for month in order:
+        out = tmp_path / f"pairs-{month}"
+        manifests.append(extract(dumps[month], out, carry=state, memory="150MB"))
+        check_counts(manifests[-1])
+    assert rows_of(*(tmp_path / f"pairs-{month}" for month in order)) == rows_of(tmp_path / "whole")
+    total = Counter()
+    for manifest in manifests:
+        total.update(comments=manifest.counts.comments, kept=manifest.counts.kept)
+        total.update(pairs=manifest.counts.pairs, alone=manifest.counts.without_parent)
+    found = whole.counts
+    expected = (found.comments, found.kept, found.pairs, found.without_parent)
+    assert (total["comments"], total["kept"], total["pairs"], total["alone"]) == expected
+    assert sum(one.carry.messages + one.carry.replies for one in manifests) > 0
+    assert sum(one.carry.overruled for one in manifests) == 0
+
+
+TEXTS = ("How are you today?", "[deleted]", "Fine, thank you", "Größe &amp; Maß", "12345")
+
+
+@st.composite
+def months(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    """Comments in a few threads, each in one month or repeated in others, maybe changed."""
+    files: list[list[dict[str, Any]]] = [[] for _ in range(draw(st.integers(2, 4)))]
+    month = st.integers(0, len(files) - 1)
+    made: dict[str, list[str]] = {}
+    for number in range(draw(st.integers(4, 24))):
+        thread = draw(st.sampled_from("pqr"))
+        above = [*made.setdefault(thread, []), "lost"]
+        parent = draw(st.sampled_from([f"t3_{thread}", *(f"t1_{name}" for name in above)]))
+        name = f"c{number}"
+        made[thread].append(name)
+        text = draw(st.sampled_from(TEXTS))
+        one = comment(name, text, parent, link_id=f"t3_{thread}")
+        files[draw(month)].append(one)
+        if draw(st.integers(0, 9)) > 7:
+            other = draw(st.sampled_from(TEXTS)) if draw(st.booleans()) else text
+            files[draw(month)].append({**one, "body": other})
+    return draw(st.permutations([file for file in files if file]))
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(files=months())
+def test_any_months_give_the_pairs_of_one_extraction(files, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("months")
+    manifests = []
+    for number, file in enumerate(files):
+        (folder / f"{number}.jsonl").write_bytes(lines(*file))
+        try:
+            manifests.append(go(folder, str(number)))
+        except InputError as error:
+            assert "is carried already" in str(error)  # noqa: PT017
+            assert number
+    try:
+        whole = extract(sorted(folder.glob("*.jsonl")), folder / "whole")
+    except InputError:
+        whole = None
+    found, expected = rows_of(*folder.glob("pairs-*")), rows_of(folder / "whole")
+    assert len(found) == len(set(found))
+    changed = _changed(files)
+    if not sum(one.carry.overruled for one in manifests):
+        assert found == expected
+    differing = set(found) ^ set(expected)
+    assert all(row[1] in changed or row[2] in changed for row in differing)
+    if whole and not changed:
+        for name in ("kept", "without_parent", "pairs"):
+            total = sum(getattr(one.counts, name) for one in manifests)
+            assert total == getattr(whole.counts, name)
+
+
+def _changed(files: Sequence[Sequence[dict[str, Any]]]) -> set[str]:
+    """The ids that are repeated with other content."""
+    contents: dict[str, set[str]] = {}
+    for file in files:
+        for one in file:
+            contents.setdefault(one["id"], set()).add(one["body"])
+    return {name for name, bodies in contents.items() if len(bodies) > 1}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "overruled"),
+    [
+        ("Are you there?", "Is anybody there?", 0),
+        ("Is anybody there?", "Are you there?", 1),
+        ("[deleted]", "Is anybody there?", 1),
+        ("Is anybody there?", "[deleted]", 0),
+        ("Is anybody there?", "12345", 1),
+        ("[deleted]", "12345", 0),
+    ],
+)
+def test_a_carried_comment_stays_where_a_later_one_differs(folder, earlier, later, overruled):
+    (folder / "march.jsonl").write_bytes(lines(comment("a", earlier)))
+    same = lines(comment("a", later), comment("a", later), comment("b", "Yes, certainly", "t1_a"))
+    (folder / "april.jsonl").write_bytes(same)
+    go(folder, "march")
+    manifest = go(folder, "april")
+    counts = manifest.counts
+    assert (counts.duplicates, counts.conflicts, manifest.carry.overruled) == (1, 1, overruled)
+    if manifest.counts.pairs and not overruled:
+        extract([folder / "march.jsonl", folder / "april.jsonl"], folder / "whole")
+        assert rows_of(folder / "pairs-april") == rows_of(folder / "whole")
+
+
+def test_comments_that_are_repeated_in_a_later_dump_are_counted(folder):
+    go(folder, "march")
+    (folder / "april.jsonl").write_bytes(MARCH + APRIL)
+    manifest = go(folder, "april")
+    assert (manifest.counts.duplicates, manifest.counts.conflicts) == (3, 0)
+    assert (manifest.counts.pairs, manifest.carry.overruled) == (2, 0)
+
+
+def test_dumps_without_a_new_comment_are_refused(folder):
+    go(folder, "march")
+    (folder / "again.jsonl").write_bytes(MARCH + MARCH)
+    with pytest.raises(InputError, match=r"carried already, in \S+00001 \(march\.jsonl\)"):
+        go(folder, "again")
+    assert not (folder / "pairs-again").exists()
+
+
+@pytest.fixture
+def three(folder: Path) -> Path:
+    """The folder after three extractions."""
+    for name in ("march", "april", "may"):
+        go(folder, name)
+    return folder
+
+
+def test_the_same_dumps_again_give_the_same_bytes(three):
+    state = tree_of(three / "state")
+    for name in ("april", "march", "may"):
+        before = tree_of(three / f"pairs-{name}")
+        go(three, name, overwrite=True)
+        assert tree_of(three / f"pairs-{name}") == before
+    again = three / "elsewhere"
+    again.mkdir()
+    shutil.copy(three / "april.jsonl", again)
+    extract(again / "april.jsonl", again / "pairs", carry=three / "state")
+    assert tree_of(again / "pairs") == tree_of(three / "pairs-april")
+    assert tree_of(three / "state") == state
+
+
+def test_memory_and_threads_change_no_byte(three, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(run, "_STORE_SHARE", 1e-9)
+    monkeypatch.setattr(run, "_GROWTH", 1 << 40)
+    monkeypatch.setattr(merge, "_BATCH_ROWS", 1)
+    monkeypatch.setattr(run, "_PIECE_ROWS", 1)
+    other = tmp_path_factory.mktemp("other")
+    for name in ("march", "april", "may"):
+        shutil.copy(three / f"{name}.jsonl", other)
+        go(other, name, memory="150MB", threads=1)
+        assert tree_of(other / f"pairs-{name}") == tree_of(three / f"pairs-{name}")
+    assert tree_of(other / "state") == tree_of(three / "state")
+
+
+@pytest.fixture
+def killed_before(monkeypatch) -> Callable[[Path], None]:
+    """A function after which the rename to a path fails, once."""
+
+    def call(path: Path) -> None:
+        def rename(part: Path, target: Path) -> None:
+            if target == path:
+                monkeypatch.undo()
+                raise KeyboardInterrupt
+            swap_in(part, target)
+
+        swap_in = atomic.swap_in
+        monkeypatch.setattr(atomic, "swap_in", rename)
+
+    return call
+
+
+@pytest.mark.parametrize("last", ["state/00002", "pairs-april"])
+def test_a_kill_at_a_rename_loses_nothing(folder, killed_before, last):
+    go(folder, "march")
+    killed_before(folder / last)
+    with pytest.raises(KeyboardInterrupt):
+        go(folder, "april")
+    assert (folder / "state" / "00002").exists() == (last == "pairs-april")
+    assert not (folder / "pairs-april").exists()
+    assert go(folder, "april").counts.pairs == 2
+    assert go(folder, "may").counts.pairs == 1
+    assert not list(folder.rglob(".*"))
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from rejoinder.files.claims import claim
+with claim(Path(sys.argv[1])):
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_one_extraction_at_a_time(folder):
+    words = [sys.executable, "-c", HOLD, str(folder / "state")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe) as other:
+        other.stdout.readline()
+        with pytest.raises(BusyError, match="state is being written by another command"):
+            go(folder, "march")
+        other.stdin.close()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "april.jsonl",
+        "march.jsonl",
+        "may.jsonl",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rules": "none"}, "--rules paper, not none"),
+        ({"split": (80, 10, 10)}, r"--split 95\.0,2\.5,2\.5, not 80\.0,10\.0,10\.0"),
+        ({"subreddits": ["Tests"]}, "--subreddits none, not tests"),
+        ({"since": "2020-01-02"}, "--since none, not 2020-01-02"),
+        ({"columns": "id=id,parent=parent_id,text=body,thread=link_id"}, "--columns id=id,"),
+        ({"limit": 3}, "^--limit can't be used with --carry"),
+        ({"max_reply_count": 3}, "^--max-reply-count can't be used with --carry"),
+        ({"engine": "duckdb"}, "^--carry is for --engine local, not duckdb"),
+        ({"engine": "spark"}, "^--carry is for --engine local, not spark"),
+        ({"columns": "message=body,reply=author"}, "^--carry is for comments that answer"),
+        ({"carry": "pairs-april"}, "must be two folders"),
+        ({"carry": "pairs-april/state"}, "must be two folders"),
+        ({"carry": "march.jsonl"}, "is a file"),
+        ({"carry": "pairs-march"}, "holds manifest.json, which no extraction with --carry wrote"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(folder, options, said):
+    go(folder, "march")
+    before = tree_of(folder)
+    if "carry" in options:
+        options = {"carry": folder / options["carry"]}
+    with pytest.raises(InputError, match=said):
+        go(folder, "april", **options)
+    assert tree_of(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        (comment("c", "Nobody knows", link_id=None), "comment 'c' has no thread"),
+        (comment("c", "Nobody knows", "t1_a", link_id="t3_q"), "answers one of another thread"),
+        (comment("w", "Nobody knows", link_id="t3_q"), "answers one of another thread"),
+    ],
+)
+def test_comments_that_cross_threads_are_refused(folder, later, said):
+    asks = comment("k", "Who has said so?", "t1_w")
+    (folder / "march.jsonl").write_bytes(MARCH + lines(asks))
+    go(folder, "march")
+    before = tree_of(folder)
+    (folder / "june.jsonl").write_bytes(lines(later, comment("z", "Not I, for one")))
+    before = tree_of(folder)
+    with pytest.raises(InputError, match=rf"--carry can't be used .*{said}.*thread=…"):
+        go(folder, "june")
+    assert tree_of(folder) == before
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def _age(path: Path) -> None:
+    tree = json.loads(path.read_text("utf-8"))
+    del tree["sha256"]
+    path.write_text(json.dumps(sealed({**tree, "format_version": 99})), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        ("00001/comments.arrow", Path.unlink, "missing"),
+        ("00001/comments.arrow", _cut, "it is cut or changed"),
+        ("00001/comments.arrow", _flip, "SHA-256"),
+        ("00001/increment.json", Path.unlink, "can't be read"),
+        ("00001/increment.json", _cut, "can't be read"),
+        ("00002/increment.json", _flip, "00002/increment.json"),
+        ("00002/increment.json", _age, "format version 99; this version reads 1"),
+        ("00001", shutil.rmtree, r"missing\. Remove the folders of \S+ from 00001 on"),
+    ],
+)
+def test_a_damaged_state_is_refused(folder, name, damage, said):
+    go(folder, "march")
+    go(folder, "april")
+    damage(folder / "state" / name)
+    before = tree_of(folder)
+    with pytest.raises(InputError, match=rf"{Path(name).name}.*{said}|{said}"):
+        go(folder, "may")
+    assert tree_of(folder) == before
