@@ -1,6 +1,5 @@
 """`rejoinder extract`: finds message/reply pairs in dumps of comments."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +17,7 @@ from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
+from rejoinder.files.places import as_place
 
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Manifest
@@ -34,15 +34,23 @@ rejoinder extract tickets.csv --out pairs/ --rules none
 rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,reply=answer
 
 rejoinder extract 'RC_*.zst' --out pairs/ --engine spark --master spark://host:7077
+
+rejoinder extract 's3://bucket/RC_*.zst' --out s3://bucket/pairs --engine spark
 """
 
 
 def extract(
     dumps: Annotated[
         list[str],
-        typer.Argument(help="JSON lines, CSV, TSV or Parquet files, folders of them, patterns."),
+        typer.Argument(
+            help="JSON lines, CSV, TSV or Parquet files, folders of them, patterns. "
+            "With --engine spark also addresses, such as s3://bucket/RC_*."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write: Parquet shards and manifest.json.")],
+    out: Annotated[
+        str,
+        typer.Option(metavar="PATH", help="Folder to write: Parquet shards and manifest.json."),
+    ],
     rules: Annotated[
         str, typer.Option(help=f"Rules that drop comments: {', '.join(PROFILES)}.")
     ] = "paper",
@@ -119,7 +127,8 @@ def extract(
             ),
         )
     if form == "json":
-        typer.echo((out / "manifest.json").read_text("utf-8"), nl=False)
+        with (as_place(out) / "manifest.json").open("rb") as file:
+            typer.echo(file.read().decode(), nl=False)
     else:
         _show(manifest, out, form)
 
@@ -132,7 +141,7 @@ def _shares(text: str) -> tuple[float, float, float]:
     return train, dev, test
 
 
-def _show(manifest: "Manifest", out: Path, form: str) -> None:
+def _show(manifest: "Manifest", out: str, form: str) -> None:
     """Prints the counts of an extraction as a `table` or as `tsv`."""
     rows = _rows(manifest)
     if form == "table":
@@ -141,7 +150,7 @@ def _show(manifest: "Manifest", out: Path, form: str) -> None:
         print_rows(("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows], form)
     for line in manifest.malformed[:3]:
         status_line(f"  {line.file} line {line.line}: {line.problem}")
-    status_line(f"wrote {out}")
+    status_line(f"wrote {as_place(out)}")
 
 
 def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:

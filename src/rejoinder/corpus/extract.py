@@ -2,7 +2,8 @@
 
 import datetime
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from rejoinder.corpus import query  # first: its error names the extra to install
 from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.diagnosis import no_pairs
-from rejoinder.corpus.engines import open_engine
+from rejoinder.corpus.engines import open_engine, refuse_addresses
 from rejoinder.corpus.engines.base import (
     DirectEngine,
     Engine,
@@ -27,8 +28,11 @@ from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
+from rejoinder.files.address_folders import check_ours, new_folder_at, refuse_occupied
+from rejoinder.files.addresses import Address
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.claims import claim_output
+from rejoinder.files.places import Place, as_place, scratch_folder, size_of
 from rejoinder.version import VERSION
 
 
@@ -55,13 +59,13 @@ def extract(
 ) -> Manifest:
     """Extracts the pairs of dumps of comments, and writes them to a folder.
 
-    If it fails, `out` is as it was before.
+    If it fails, `out` is as it was before; an address that was about to be replaced may be empty.
 
     Args:
         sources: files, glob patterns and folders. The files are JSON lines, CSV, TSV or Parquet,
-            compressed or not.
+            compressed or not. For `spark` they may be addresses, such as `s3://bucket/RC_*`.
         out: folder to write: Parquet shards and `manifest.json`. It must be new or empty, unless
-            `overwrite` is true.
+            `overwrite` is true. For `spark` it may be an address.
         rules: name of the rules that drop comments: `paper` (Yang et al. 2018, the default),
             `polyai`, `none`, or one added with `register_profile`.
         columns: your columns by field, such as `{"id": "msg_id", "parent": "reply_to", "text":
@@ -110,27 +114,49 @@ def extract(
         strict=strict,
         separator=separator,
     )
-    out = Path(out)
-    with claim_output(out, overwrite=overwrite):
-        files = find_files([sources] if isinstance(sources, str | Path) else sources)
-        refuse_inside(files, out)
-        with new_folder(out, overwrite=overwrite) as folder:
-            spill = folder / "spill"
-            spill.mkdir()
+    target = as_place(out)
+    dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
+    refuse_addresses(engine, [*dumps, target])
+    with _claimed(target, overwrite):
+        files = find_files(dumps)
+        refuse_inside(files, target)
+        with _new_folder(target, overwrite) as (folder, spill):
             opened = open_engine(engine, Resources(spill, memory, threads, master))
             try:
                 manifest = _extract(opened, files, folder, options, progress or (lambda *_: None))
             finally:
                 opened.close()
                 shutil.rmtree(spill, ignore_errors=True)
+            if isinstance(folder, Address):
+                check_ours(folder)
             manifest.write(folder)
     return manifest
 
 
+def _claimed(out: Place, overwrite: bool) -> AbstractContextManager[None]:
+    if isinstance(out, Path):
+        return claim_output(out, overwrite=overwrite)
+    refuse_occupied(out, overwrite=overwrite)
+    return nullcontext()
+
+
+@contextmanager
+def _new_folder(out: Place, overwrite: bool) -> Iterator[tuple[Place, Path]]:
+    """Yields the folder to write to, and one on this machine for what does not fit in memory."""
+    if isinstance(out, Path):
+        with new_folder(out, overwrite=overwrite) as folder:
+            spill = folder / "spill"
+            spill.mkdir()
+            yield folder, spill
+    else:
+        with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
+            yield out, scratch
+
+
 def _extract(
     engine: Engine,
-    files: Sequence[Path],
-    folder: Path,
+    files: Sequence[Place],
+    folder: Place,
     options: ExtractOptions,
     progress: ExtractProgress,
 ) -> Manifest:
@@ -197,7 +223,7 @@ def _manifest(
         inputs=tuple(
             {
                 "file": file.path.name,
-                "bytes": file.path.stat().st_size,
+                "bytes": size_of(file.path),
                 "comments": file.comments,
                 "malformed": file.malformed,
             }

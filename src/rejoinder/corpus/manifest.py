@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import InputError
+from rejoinder.files.addresses import Address
 from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import check_seal, sealed
+from rejoinder.files.places import Place, as_place
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -88,10 +90,15 @@ class Manifest:
     """The first malformed lines, at most 20."""
     format_version: int = field(default=FORMAT)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Place) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
         tree = sealed(asdict(self))
-        write_text(folder / FILE, json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(tree, indent=1, ensure_ascii=False) + "\n"
+        path = folder / FILE
+        if isinstance(path, Address):
+            path.put(text.encode())
+        else:
+            write_text(path, text)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -104,6 +111,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         tree = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
+        if isinstance(address := as_place(folder), Address):
+            raise InputError(
+                f"{address} is an address, and pairs are read from this machine; copy the folder "
+                "first, as with aws s3 cp --recursive."
+            ) from None
         raise InputError(
             f"{folder} holds no {FILE}; it is not a finished folder of pairs. Make one with "
             "rejoinder extract DUMP --out DIR."
