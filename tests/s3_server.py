@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,10 +47,9 @@ def s3_server(log: Path) -> Iterator[str]:
 
 def check_keys(address: str, *, requests: str) -> None:
     """Lets a server check access keys after some requests, `inf` for never."""
-    plain = {"Content-Type": "text/plain"}
-    request = urllib.request.Request(f"{address}/moto-api/reset-auth", requests.encode(), plain)
-    with urllib.request.urlopen(request):
-        pass
+    import httpx
+
+    httpx.post(f"{address}/moto-api/reset-auth", content=requests).raise_for_status()
 
 
 def _wait(running: "subprocess.Popen[bytes]", port: int) -> None:

@@ -133,7 +133,7 @@ def test_what_a_store_refuses_is_one_sentence(s3, folder, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     check_keys(s3, requests="0")
     try:
-        with pytest.raises(InputError, match="access is denied; on each machine .* AWS_PROFILE"):
+        with pytest.raises(InputError, match=r"access is denied; on each machine .* AWS_PROFILE"):
             as_place("s3://tests/a?region=eu-west-1").looked_up()
     finally:
         check_keys(s3, requests="inf")
@@ -154,10 +154,14 @@ def test_files_of_other_file_systems_are_renamed_when_they_are_whole(tmp_path):
     assert (tmp_path / "in" / "a").read_bytes() == b"content"
 
 
-def write(folder: Address, *, overwrite: bool = False) -> None:
-    with new_folder_at(folder, overwrite=overwrite):
+def write(folder: Address, *, marker: bytes = b"", fails: bool = False, **options: bool) -> None:
+    with new_folder_at(folder, **options):
         clear(folder, "last")
         (folder / "a").put(b"a")
+        if marker:
+            (folder / MARKER).put(marker)
+        if fails:
+            raise ZeroDivisionError
         check_ours(folder)
         (folder / "last").put(b"last")
 
@@ -180,10 +184,8 @@ def test_a_folder_that_fails_is_as_it_was_until_it_is_cleared(folder):
     with pytest.raises(ZeroDivisionError), new_folder_at(folder, overwrite=True):
         raise ZeroDivisionError
     assert names(folder) == ["a", "last"]
-    with pytest.raises(ZeroDivisionError), new_folder_at(folder, overwrite=True):
-        clear(folder, "last")
-        (folder / "b").put(b"b")
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        write(folder, overwrite=True, fails=True)
     assert names(folder) == []
     write(folder)
 
@@ -205,11 +207,8 @@ def test_what_a_killed_run_left_is_replaced_unless_it_is_of_others(folder):
 def test_two_commands_do_not_mix_what_they_write(folder):
     other = {"run": "2", "by": "process 2", "all_is_of_unfinished_runs": True}
     with pytest.raises(BusyError, match=r"another command \(process 2\) began to write"):
-        with new_folder_at(folder):
-            clear(folder, "last")
-            (folder / MARKER).put(json.dumps(other).encode())
-            check_ours(folder)
-    assert names(folder) == [MARKER]
+        write(folder, marker=json.dumps(other).encode())
+    assert names(folder) == [MARKER, "a"]
 
 
 def test_files_and_buckets_are_no_output_folders(folder):

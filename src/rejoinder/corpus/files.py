@@ -9,7 +9,7 @@ from rejoinder.corpus.parquet import MAGIC
 from rejoinder.errors import InputError
 from rejoinder.files.address_folders import MARKER
 from rejoinder.files.addresses import Address
-from rejoinder.files.places import Place, as_place
+from rejoinder.files.places import Place, as_place, for_each
 from rejoinder.files.storage import read_errors
 from rejoinder.formats.compression import compression, decompressed
 from rejoinder.formats.tables import BYTE_ORDER_MARK
@@ -116,7 +116,9 @@ def _dumps_in(folder: Place) -> list[Place]:
         )
     if isinstance(folder, Address) and (folder / MARKER).is_file():
         raise InputError(f"{folder} holds pairs that are not finished; extract them again first.")
-    dumps = [path for path in inside if path.is_file() and _is_dump(path)]
+    files = [path for path in inside if path.is_file()]
+    are_dumps = for_each(_is_dump, files)
+    dumps = [path for path, is_dump in zip(files, are_dumps, strict=True) if is_dump]
     if not dumps:
         raise InputError(
             f"{folder} holds no dump{f', only {_listed(inside)}' if inside else '; it is empty'}. "

@@ -18,7 +18,7 @@ from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
-from rejoinder.files.places import Place, size_of
+from rejoinder.files.places import Place, for_each, size_of
 from rejoinder.formats.compression import decompressed, line_blocks
 
 _BLOCK_BYTES = 8 << 20
@@ -119,7 +119,7 @@ def check_files(files: Sequence[Place], columns: Columns, separator: str | None)
     """
     if columns.are_pairs:
         _refuse_same_names(files)
-    formats = [format_of(path) for path in files]
+    formats = for_each(format_of, files)
     if separator is not None and "table" not in formats:
         raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
 

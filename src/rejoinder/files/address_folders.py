@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rejoinder.errors import BusyError, InputError, RejoinderError
-from rejoinder.files.addresses import Address, remove_all
+from rejoinder.files.addresses import Address
+from rejoinder.files.places import for_each
 from rejoinder.files.platform import process_description
 
 MARKER = ".rejoinder-unfinished"
@@ -68,7 +69,7 @@ def clear(folder: Address, last: str) -> None:
     """Removes what was in a folder that this process writes, beginning with the file `last`."""
     check_ours(folder)
     (folder / last).remove()  # from here on nobody takes what is left for a whole folder
-    remove_all(_others(folder))
+    for_each(Address.remove, _others(folder))
     _mark(folder, _RUNS[folder], ours=True)
 
 

@@ -5,8 +5,6 @@ An `Address` has those methods of `Path` that readers of dumps use, so that they
 
 import io
 import uuid
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -17,7 +15,6 @@ from rejoinder.files.stores import NoStoreError, connected, store_errors, write_
 _FIRST_BYTES = 64 << 10
 _BLOCK_BYTES = 8 << 20
 """Bytes of a request. A first, smaller one suffices for those that look at a file's beginning."""
-_REQUESTS = 16
 
 Kind = Literal["file", "folder", "missing"]
 _KINDS: dict[str, Kind] = {"File": "file", "Directory": "folder"}
@@ -158,13 +155,6 @@ class Address:
 
     def _as(self, info: Any) -> "Address":
         return replace(self, kind=_KINDS.get(info.type.name, "missing"), size=info.size or 0)
-
-
-def remove_all(places: Iterable[Address]) -> None:
-    """Removes files and folders, several at a time."""
-    with ThreadPoolExecutor(_REQUESTS) as pool:
-        for _ in pool.map(Address.remove, places):
-            pass
 
 
 class _Reader(io.RawIOBase):

@@ -3,9 +3,11 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from rejoinder.errors import InputError
 from rejoinder.files.addresses import Address
@@ -20,6 +22,10 @@ _ADDRESS = re.compile(
 )
 _SHORTENED = re.compile(rf"({'|'.join(SCHEMES)}):/(?=[^/])")
 _COPY_BYTES = 8 << 20
+_REQUESTS = 16
+
+P = TypeVar("P", bound=Path | Address)
+T = TypeVar("T")
 
 
 def as_place(text: str | Path) -> Place:
@@ -63,6 +69,14 @@ def size_of(place: Place) -> int:
     if isinstance(place, Address):
         return place.looked_up().size
     return place.stat().st_size
+
+
+def for_each(work: Callable[[P], T], places: Sequence[P]) -> list[T]:
+    """Returns `work` of each place. Of addresses it is done at once, as stores answer slowly."""
+    if not any(isinstance(place, Address) for place in places):
+        return [work(place) for place in places]
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        return list(pool.map(work, places))
 
 
 @contextmanager
