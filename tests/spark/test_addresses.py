@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -54,9 +56,9 @@ def dumps(tmp_path, store) -> Path:
     """Three dumps, in two compressions and as Parquet; the same are in `store / "dumps"`."""
     folder = tmp_path / "dumps"
     folder.mkdir()
-    (folder / "RC-0.jsonl.gz").write_bytes(gzip.compress(lines(*COMMENTS[::3]) + b"no JSON\n"))
-    (folder / "RC-1.zst").write_bytes(zstandard.compress(lines(*COMMENTS[1::3])))
-    pl.DataFrame(COMMENTS[2::3]).write_parquet(folder / "RC-2.parquet")
+    (folder / "RC_0.jsonl.gz").write_bytes(gzip.compress(lines(*COMMENTS[::3]) + b"no JSON\n"))
+    (folder / "RC_1.zst").write_bytes(zstandard.compress(lines(*COMMENTS[1::3])))
+    pl.DataFrame(COMMENTS[2::3]).write_parquet(folder / "RC_2.parquet")
     (folder / "README.md").write_text("These are dumps.")
     for path in folder.iterdir():
         (store / "dumps" / path.name).put(path.read_bytes())
@@ -97,7 +99,7 @@ def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, d
     (out / "in" / "notes.txt").put(b"notes")
 
     def run(**options) -> None:
-        extract(f"{store}/dumps/RC-1*", str(out), engine="spark", **options)
+        extract(f"{store}/dumps/RC_1*", str(out), engine="spark", **options)
 
     def stopped(stage: str, done: int, total: int | None) -> None:
         if stage == "writing" and done:
@@ -106,17 +108,24 @@ def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, d
 
     with pytest.raises(InputError, match=r"pairs exists and is not empty; .* with --overwrite"):
         run()
-    (store / "dumps" / "RC-1-cut.gz").put(gzip.compress(lines(*COMMENTS))[:-20])
-    with pytest.raises(InputError, match=r"^s3://tests/.*/RC-1-cut\.gz is cut short"):
+    (store / "dumps" / "RC_1-cut.gz").put(gzip.compress(lines(*COMMENTS))[:-20])
+    with pytest.raises(InputError, match=r"^s3://tests/.*/RC_1-cut\.gz is cut short"):
         run(overwrite=True)
-    (store / "dumps" / "RC-1-cut.gz").remove()
+    (store / "dumps" / "RC_1-cut.gz").remove()
     assert [entry.name for entry in out.iterdir()] == ["in"]
     with pytest.raises(KeyboardInterrupt):
         run(overwrite=True, progress=stopped)
     assert at(out) == {}
 
-    run()
-    extract(dumps / "RC-1.zst", tmp_path / "pairs")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "extract.md").read_text("utf-8")
+    [command] = re.findall(
+        r"^rejoinder (extract 's3://.*) --master spark://.*$", page, re.MULTILINE
+    )
+    command = command.replace("s3://bucket/RC", f"{store}/dumps/RC").replace(
+        "s3://bucket", str(store)
+    )
+    assert CliRunner().invoke(app, shlex.split(command)).exit_code == 0
+    extract(dumps / "RC_1.zst", tmp_path / "pairs")
     assert at(out) == on_disk(tmp_path / "pairs")
     with pytest.raises(InputError, match="pairs exists and is not empty"):
         run()
@@ -127,7 +136,7 @@ def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, d
 @pytest.mark.slow
 def test_a_killed_extraction_is_replaced_by_the_next(spark, store, dumps, tmp_path):
     out = store / "pairs"
-    command = ["extract", f"{store}/dumps/RC-1*", "--out", str(out), "--engine", "spark"]
+    command = ["extract", f"{store}/dumps/RC_1*", "--out", str(out), "--engine", "spark"]
     running = subprocess.Popen([sys.executable, "-m", "rejoinder", *command, "--quiet"])
     deadline = time.monotonic() + 120
     while not (out / "part-00000.parquet").exists():
@@ -140,8 +149,8 @@ def test_a_killed_extraction_is_replaced_by_the_next(spark, store, dumps, tmp_pa
     assert "manifest.json" not in at(out)
     with pytest.raises(InputError, match="pairs that are not finished; extract them again"):
         extract(str(out), tmp_path / "again", engine="spark")
-    extract(tmp_path / "dumps" / "RC-1.zst", tmp_path / "pairs")
-    extract(f"{store}/dumps/RC-1*", str(out), engine="spark")
+    extract(tmp_path / "dumps" / "RC_1.zst", tmp_path / "pairs")
+    extract(f"{store}/dumps/RC_1*", str(out), engine="spark")
     assert at(out) == on_disk(tmp_path / "pairs")
 
 
@@ -157,7 +166,7 @@ def test_what_can_not_be_read_is_said_before_spark_starts(store, dumps, tmp_path
     (store / "text" / "README.md").put(b"nothing to see")
     with pytest.raises(InputError, match=r"text holds no dump, only README\.md"):
         extract(f"{store}/text", tmp_path / "out", engine="spark")
-    with pytest.raises(InputError, match=r"dumps/RC-0\.jsonl\.gz is in s3.*, which would be repl"):
+    with pytest.raises(InputError, match=r"dumps/RC_0\.jsonl\.gz is in s3.*, which would be repl"):
         extract(f"{store}/dumps", f"{store}/dumps", engine="spark", overwrite=True)
     with pytest.raises(InputError, match="there is no bucket 'nobody'"):
         extract(dumps, "s3://nobody/pairs", engine="spark")
