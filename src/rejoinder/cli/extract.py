@@ -17,7 +17,6 @@ from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
-from rejoinder.files.places import as_place
 
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Manifest
@@ -49,7 +48,7 @@ def extract(
     ],
     out: Annotated[
         str,
-        typer.Option(metavar="PATH", help="Folder to write: Parquet shards and manifest.json."),
+        typer.Option(metavar="<path>", help="Folder to write: Parquet shards and manifest.json."),
     ],
     rules: Annotated[
         str, typer.Option(help=f"Rules that drop comments: {', '.join(PROFILES)}.")
@@ -100,6 +99,7 @@ def extract(
     require("extract", "polars")
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
+    from rejoinder.files.places import as_place
 
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
@@ -130,7 +130,7 @@ def extract(
         with (as_place(out) / "manifest.json").open("rb") as file:
             typer.echo(file.read().decode(), nl=False)
     else:
-        _show(manifest, out, form)
+        _show(manifest, str(as_place(out)), form)
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -150,7 +150,7 @@ def _show(manifest: "Manifest", out: str, form: str) -> None:
         print_rows(("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows], form)
     for line in manifest.malformed[:3]:
         status_line(f"  {line.file} line {line.line}: {line.problem}")
-    status_line(f"wrote {as_place(out)}")
+    status_line(f"wrote {out}")
 
 
 def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
