@@ -56,7 +56,7 @@ check: install
 
 $(TOOLS)/.installed:
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0 pip-audit==2.10.1 uv==0.13.9
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0 pip-audit==2.10.1 uv==0.13.9 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5
 	@touch $@
 
 # without the tools, or without a registry, one line says so

@@ -55,6 +55,7 @@ AREAS = {
     "dump files": Area("fuzzing.dump_files", 0.03),
     "index texts": Area("fuzzing.index_texts", 0.25),
     "index folder": Area("fuzzing.index_folders", 0.015),
+    "index lists": Area("fuzzing.index_lists", 0.015),
     "requests": Area("fuzzing.requests", 0.15),
 }
 _SECONDS_AN_INPUT = 60

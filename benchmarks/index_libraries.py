@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from rejoinder.files.hashed import file_facts
 from rejoinder.index import lists
 from rejoinder.runtime.search import nearest_rows
 
@@ -119,7 +120,8 @@ def _search_faiss(path: Path, shape: tuple[int, ...]) -> Iterator[tuple[int, Fin
     probes, candidates = json.loads(path.with_suffix(".json").read_text())
     for share in (0.25, 0.5, 1, 1.5):
         effort = max(int(probes * share), 1)
-        opened = lists.Lists(path, shape, lists.Probing(effort, candidates, 0.0))
+        facts = file_facts(path.parent, [path.name])[path.name]
+        opened = lists.Lists(path, facts, shape, lists.Probing(effort, candidates, 0.0))
         yield effort, lambda some, _effort, opened=opened: opened.candidates(some, candidates)[0]  # type: ignore[misc]
 
 

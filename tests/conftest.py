@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runs import Listener, write_labelled
+from s3_server import s3_server
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -63,6 +64,16 @@ def small_pairs(small_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of small labelled files."""
     return write_labelled(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with the interface of S3. It has a bucket `tests`."""
+    from pyarrow.fs import FileSystem
+
+    with s3_server(tmp_path_factory.mktemp("s3") / "log") as address:
+        FileSystem.from_uri("s3://tests?allow_bucket_creation=true")[0].create_dir("tests")
+        yield address
 
 
 @pytest.fixture

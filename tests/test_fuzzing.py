@@ -1,5 +1,6 @@
 """A few hundred inputs of each area of `benchmarks/fuzz.py`: accepted, or refused in a sentence."""
 
+from importlib.util import find_spec
 from random import Random
 
 import pytest
@@ -8,6 +9,7 @@ from fuzzing import (
     config,
     dump_files,
     index_folders,
+    index_lists,
     index_texts,
     requests,
     results,
@@ -15,6 +17,11 @@ from fuzzing import (
     run_folders,
     texts,
 )
+
+_NEEDS_FAISS = [
+    pytest.mark.skipif(find_spec("faiss") is None, reason="FAISS is not installed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -29,6 +36,7 @@ from fuzzing import (
         (dump_files, 150),
         (index_texts, 400),
         (index_folders, 150),
+        pytest.param(index_lists, 150, marks=_NEEDS_FAISS),
         (requests, 400),
     ],
 )
@@ -42,6 +50,12 @@ def test_what_nobody_should_write_is_accepted_or_refused(area, inputs, tmp_path)
     ("area", "found"),
     [
         (dump_files, "2/dump files/202"),  # Polars panics at a type of Parquet
+        # index.json said to probe by names that are none, by text, by 0 and by 2**63 lists
+        pytest.param(index_lists, "0/index lists/2809", marks=_NEEDS_FAISS),
+        pytest.param(index_lists, "0/index lists/2814", marks=_NEEDS_FAISS),
+        pytest.param(index_lists, "0/index lists/2817", marks=_NEEDS_FAISS),
+        pytest.param(index_lists, "0/index lists/2957", marks=_NEEDS_FAISS),
+        pytest.param(index_lists, "0/index lists/2862", marks=_NEEDS_FAISS),
     ],
 )
 def test_what_was_found_is_refused(area, found, tmp_path):

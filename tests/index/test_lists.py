@@ -178,8 +178,10 @@ def test_damaged_lists_are_named(tmp_path):
         TextIndex(index.folder)
     path.write_bytes(b"\0" * len(whole))
     opened = TextIndex(index.folder)
-    with pytest.raises(InputError, match=r"lists.faiss is damaged"):
-        opened.search(rows_of(1))
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"lists.faiss is not the file that was written"):
+            opened.search(rows_of(1))
+    assert len(opened.search(rows_of(1), exact=True)[0]) == 10
     with pytest.raises(InputError, match=r"is not the file that was written"):
         opened.check()
     path.unlink()

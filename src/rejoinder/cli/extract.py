@@ -1,7 +1,8 @@
 """`rejoinder extract`: finds message/reply pairs in dumps of comments."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+
+from pathlib import Path
 
 import typer
 
@@ -36,15 +37,23 @@ rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,r
 rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/
 
 rejoinder extract 'RC_*.zst' --out pairs/ --engine spark --master spark://host:7077
+
+rejoinder extract 's3://bucket/RC_*.zst' --out s3://bucket/pairs --engine spark
 """
 
 
 def extract(
     dumps: Annotated[
         list[str],
-        typer.Argument(help="JSON lines, CSV, TSV or Parquet files, folders of them, patterns."),
+        typer.Argument(
+            help="JSON lines, CSV, TSV or Parquet files, folders of them, patterns. "
+            "With --engine spark also addresses, such as s3://bucket/RC_*."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write: Parquet shards and manifest.json.")],
+    out: Annotated[
+        str,
+        typer.Option(metavar="<path>", help="Folder to write: Parquet shards and manifest.json."),
+    ],
     rules: Annotated[
         str, typer.Option(help=f"Rules that drop comments: {', '.join(PROFILES)}.")
     ] = "paper",
@@ -102,6 +111,7 @@ def extract(
     require("extract", "polars")
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
+    from rejoinder.files.places import as_place
 
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
@@ -130,9 +140,10 @@ def extract(
             ),
         )
     if form == "json":
-        typer.echo((out / "manifest.json").read_text("utf-8"), nl=False)
+        with (as_place(out) / "manifest.json").open("rb") as file:
+            typer.echo(file.read().decode(), nl=False)
     else:
-        _show(manifest, out, form)
+        _show(manifest, str(as_place(out)), form)
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -143,7 +154,7 @@ def _shares(text: str) -> tuple[float, float, float]:
     return train, dev, test
 
 
-def _show(manifest: "Manifest", out: Path, form: str) -> None:
+def _show(manifest: "Manifest", out: str, form: str) -> None:
     """Prints the counts of an extraction as a `table` or as `tsv`."""
     rows = _rows(manifest)
     if form == "table":

@@ -1,16 +1,16 @@
 """Extraction by the query, step by step: the way of every engine that has none of its own."""
 
-from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.base import Engine, Extraction, Outcome
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
+from rejoinder.files.places import Place
 
 
 def by_query(
-    engine: Engine, extraction: Extraction, folder: Path, progress: ExtractProgress
+    engine: Engine, extraction: Extraction, folder: Place, progress: ExtractProgress
 ) -> Outcome:
     """Reads the comments, joins them, and writes the pairs to `folder`.
 

@@ -1,12 +1,12 @@
 """Explains why an extraction found no pairs."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.base import Engine
 from rejoinder.corpus.manifest import Counts, Malformed
+from rejoinder.files.places import Place
 
 _LISTED = 3
 
@@ -14,7 +14,7 @@ _LISTED = 3
 def no_pairs(
     engine: Engine,
     table: Any,
-    files: Sequence[Path],
+    files: Sequence[Place],
     counts: Counts,
     malformed: Sequence[Malformed],
 ) -> str:

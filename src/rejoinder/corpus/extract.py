@@ -2,8 +2,8 @@
 
 import datetime
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from rejoinder.corpus import query  # first: its error names the extra to instal
 from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.carry import Carry, carrying, check_carry
 from rejoinder.corpus.diagnosis import no_pairs
-from rejoinder.corpus.engines import open_engine
+from rejoinder.corpus.engines import open_engine, refuse_addresses
 from rejoinder.corpus.engines.base import (
     DirectEngine,
     Engine,
@@ -29,8 +29,11 @@ from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
+from rejoinder.files.address_folders import check_ours, new_folder_at, refuse_occupied
+from rejoinder.files.addresses import Address
 from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim, claim_output
+from rejoinder.files.claims import claim_output
+from rejoinder.files.places import Place, as_place, scratch_folder, size_of
 from rejoinder.version import VERSION
 
 
@@ -58,13 +61,13 @@ def extract(
 ) -> Manifest:
     """Extracts the pairs of dumps of comments, and writes them to a folder.
 
-    If it fails, `out` is as it was before.
+    If it fails, `out` is as it was before; an address that was about to be replaced may be empty.
 
     Args:
         sources: files, glob patterns and folders. The files are JSON lines, CSV, TSV or Parquet,
-            compressed or not.
+            compressed or not. For `spark` they may be addresses, such as `s3://bucket/RC_*`.
         out: folder to write: Parquet shards and `manifest.json`. It must be new or empty, unless
-            `overwrite` is true.
+            `overwrite` is true. For `spark` it may be an address.
         rules: name of the rules that drop comments: `paper` (Yang et al. 2018, the default),
             `polyai`, `none`, or one added with `register_profile`.
         columns: your columns by field, such as `{"id": "msg_id", "parent": "reply_to", "text":
@@ -119,35 +122,67 @@ def extract(
         strict=strict,
         separator=separator,
     )
-    out, state = Path(out), None if carry is None else Path(carry)
+    target, state = as_place(out), None if carry is None else Path(carry)
     progress = progress or (lambda *_: None)
     if state is not None:
-        check_carry(state, out, options, engine)
-    with claim_output(out, overwrite=overwrite), claim(state) if state else nullcontext():
-        files = find_files([sources] if isinstance(sources, str | Path) else sources)
-        refuse_inside(files, out)
+        check_carry(state, Path(out), options, engine)
+    dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
+    refuse_addresses(engine, [*dumps, target])
+    with _claimed(target, overwrite):
+        files = find_files(dumps)
+        refuse_inside(files, target)
         with (
-            new_folder(out, overwrite=overwrite) as folder,
-            carrying(state, options, files, progress) if state else nullcontext() as carried,
+            _new_folder(target, overwrite) as (folder, spill),
+            _carrying(state, options, files, progress) as carried,
         ):
-            spill = folder / "spill"
-            spill.mkdir()
             opened = open_engine(engine, Resources(spill, memory, threads, master))
             try:
                 manifest = _extract(opened, files, folder, options, carried, progress)
             finally:
                 opened.close()
                 shutil.rmtree(spill, ignore_errors=True)
+            if isinstance(folder, Address):
+                check_ours(folder)
             manifest.write(folder)
             if carried:
                 carried.finish(manifest.counts)
     return manifest
 
 
+def _claimed(out: Place, overwrite: bool) -> AbstractContextManager[None]:
+    if isinstance(out, Path):
+        return claim_output(out, overwrite=overwrite)
+    refuse_occupied(out, overwrite=overwrite)
+    return nullcontext()
+
+
+@contextmanager
+def _new_folder(out: Place, overwrite: bool) -> Iterator[tuple[Place, Path]]:
+    """Yields the folder to write to, and one on this machine for what does not fit in memory."""
+    if isinstance(out, Path):
+        with new_folder(out, overwrite=overwrite) as folder:
+            spill = folder / "spill"
+            spill.mkdir()
+            yield folder, spill
+    else:
+        with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
+            yield out, scratch
+
+
+def _carrying(
+    state: Path | None, options: ExtractOptions, files: Sequence[Place], progress: ExtractProgress
+) -> AbstractContextManager[Carry | None]:
+    if state is None:
+        return nullcontext()
+    # the local engine has refused addresses
+    paths = [file for file in files if isinstance(file, Path)]
+    return carrying(state, options, paths, progress)
+
+
 def _extract(
     engine: Engine,
-    files: Sequence[Path],
-    folder: Path,
+    files: Sequence[Place],
+    folder: Place,
     options: ExtractOptions,
     carry: Carry | None,
     progress: ExtractProgress,
@@ -229,7 +264,7 @@ def _manifest(
         inputs=tuple(
             {
                 "file": file.path.name,
-                "bytes": file.path.stat().st_size,
+                "bytes": size_of(file.path),
                 "comments": file.comments,
                 "malformed": file.malformed,
             }

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import InputError
+from rejoinder.files.addresses import Address
 from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import check_seal, sealed
+from rejoinder.files.places import Place, as_place
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -113,12 +115,17 @@ class Manifest:
     """None without `--carry`. Then `manifest.json` has no such key."""
     format_version: int = field(default=FORMAT)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Place) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
         tree = asdict(self)
         if self.carry is None:
             del tree["carry"]
-        write_text(folder / FILE, json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n"
+        path = folder / FILE
+        if isinstance(path, Address):
+            path.put(text.encode())
+        else:
+            write_text(path, text)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -131,6 +138,11 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         tree = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
+        if isinstance(address := as_place(folder), Address):
+            raise InputError(
+                f"{address} is an address, and pairs are read from this machine; copy the folder "
+                "first, as with aws s3 cp --recursive."
+            ) from None
         raise InputError(
             f"{folder} holds no {FILE}; it is not a finished folder of pairs. Make one with "
             "rejoinder extract DUMP --out DIR."

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
+from rejoinder.files.places import Place, for_each, size_of
 from rejoinder.formats.compression import decompressed, line_blocks
 
 _BLOCK_BYTES = 8 << 20
@@ -35,7 +35,7 @@ _Piece = Callable[[], ParsedBlock]
 class FileReport:
     """Counts for one file."""
 
-    path: Path
+    path: Place
     comments: int = 0
     malformed: int = 0
     bytes_read: int = 0
@@ -66,7 +66,7 @@ class Report:
         return sum(file.bytes_read for file in self.files)
 
 
-def _refuse_same_names(files: Sequence[Path]) -> None:
+def _refuse_same_names(files: Sequence[Place]) -> None:
     """Refuses files of messages and replies with the same name: their ids are name and line."""
     name, count = Counter(path.name for path in files).most_common(1)[0]
     if count > 1:
@@ -77,7 +77,7 @@ def _refuse_same_names(files: Sequence[Path]) -> None:
 
 
 def read_comments(
-    files: Sequence[Path],
+    files: Sequence[Place],
     columns: Columns,
     report: Report,
     *,
@@ -92,7 +92,7 @@ def read_comments(
 
 def mapped_comments(
     work: Callable[[pl.DataFrame], T],
-    files: Sequence[Path],
+    files: Sequence[Place],
     columns: Columns,
     report: Report,
     *,
@@ -111,7 +111,7 @@ def mapped_comments(
     check_keys(report, columns)
 
 
-def check_files(files: Sequence[Path], columns: Columns, separator: str | None) -> None:
+def check_files(files: Sequence[Place], columns: Columns, separator: str | None) -> None:
     """Checks, before any file is read, that the files go together and with the settings.
 
     Raises:
@@ -119,7 +119,7 @@ def check_files(files: Sequence[Path], columns: Columns, separator: str | None) 
     """
     if columns.are_pairs:
         _refuse_same_names(files)
-    formats = [format_of(path) for path in files]
+    formats = for_each(format_of, files)
     if separator is not None and "table" not in formats:
         raise InputError("--separator is for CSV and TSV files, and none is among the dumps.")
 
@@ -136,7 +136,7 @@ def check_keys(report: Report, columns: Columns) -> None:
 
 
 def read_file(
-    path: Path,
+    path: Place,
     columns: Columns,
     report: Report,
     *,
@@ -149,7 +149,7 @@ def read_file(
 
 def _mapped_file(
     work: Callable[[pl.DataFrame], T],
-    path: Path,
+    path: Place,
     columns: Columns,
     report: Report,
     strict: bool,
@@ -170,7 +170,7 @@ def _mapped_file(
         entry.malformed += len(parsed.malformed)
         entry.comments += len(parsed.frame)
         yield result
-    entry.bytes_read = path.stat().st_size
+    entry.bytes_read = size_of(path)
 
 
 def _comments(
@@ -196,7 +196,7 @@ def _pieces(
 
 
 def _json_pieces(
-    path: Path, content: Iterator[bytes], columns: Columns, report: Report
+    path: Place, content: Iterator[bytes], columns: Columns, report: Report
 ) -> Iterator[_Piece]:
     wanted = tuple(dict.fromkeys(columns.names.values()))
     line = 1

@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import polars as pl
 
@@ -11,6 +10,7 @@ from rejoinder.corpus.json_lines import ParsedBlock
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.schema import Columns
 from rejoinder.errors import InputError
+from rejoinder.files.places import Place
 from rejoinder.formats.compression import decompressed, line_blocks
 from rejoinder.formats.tables import BYTE_ORDER_MARK
 
@@ -21,7 +21,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 
 def table_pieces(
-    path: Path, content: Iterator[bytes], separator: str, columns: Columns
+    path: Place, content: Iterator[bytes], separator: str, columns: Columns
 ) -> Iterator[Callable[[], ParsedBlock]]:
     """Yields the rows of a table in pieces.
 
@@ -61,7 +61,7 @@ def table_pieces(
     yield piece()
 
 
-def detect_separator(path: Path, usual: str, columns: Columns) -> str:
+def detect_separator(path: Place, usual: str, columns: Columns) -> str:
     """Returns the separator that gives the wanted columns in the first line, `usual` first.
 
     If none does, the separator that gives most columns is returned, so that the error names them.
@@ -80,7 +80,7 @@ def _header(first: list[str], columns: Columns) -> list[str]:
     return [str(number) for number in range(1, len(first) + 1)] if columns.are_numbers else first
 
 
-def _check(header: list[str], columns: Columns, path: Path, separator: str) -> None:
+def _check(header: list[str], columns: Columns, path: Place, separator: str) -> None:
     if columns.missing(header) and header[0].lstrip("\ufeff \t").startswith(("{", "[")):
         raise InputError(
             f"{path} holds JSON, not a table; JSON lines are read from files ending in .jsonl."

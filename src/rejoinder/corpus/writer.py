@@ -1,5 +1,6 @@
 """Writes sorted pairs to Parquet shards of a fixed layout: the same rows give the same bytes."""
 
+import io
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +11,9 @@ import polars as pl
 
 from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS
-from rejoinder.files.hashed import sha256_of_file
+from rejoinder.files.addresses import Address
+from rejoinder.files.hashed import sha256_of, sha256_of_file
+from rejoinder.files.places import Place
 
 
 @dataclass
@@ -26,7 +29,7 @@ class Written:
     unique_responses: int = 0
 
 
-def write_shards(folder: Path, frames: Iterator[pl.DataFrame]) -> Written:
+def write_shards(folder: Place, frames: Iterator[pl.DataFrame]) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
     A shard is written while the rows of the next one are collected.
@@ -79,13 +82,29 @@ def _parts(frame: pl.DataFrame) -> list[pl.DataFrame]:
     return frame.partition_by("part", maintain_order=True)
 
 
-def write_shard(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
+def write_shard(folder: Place, number: int, split: str, frame: pl.DataFrame) -> Shard:
     """Writes the ordered pairs of one shard, whose bytes depend on nothing else."""
     path = folder / f"part-{number:05d}.parquet"
-    frame.with_columns(split=pl.lit(split)).select(COLUMNS).write_parquet(
-        path, compression="zstd", compression_level=1, row_group_size=BLOCK_ROWS, statistics=False
+    frame = frame.with_columns(split=pl.lit(split)).select(COLUMNS)
+    if isinstance(path, Address):
+        content = io.BytesIO()
+        _write_parquet(frame, content)
+        path.put(content.getvalue())
+        size, sha256 = len(content.getvalue()), sha256_of(content.getvalue())
+    else:
+        _write_parquet(frame, path)
+        size, sha256 = path.stat().st_size, sha256_of_file(path)
+    return Shard(path.name, split, len(frame), size, sha256)
+
+
+def _write_parquet(frame: pl.DataFrame, target: Path | io.BytesIO) -> None:
+    frame.write_parquet(
+        target,
+        compression="zstd",
+        compression_level=1,
+        row_group_size=BLOCK_ROWS,
+        statistics=False,
     )
-    return Shard(path.name, split, len(frame), path.stat().st_size, sha256_of_file(path))
 
 
 def _count(written: Written, split: str, frame: pl.DataFrame) -> None:

@@ -97,7 +97,7 @@ def creation_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def read_errors(path: Path) -> Iterator[None]:
+def read_errors(path: object) -> Iterator[None]:
     """Turns errors of reading a file or folder within the block into an InputError."""
     try:
         yield

@@ -7,11 +7,13 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.files.storage import read_errors
+
+if TYPE_CHECKING:  # commands that read compressed texts need no addresses
+    from rejoinder.files.places import Place
 
 _READ_BYTES = 1 << 18
 _MAX_WINDOW = 1 << 31
@@ -86,7 +88,7 @@ def compression_of(head: bytes) -> str | None:
     return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
 
 
-def compression(path: Path) -> str | None:
+def compression(path: "Place") -> str | None:
     """Returns `.zst`, `.bz2`, `.xz` or `.gz` by the content of a file, None for a plain file.
 
     Raises:
@@ -99,7 +101,7 @@ def compression(path: Path) -> str | None:
     return compression_of(head)
 
 
-def decompressed(path: Path, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
     `on_read` is called after each read with the number of bytes read from the file itself.
@@ -135,7 +137,7 @@ def decompressed(path: Path, on_read: Callable[[int], None] | None = None) -> It
 
 
 def _pieces(
-    path: Path, file: IO[bytes], size: int, on_read: Callable[[int], None] | None
+    path: "Place", file: IO[bytes], size: int, on_read: Callable[[int], None] | None
 ) -> Iterator[bytes]:
     while True:
         with read_errors(path):

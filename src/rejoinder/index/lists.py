@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
+from rejoinder.files.hashed import check_file
+from rejoinder.index.manifest import REMEDY
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.search import dots, nearest_rows
 
@@ -98,9 +100,9 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
 class Lists:
     """The lists of a segment, read when they are first searched."""
 
-    def __init__(self, path: Path, shape: tuple[int, ...], probing: Probing) -> None:
-        """Prepares to read the lists of rows of `shape`."""
-        self._path, self._shape, self.probing = path, shape, probing
+    def __init__(self, path: Path, facts: object, shape: tuple[int, ...], probing: Probing) -> None:
+        """Prepares to read the lists of rows of `shape` from a file with `facts` (`check_file`)."""
+        self._path, self._facts, self._shape, self.probing = path, facts, shape, probing
 
     def candidates(
         self, queries: Embeddings, count: int
@@ -122,10 +124,9 @@ class Lists:
         require(EXTRA, PACKAGE)
         import faiss
 
-        damaged = InputError(
-            f"{self._path} is damaged; copy the index again, or build it again with rejoinder "
-            "index."
-        )
+        # FAISS trusts what it reads: a changed byte gave other results, or ended the process
+        check_file(self._path, self._facts, InputError, REMEDY)
+        damaged = InputError(f"{self._path} holds no lists of this segment. {REMEDY}")
         try:
             index = faiss.read_index(str(self._path))
         except RuntimeError:

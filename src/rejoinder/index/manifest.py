@@ -128,6 +128,19 @@ def _check(manifest: Manifest) -> None:
             raise ValueError(f"a segment is called {entry.name!r}, {entry.deletions!r}")
         if not 0 <= entry.deleted <= entry.rows < _MOST or names.count(entry.name) > 1:
             raise ValueError(f"{entry.name} has {entry.deleted} of {entry.rows} texts deleted")
+        if entry.probing is not None and not _is_probing(entry.probing, entry.rows):
+            raise ValueError(f"the lists of {entry.name} are probed by {entry.probing}")
+
+
+def _is_probing(value: Mapping[str, Any], rows: int) -> bool:
+    """Returns whether a value is that of a `lists.Probing` of a segment of `rows` texts."""
+    if value.keys() != {"probes", "candidates", "recall"}:
+        return False
+    counts = [value["probes"], value["candidates"]]
+    if any(type(count) is not int or not 1 <= count < _MOST for count in counts):
+        return False
+    recall = value["recall"]
+    return counts[0] <= rows and type(recall) in (int, float) and 0 <= recall <= 1
 
 
 def _types(hint: Any) -> tuple[type, ...]:

@@ -41,7 +41,8 @@ class Part:
         lists = None
         if entry.probing is not None:
             probing = Probing(**entry.probing)
-            lists = Lists(segment.folder / FILE, segment.embeddings.shape, probing)
+            path, shape = segment.folder / FILE, segment.embeddings.shape
+            lists = Lists(path, entry.files.get(FILE), shape, probing)
         return cls(entry, segment, deleted, lists)
 
     def scan(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:

@@ -1,5 +1,7 @@
 """Engines that compute the one query of extraction."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import InputError, MissingExtraError, nearest
@@ -7,6 +9,7 @@ from rejoinder.kinds.registry import resolve
 
 if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener, Resources
+    from rejoinder.files.places import Place
 
 ENGINES: dict[str, str] = {
     "local": "rejoinder.corpus.engines.local:LocalEngine",
@@ -32,8 +35,26 @@ def register_engine(name: str, opener: str) -> None:
     ENGINES[name] = opener
 
 
+def refuse_addresses(name: str, places: "Iterable[Place]") -> None:
+    """Refuses addresses of stores where the engine reads and writes on this machine alone.
+
+    Raises:
+        InputError: one of `places` is an address, and the engine has no true `takes_addresses`.
+    """
+    address = next((place for place in places if not isinstance(place, Path)), None)
+    if address is not None and not getattr(_opener(name), "takes_addresses", False):
+        raise InputError(
+            f"{address} is an address, which --engine {name} does not take; use --engine spark, or "
+            "copy the files to this machine."
+        )
+
+
 def open_engine(name: str, resources: "Resources") -> "Engine":
     """Opens an engine of `ENGINES`."""
+    return _opener(name)(resources)
+
+
+def _opener(name: str) -> "Opener":
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
     try:
@@ -41,4 +62,4 @@ def open_engine(name: str, resources: "Resources") -> "Engine":
     except ImportError as error:
         package = (error.name or name).partition(".")[0]
         raise MissingExtraError(package, "extract") from None
-    return opener(resources)
+    return opener

@@ -13,13 +13,14 @@ from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import Report
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.writer import Written
+from rejoinder.files.places import Place
 
 
 @dataclass(frozen=True)
 class Reading:
     """What an engine reads, and what it keeps of it."""
 
-    files: Sequence[Path]
+    files: Sequence[Place]
     columns: Columns
     select: Callable[[ir.Table], ir.Table]
     """Takes the table of comments (`schema.COMMENTS`) and returns, row by row, what is kept."""
@@ -116,7 +117,7 @@ class Engine(Protocol):
         ...
 
     def write(
-        self, pairs: ir.Table, limit: int | None, folder: Path, progress: ExtractProgress
+        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards in `folder`, in the order `query.ORDER`, at most `limit` of them.
 
@@ -134,7 +135,7 @@ class DirectEngine(Engine, Protocol):
     """An engine that also has a way of its own, beside the steps of `by_query`."""
 
     def at_once(
-        self, extraction: Extraction, folder: Path, progress: ExtractProgress
+        self, extraction: Extraction, folder: Place, progress: ExtractProgress
     ) -> Outcome | None:
         """Extracts into `folder`, or returns None where the query has to do it.
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -18,6 +17,7 @@ from rejoinder.corpus.readers import Report, read_comments
 from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError, StorageError
+from rejoinder.files.places import Place, size_of
 from rejoinder.formats.amounts import parse_bytes
 
 _SHARE = 0.95
@@ -71,7 +71,7 @@ class DuckDBEngine:
             strict=reading.strict,
             separator=reading.separator,
         )
-        size = sum(path.stat().st_size for path in reading.files)
+        size = sum(map(size_of, reading.files))
         failed: list[BaseException] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -113,7 +113,7 @@ class DuckDBEngine:
         return pl.concat(list(self._stream(expression)))
 
     def write(
-        self, pairs: ir.Table, limit: int | None, folder: Path, progress: ExtractProgress
+        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards, as a stream in the order of the output."""
         progress("sorting", 0, None)

@@ -5,7 +5,6 @@ thread, and a limit on the replies with the same text, which takes a look at all
 """
 
 import shutil
-from pathlib import Path
 
 from rejoinder.corpus.engines.base import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
@@ -13,13 +12,14 @@ from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.parted.rows import CrossingError
 from rejoinder.corpus.parted.run import PartedExtraction
 from rejoinder.errors import InputError
+from rejoinder.files.places import Place
 
 
 class LocalEngine(DuckDBEngine):
     """An engine that joins each part of the comments by itself, and DuckDB where that can't be."""
 
     def at_once(
-        self, extraction: Extraction, folder: Path, progress: ExtractProgress
+        self, extraction: Extraction, folder: Place, progress: ExtractProgress
     ) -> Outcome | None:
         """Extracts by parts, or returns None where comments can't be parted.
 

@@ -5,7 +5,7 @@ Only counts, the names of files, and the entries of shards pass through the driv
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -18,12 +18,16 @@ import polars as pl
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.base import Reading, Resources
 from rejoinder.corpus.engines.spark_tasks import COMMENT_FIELDS, file_reader, shard_writer
+from rejoinder.corpus.manifest import FILE as MANIFEST
 from rejoinder.corpus.manifest import SPLITS, Malformed, Shard
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.readers import FileReport, Report, check_files, check_keys
 from rejoinder.corpus.shards import SHARD_ROWS
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
+from rejoinder.files.address_folders import clear
+from rejoinder.files.addresses import Address
+from rejoinder.files.places import Place, size_of
 from rejoinder.spark.failures import spark_errors
 from rejoinder.spark.session import open_session
 
@@ -43,6 +47,8 @@ _PARTITION_BITS = 33
 class SparkEngine:
     """A session of Spark that keeps tables in the memory and on the disks of its executors."""
 
+    takes_addresses = True
+
     def __init__(self, resources: Resources) -> None:
         """Opens a session, see `Opener`. An active session of this process is used."""
         self._session = open_session(
@@ -60,7 +66,7 @@ class SparkEngine:
         """Keeps the selection of the comments as the table `name`: a task reads a file."""
         check_files(reading.files, reading.columns, reading.separator)
         progress("reading", 0, None)
-        size = sum(path.stat().st_size for path in reading.files)
+        size = sum(map(size_of, reading.files))
         self._session.expect(size * _EXPANSION)
         reader = file_reader(reading)
         with spark_errors():
@@ -94,7 +100,7 @@ class SparkEngine:
             return _frame(self._sql(expression))
 
     def write(
-        self, pairs: ir.Table, limit: int | None, folder: Path, progress: ExtractProgress
+        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards: Spark sorts and numbers them, and a task writes a shard."""
         from pyspark.sql import functions as f
@@ -141,13 +147,16 @@ class SparkEngine:
         self._kept.append(table.persist())
         return table
 
-    def _write_shards(self, placed: "DataFrame", shards: int, folder: Path) -> list[Shard]:
+    def _write_shards(self, placed: "DataFrame", shards: int, folder: Place) -> list[Shard]:
+        if isinstance(folder, Address):
+            clear(folder, MANIFEST)
         writer = shard_writer(folder)
         by_shard = placed.repartition(shards, "shard").groupBy("shard")
         told = by_shard.applyInArrow(writer, "number INT, entry STRING")
         entries = dict(_frame(told).iter_rows())
-        for left in folder.glob(".attempt-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        if isinstance(folder, Path):
+            for left in folder.glob(".attempt-*"):
+                shutil.rmtree(left, ignore_errors=True)
         return [Shard(**json.loads(entries[number])) for number in sorted(entries)]
 
     def _counted(self, placed: "DataFrame", shards: Sequence[Shard]) -> Written:
@@ -211,7 +220,7 @@ def _frame(table: "DataFrame") -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(table.toArrow()))
 
 
-def _report(files: Sequence[Path], told: Sequence[str]) -> Report:
+def _report(files: Sequence[Place], told: Sequence[str]) -> Report:
     """Returns the counts that the executors told, in the order of the files."""
     report = Report()
     entries = {entry["number"]: entry for entry in map(json.loads, told)}
@@ -223,10 +232,11 @@ def _report(files: Sequence[Path], told: Sequence[str]) -> Report:
     return report
 
 
-def _check_written(folder: Path, shards: Sequence[Shard]) -> None:
+def _check_written(folder: Place, shards: Sequence[Shard]) -> None:
+    entries: Iterable[Place] = folder.iterdir()
+    sizes = {path.name: size_of(path) for path in entries}
     for shard in shards:
-        path = folder / shard.file
-        if not path.is_file() or path.stat().st_size != shard.bytes:
+        if sizes.get(shard.file) != shard.bytes:
             raise InputError(
                 f"the executors wrote {shard.file} to disks of their own; name an output in a "
                 "folder that all machines share."

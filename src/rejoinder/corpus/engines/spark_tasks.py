@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus.engines.base import Reading
-from rejoinder.corpus.manifest import SPLITS
+from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.readers import Report, read_file
 from rejoinder.corpus.schema import COMMENTS, Columns
 from rejoinder.corpus.writer import write_shard
+from rejoinder.files.places import Place
 from rejoinder.files.storage import storage_errors
 from rejoinder.spark.failures import told_to_driver
 
@@ -35,12 +36,13 @@ def file_reader(reading: Reading) -> Callable[[Batches], Batches]:
     Behind the comments of each file comes a row without an id, which no comment lacks. Its text is
     the JSON of the counts of the file.
     """
-    files = [path.absolute() for path in reading.files]  # executors have other working folders
+    # executors have other working folders
+    files = [path.absolute() if isinstance(path, Path) else path for path in reading.files]
     return partial(_read_files, files, reading.columns, reading.strict, reading.separator)
 
 
 def _read_files(
-    files: Sequence[Path], columns: Columns, strict: bool, separator: str | None, batches: Batches
+    files: Sequence[Place], columns: Columns, strict: bool, separator: str | None, batches: Batches
 ) -> Batches:
     for batch in batches:
         for number in batch.column(0).to_pylist():
@@ -72,7 +74,7 @@ def _batches(frame: pl.DataFrame) -> Iterator[pa.RecordBatch]:
     return iter(table.cast(_ARROW).to_batches(max_chunksize=_BATCH_ROWS))
 
 
-def shard_writer(folder: Path) -> Callable[[pa.Table], pa.Table]:
+def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
     """Returns a function that writes the rows of one shard and returns its number and entry."""
 
     def write(rows: pa.Table) -> pa.Table:  # Spark reads the types
@@ -81,16 +83,25 @@ def shard_writer(folder: Path) -> Callable[[pa.Table], pa.Table]:
     return write
 
 
-def _write_rows(folder: Path, rows: pa.Table) -> pa.Table:
+def _write_rows(folder: Place, rows: pa.Table) -> pa.Table:
     # the order of rows that come out of a shuffle is any
     frame = pl.DataFrame(pl.from_arrow(rows)).sort("place")
     number, split = frame.item(0, "shard"), SPLITS[frame.item(0, "part")]
-    with told_to_driver(), storage_errors(folder):
-        # Spark may run a task twice at a time: only whole shards get their name
+    # Spark may run a task twice at a time: only whole shards get their name, and both are the same
+    with told_to_driver():
+        if isinstance(folder, Path):
+            shard = _write_beside(folder, number, split, frame)
+        else:
+            shard = write_shard(folder, number, split, frame)
+    return pa.table({"number": [number], "entry": [json.dumps(asdict(shard))]}).cast(
+        pa.schema([("number", pa.int32()), ("entry", pa.string())])
+    )
+
+
+def _write_beside(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
+    with storage_errors(folder):
         attempt = Path(tempfile.mkdtemp(prefix=".attempt-", dir=folder))
         shard = write_shard(attempt, number, split, frame)
         (attempt / shard.file).replace(folder / shard.file)
         shutil.rmtree(attempt, ignore_errors=True)
-    return pa.table({"number": [number], "entry": [json.dumps(asdict(shard))]}).cast(
-        pa.schema([("number", pa.int32()), ("entry", pa.string())])
-    )
+    return shard

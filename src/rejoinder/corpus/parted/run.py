@@ -37,6 +37,7 @@ from rejoinder.corpus.parted.rows import ELSEWHERE, KEPT, CrossingError, Rows, c
 from rejoinder.corpus.parted.store import Store
 from rejoinder.corpus.readers import Report, mapped_comments
 from rejoinder.corpus.writer import write_shards
+from rejoinder.files.places import Place, size_of
 
 _STORE_SHARE = 0.5
 """Share of the memory for comments. The rest is for joining and for the output."""
@@ -78,7 +79,7 @@ class PartedExtraction:
         self._fates = np.zeros((256, 2), np.int64)
         self._lock = threading.Lock()
 
-    def run(self, folder: Path) -> Outcome:
+    def run(self, folder: Place) -> Outcome:
         """Reads, joins and writes.
 
         Raises:
@@ -120,7 +121,7 @@ class PartedExtraction:
     def _read(self) -> Store:
         extraction = self._extraction
         reading = extraction.reading
-        size = sum(path.stat().st_size for path in reading.files)
+        size = sum(map(size_of, reading.files))
         held = size + (self._carry.bytes if self._carry else 0)
         need = held * _GROWTH / (self._memory / (4 * self._threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
