@@ -27,7 +27,7 @@ def example(seed, sums, rows, width):
 def both(work):
     """Returns what `work` computes with the kernel, and without it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_sums, "_LEAST_SHARE", 1)
+        patch.setattr(row_sums, "_LEAST_WORK", 1)
         found = work()
         patch.setenv("REJOINDER_NATIVE", "0")
         return found, work()
@@ -60,7 +60,7 @@ def test_kernel_and_torch_agree(seed, sums, rows, width):
 
 @needs_kernel
 def test_the_number_of_threads_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(row_sums, "_LEAST_SHARE", 1)
+    monkeypatch.setattr(row_sums, "_LEAST_WORK", 1)
     given_ = example(1, 300, 50, 37)
     found = []
     before = torch.get_num_threads()

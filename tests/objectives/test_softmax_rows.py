@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(kernel("_softmax") is None, reason="the kernel w
 def both(work):
     """Returns what `work` computes with the kernel, and without it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(softmax_rows, "_LEAST_SHARE", 1)
+        patch.setattr(softmax_rows, "_LEAST_WORK", 1)
         found = work()
         patch.setenv("REJOINDER_NATIVE", "0")
         return found, work()

@@ -1,8 +1,7 @@
 """`rejoinder extract`: finds message/reply pairs in dumps of comments."""
 
-from typing import TYPE_CHECKING, Annotated
-
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 

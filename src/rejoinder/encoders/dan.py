@@ -43,7 +43,8 @@ class DanEncoder(nn.Module):
         counts = batch.counts
         sums = self.table.sum_bags(batch)  # (N, W)
         power = COMBINERS[self.config.combiner]
-        pooled = sums / counts.clamp(min=1).to(sums.dtype).pow(power).unsqueeze(1)
+        # multiplied: division takes much longer, and once more in the backward pass
+        pooled = sums * counts.clamp(min=1).to(sums.dtype).pow(-power).unsqueeze(1)
         out = self.dnn(pooled)
         present = counts > 0
         return unit_rows(out, present) if normalize else out.float() * present.unsqueeze(1)

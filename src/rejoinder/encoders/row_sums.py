@@ -9,14 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from rejoinder.native import kernel
-from rejoinder.native.shares import in_shares
+from rejoinder.native.shares import bounds_of, parallel
 
-_LEAST_SHARE = 2_048
+_LEAST_WORK = 2_048
 """Rows to read below which a second thread does not pay."""
 
 
@@ -74,13 +75,8 @@ class RowSums:
         return kernel("_rows") if fits else None
 
     def _shared(self, work: Callable[..., None], *more: Any) -> None:
-        """Has threads do `work` on equal shares of the rows to read."""
+        """Has threads do `work` in shares."""
         values, places, offsets = self.values.numpy(), self.places.numpy(), self.offsets.numpy()
-        last = len(offsets) - 1
-        threads = max(1, min(torch.get_num_threads(), len(places) // _LEAST_SHARE))
-        ends = [offsets[-1] * part // threads for part in range(1, threads)]
-        bounds = [0, *offsets.searchsorted(ends).tolist(), last]
-        in_shares(
-            lambda first, stop: work(self._width, first, stop, values, places, offsets, *more),
-            bounds,
-        )
+        threads = torch.get_num_threads() if len(places) >= _LEAST_WORK else 1
+        bounds = bounds_of(offsets + np.arange(len(offsets)), threads)
+        work(parallel(), threads, bounds, self._width, values, places, offsets, *more)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders.row_sums import RowSums
+from rejoinder.files.platform import ask_for_huge_pages
 from rejoinder.text.ragged import Ragged
 
 
@@ -130,7 +131,9 @@ class SparseTable(nn.Module):
 
     def __init__(self, rows: int, width: int, std: float, generator: torch.Generator) -> None:
         super().__init__()
-        weight = torch.empty(rows, width).normal_(0.0, std, generator=generator)
+        weight = torch.empty(rows, width)
+        ask_for_huge_pages(weight.data_ptr(), weight.nbytes)
+        weight.normal_(0.0, std, generator=generator)
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.register_buffer("seen", torch.zeros(rows, dtype=torch.bool))
         self.seen: Tensor

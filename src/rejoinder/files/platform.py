@@ -1,5 +1,6 @@
 """Everything that differs between Linux, macOS and Windows: file locks, signals, the processor."""
 
+import ctypes
 import os
 import platform
 import signal
@@ -9,6 +10,9 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+
+_HUGE_PAGE = 2 << 20
+_MADV_HUGEPAGE = 14
 
 TERMINATION_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -39,6 +43,22 @@ def processor_name() -> str:
         return platform.processor() or platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+def ask_for_huge_pages(address: int, size: int) -> None:
+    """Asks Linux for pages of 2 MB, where it gives them to those who ask; others do nothing.
+
+    Random rows of a large table then miss the tables of pages less often. Ask before the memory is
+    written for the first time.
+    """
+    if sys.platform != "linux":
+        return
+    first, end = -(-address // _HUGE_PAGE) * _HUGE_PAGE, address + size
+    if end - first >= _HUGE_PAGE:
+        length = (end - first) // _HUGE_PAGE * _HUGE_PAGE
+        ctypes.CDLL(None).madvise(
+            ctypes.c_void_p(first), ctypes.c_size_t(length), _MADV_HUGEPAGE
+        )  # advice: a refusal changes nothing
 
 
 def open_lock(path: Path) -> int:

@@ -1,14 +1,15 @@
 /* Sums over rows of a table in training, and updates of its rows: rejoinder.encoders.row_sums calls
    this, and says what it computes.
 
-   A call does a share of the work, from `first` to `last`, so that threads can divide it. It works
-   without the interpreter's lock. All matrices are float32 with rows of `width`. */
+   All matrices are float32 with rows of `width`. Sums are worked out in shares, by several threads and
+   without the interpreter's lock. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "_shares.h"
 
 /* On Linux the loader picks the version for the processor at hand. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
@@ -26,13 +27,18 @@
 
 enum {
     AHEAD = 6, /* rows fetched before they are needed; memory is slower than the sums */
-    LANES = 16 /* partial sums of squares, which the compiler keeps in vector registers */
+    LANES = 16, /* partial sums of squares, which the compiler keeps in vector registers */
+    WIDEST = 1 << 14 /* entries of a row: 64 kB of the stack, the limit of configs */
 };
 
 typedef struct {
     const float *values; /* the rows that are summed */
     const int64_t *places, *offsets; /* sum i is of the rows places[offsets[i]] to places[offsets[i + 1] - 1] */
-    int64_t width, first, last;
+    int64_t width, sums;
+    float *out;          /* sums, or their mean squares */
+    float *table;        /* the rows that are moved by sums */
+    const int64_t *rows; /* one for each sum */
+    const float *factors;
 } Sums;
 
 FASTEST static void add(const float *restrict row, float *restrict sum, int64_t width) {
@@ -54,7 +60,7 @@ FASTEST static void subtract(float *restrict row, const float *restrict gradient
 }
 
 static inline void sum_one(const Sums *work, int64_t number, float *sum) {
-    int64_t end = work->offsets[work->last];
+    int64_t end = work->offsets[work->sums];
     memset(sum, 0, (size_t)work->width * sizeof *sum);
     for (int64_t at = work->offsets[number]; at < work->offsets[number + 1]; at++) {
         if (at + AHEAD < end) {
@@ -65,124 +71,130 @@ static inline void sum_one(const Sums *work, int64_t number, float *sum) {
     }
 }
 
-/* Whether the share and all that it names lie within the arrays. */
-static int fits(const Sums *work, int64_t values, int64_t places, int64_t sums) {
-    if (work->width <= 0 || work->first < 0 || work->first > work->last || work->last > sums) return 0;
-    if (work->offsets[work->first] < 0 || work->offsets[work->last] > places) return 0;
-    for (int64_t at = work->first; at < work->last; at++)
+static void sum_share(void *data, int64_t first, int64_t last) {
+    const Sums *work = data;
+    for (int64_t at = first; at < last; at++) sum_one(work, at, work->out + at * work->width);
+}
+
+static void square_share(void *data, int64_t first, int64_t last) {
+    const Sums *work = data;
+    float sum[WIDEST];
+    for (int64_t at = first; at < last; at++) {
+        sum_one(work, at, sum);
+        work->out[at] = mean_square(sum, work->width);
+    }
+}
+
+static void move_share(void *data, int64_t first, int64_t last) {
+    const Sums *work = data;
+    float sum[WIDEST];
+    for (int64_t at = first; at < last; at++) {
+        if (at + AHEAD < last) {
+            float *next = work->table + work->rows[at + AHEAD] * work->width;
+            for (int64_t value = 0; value < work->width; value += 16) FETCH_TO_WRITE(next + value);
+        }
+        sum_one(work, at, sum);
+        subtract(work->table + work->rows[at] * work->width, sum, work->factors[at], work->width);
+    }
+}
+
+/* Whether all that is named lies within the arrays. */
+static int fits(const Sums *work, int64_t values, int64_t places) {
+    if (work->offsets[0] != 0 || work->offsets[work->sums] != places) return 0;
+    for (int64_t at = 0; at < work->sums; at++)
         if (work->offsets[at] > work->offsets[at + 1]) return 0;
-    for (int64_t at = work->offsets[work->first]; at < work->offsets[work->last]; at++)
+    for (int64_t at = 0; at < places; at++)
         if (work->places[at] < 0 || work->places[at] >= values) return 0;
     return 1;
 }
 
 typedef struct {
-    Py_buffer values, places, offsets;
-    Sums work;
-    int fits;
+    Py_buffer values, places, offsets, bounds;
+    Py_ssize_t width;
+    unsigned long long parallel;
+    int threads;
 } Given;
 
-static void read_given(Given *given, Py_ssize_t width, Py_ssize_t first, Py_ssize_t last) {
-    given->work = (Sums){given->values.buf, given->places.buf, given->offsets.buf, width, first, last};
-    int64_t sums = given->offsets.len / 8 - 1;
-    given->fits = width > 0 && sums >= 0 &&
-                  fits(&given->work, given->values.len / (4 * width), given->places.len / 8, sums);
+static Sums read_given(const Given *given) {
+    return (Sums){.values = given->values.buf, .places = given->places.buf, .offsets = given->offsets.buf,
+                  .width = given->width, .sums = given->offsets.len / 8 - 1};
 }
 
-static PyObject *finished(Given *given, int fits, int memory) {
-    PyBuffer_Release(&given->values), PyBuffer_Release(&given->places), PyBuffer_Release(&given->offsets);
+static int given_fits(const Given *given, const Sums *work) {
+    return work->width > 0 && work->width <= WIDEST && work->sums >= 0 &&
+           bounds_fit(given->bounds.buf, given->bounds.len / 8 - 1, work->sums) &&
+           fits(work, given->values.len / (4 * work->width), given->places.len / 8);
+}
+
+/* Does the work if it `fits`, and gives the arrays back. */
+static PyObject *done(Given *given, Sums *work, void (*one)(void *, int64_t, int64_t), int fits) {
+    if (fits) {
+        Shares shares = {one, work, given->bounds.buf, given->bounds.len / 8 - 1, 0};
+        Py_BEGIN_ALLOW_THREADS
+        do_shares(&shares, (uintptr_t)given->parallel, given->threads);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&given->values), PyBuffer_Release(&given->places);
+    PyBuffer_Release(&given->offsets), PyBuffer_Release(&given->bounds);
     if (!fits) {
         PyErr_SetString(PyExc_ValueError, "rows: arrays of these sizes, or ids, do not belong together");
         return NULL;
     }
-    if (!memory) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
 static PyObject *sum_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Given given;
     Py_buffer out;
-    Py_ssize_t width, first, last;
-    if (!PyArg_ParseTuple(arguments, "nnny*y*y*w*:sum_rows", &width, &first, &last, &given.values,
-                          &given.places, &given.offsets, &out))
+    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*:sum_rows", &given.parallel, &given.threads, &given.bounds,
+                          &given.width, &given.values, &given.places, &given.offsets, &out))
         return NULL;
-    read_given(&given, width, first, last);
-    int fits = given.fits && out.len == (given.offsets.len / 8 - 1) * width * 4;
-    if (fits) {
-        Py_BEGIN_ALLOW_THREADS
-        for (int64_t at = first; at < last; at++) sum_one(&given.work, at, (float *)out.buf + at * width);
-        Py_END_ALLOW_THREADS
-    }
+    Sums work = read_given(&given);
+    work.out = out.buf;
+    int fits = given_fits(&given, &work) && out.len == work.sums * work.width * 4;
+    PyObject *result = done(&given, &work, sum_share, fits);
     PyBuffer_Release(&out);
-    return finished(&given, fits, 1);
+    return result;
 }
 
 static PyObject *mean_squares(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Given given;
     Py_buffer out;
-    Py_ssize_t width, first, last;
-    if (!PyArg_ParseTuple(arguments, "nnny*y*y*w*:mean_squares", &width, &first, &last, &given.values,
-                          &given.places, &given.offsets, &out))
+    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*:mean_squares", &given.parallel, &given.threads,
+                          &given.bounds, &given.width, &given.values, &given.places, &given.offsets, &out))
         return NULL;
-    read_given(&given, width, first, last);
-    int fits = given.fits && out.len == (given.offsets.len / 8 - 1) * 4;
-    float *sum = fits ? malloc((size_t)width * sizeof *sum) : NULL;
-    if (sum) {
-        Py_BEGIN_ALLOW_THREADS
-        for (int64_t at = first; at < last; at++) {
-            sum_one(&given.work, at, sum);
-            ((float *)out.buf)[at] = mean_square(sum, width);
-        }
-        Py_END_ALLOW_THREADS
-    }
+    Sums work = read_given(&given);
+    work.out = out.buf;
+    int fits = given_fits(&given, &work) && out.len == work.sums * 4;
+    PyObject *result = done(&given, &work, square_share, fits);
     PyBuffer_Release(&out);
-    int memory = sum != NULL;
-    free(sum);
-    return finished(&given, fits, memory);
-}
-
-static void move_all(const Sums *work, float *table, const int64_t *rows, const float *factors, float *sum) {
-    for (int64_t at = work->first; at < work->last; at++) {
-        if (at + AHEAD < work->last) {
-            float *next = table + rows[at + AHEAD] * work->width;
-            for (int64_t value = 0; value < work->width; value += 16) FETCH_TO_WRITE(next + value);
-        }
-        sum_one(work, at, sum);
-        subtract(table + rows[at] * work->width, sum, factors[at], work->width);
-    }
+    return result;
 }
 
 static PyObject *move_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Given given;
     Py_buffer table, rows, factors;
-    Py_ssize_t width, first, last;
-    if (!PyArg_ParseTuple(arguments, "nnny*y*y*w*y*y*:move_rows", &width, &first, &last, &given.values,
-                          &given.places, &given.offsets, &table, &rows, &factors))
+    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*y*y*:move_rows", &given.parallel, &given.threads,
+                          &given.bounds, &given.width, &given.values, &given.places, &given.offsets, &table,
+                          &rows, &factors))
         return NULL;
-    read_given(&given, width, first, last);
-    int64_t sums = given.offsets.len / 8 - 1;
-    int fits = given.fits && rows.len == sums * 8 && factors.len == sums * 4;
-    for (int64_t at = first; fits && at < last; at++) {
-        int64_t row = ((const int64_t *)rows.buf)[at];
-        fits = row >= 0 && row < table.len / (4 * width);
-    }
-    float *sum = fits ? malloc((size_t)width * sizeof *sum) : NULL;
-    if (sum) {
-        Py_BEGIN_ALLOW_THREADS
-        move_all(&given.work, table.buf, rows.buf, factors.buf, sum);
-        Py_END_ALLOW_THREADS
-    }
+    Sums work = read_given(&given);
+    work.table = table.buf, work.rows = rows.buf, work.factors = factors.buf;
+    int fits = given_fits(&given, &work) && rows.len == work.sums * 8 && factors.len == work.sums * 4;
+    for (int64_t at = 0; fits && at < work.sums; at++)
+        fits = work.rows[at] >= 0 && work.rows[at] < table.len / (4 * work.width);
+    PyObject *result = done(&given, &work, move_share, fits);
     PyBuffer_Release(&table), PyBuffer_Release(&rows), PyBuffer_Release(&factors);
-    int memory = sum != NULL;
-    free(sum);
-    return finished(&given, fits, memory);
+    return result;
 }
 
 static PyMethodDef methods[] = {
-    {"sum_rows", sum_rows, METH_VARARGS, "sum_rows(width, first, last, values, places, offsets, out)"},
-    {"mean_squares", mean_squares, METH_VARARGS, "mean_squares(width, first, last, values, places, offsets, out)"},
+    {"sum_rows", sum_rows, METH_VARARGS,
+     "sum_rows(parallel, threads, bounds, width, values, places, offsets, out)"},
+    {"mean_squares", mean_squares, METH_VARARGS,
+     "mean_squares(parallel, threads, bounds, width, values, places, offsets, out)"},
     {"move_rows", move_rows, METH_VARARGS,
-     "move_rows(width, first, last, values, places, offsets, table, rows, factors)"},
+     "move_rows(parallel, threads, bounds, width, values, places, offsets, table, rows, factors)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,14 +1,15 @@
 /* Softmax of the scores of a batch, and its gradient: rejoinder.objectives.in_batch calls this, and
    says what it computes.
 
-   A call does the rows from `first` to `last`, so that threads can divide the work. It works without
-   the interpreter's lock. */
+   Rows are worked out in shares, by several threads and without the interpreter's lock. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "_shares.h"
 
 /* On Linux the loader picks the version for the processor at hand. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
@@ -30,6 +31,7 @@ typedef struct {
     int64_t own;                            /* the right candidate of row 0 */
     float *losses, *alongs;
     uint8_t *correct;
+    int failed; /* whether memory ran out */
 } Work;
 
 /* exp of x <= 0, to 1e-7 of its value, and 0 below the smallest normal number. Written so that the
@@ -163,55 +165,66 @@ static void one_row(const Work *work, int64_t row, float *values, float *gradien
     else memcpy(to, gradient, (size_t)columns * 4);
 }
 
-static int fits(const Work *work, int64_t rows, int64_t first, int64_t last, int64_t masked) {
-    if (first < 0 || first > last || last > rows || work->own < 0) return 0;
-    if (work->own + rows > work->columns || work->backwards > work->columns) return 0;
-    if (work->masked_offsets[first] < 0 || work->masked_offsets[last] > masked) return 0;
-    for (int64_t row = first; row < last; row++)
+static void softmax_share(void *data, int64_t first, int64_t last) {
+    Work *work = data;
+    float *scratch = malloc(2 * (size_t)work->columns * sizeof *scratch);
+    if (!scratch) {
+        work->failed = 1;
+        return;
+    }
+    for (int64_t row = first; row < last; row++) one_row(work, row, scratch, scratch + work->columns);
+    free(scratch);
+}
+
+static int fits(const Work *work, int64_t rows, int64_t masked) {
+    if (work->own < 0 || work->own + rows > work->columns || work->backwards > work->columns) return 0;
+    if (work->masked_offsets[0] != 0 || work->masked_offsets[rows] != masked) return 0;
+    for (int64_t row = 0; row < rows; row++)
         if (work->masked_offsets[row] > work->masked_offsets[row + 1]) return 0;
-    for (int64_t at = work->masked_offsets[first]; at < work->masked_offsets[last]; at++)
+    for (int64_t at = 0; at < masked; at++)
         if (work->masked[at] < 0 || work->masked[at] >= work->columns) return 0;
     return 1;
 }
 
 static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer cosines, masked, offsets, sums, gradients, losses, alongs, correct;
-    int kind;
-    Py_ssize_t columns, first, last, own;
+    Py_buffer bounds, cosines, masked, offsets, sums, gradients, losses, alongs, correct;
+    unsigned long long parallel;
+    int kind, threads;
+    Py_ssize_t columns, own;
     double scale;
-    if (!PyArg_ParseTuple(arguments, "Cnnnndy*y*y*y*w*w*w*w*:softmax", &kind, &columns, &first, &last, &own,
-                          &scale, &cosines, &masked, &offsets, &sums, &gradients, &losses, &alongs,
-                          &correct))
+    if (!PyArg_ParseTuple(arguments, "Kiy*Cnndy*y*y*y*w*w*w*w*:softmax", &parallel, &threads, &bounds, &kind,
+                          &columns, &own, &scale, &cosines, &masked, &offsets, &sums, &gradients, &losses,
+                          &alongs, &correct))
         return NULL;
     int64_t rows = offsets.len / 8 - 1, size = kind == 'b' ? 2 : 4;
     Work work = {(char)kind, cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale,
                  masked.buf, offsets.buf, sums.len ? sums.buf : NULL, own, losses.buf, alongs.buf,
-                 correct.buf};
+                 correct.buf, 0};
     int right = columns > 0 && rows >= 0 && cosines.len == rows * columns * size &&
                 gradients.len == cosines.len && losses.len == rows * 4 && alongs.len == rows * 4 &&
-                correct.len == rows && fits(&work, rows, first, last, masked.len / 8);
-    float *scratch = right ? malloc(2 * (size_t)columns * sizeof *scratch) : NULL;
-    if (scratch) {
+                correct.len == rows && bounds_fit(bounds.buf, bounds.len / 8 - 1, rows) &&
+                fits(&work, rows, masked.len / 8);
+    if (right) {
+        Shares shares = {softmax_share, &work, bounds.buf, bounds.len / 8 - 1, 0};
         Py_BEGIN_ALLOW_THREADS
-        for (int64_t row = first; row < last; row++) one_row(&work, row, scratch, scratch + columns);
+        do_shares(&shares, (uintptr_t)parallel, threads);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&cosines), PyBuffer_Release(&masked), PyBuffer_Release(&offsets);
-    PyBuffer_Release(&sums), PyBuffer_Release(&gradients), PyBuffer_Release(&losses);
-    PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
-    int memory = scratch != NULL;
-    free(scratch);
+    PyBuffer_Release(&bounds), PyBuffer_Release(&cosines), PyBuffer_Release(&masked);
+    PyBuffer_Release(&offsets), PyBuffer_Release(&sums), PyBuffer_Release(&gradients);
+    PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
     if (!right) {
         PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes, or indices, do not belong together");
         return NULL;
     }
-    if (!memory) return PyErr_NoMemory();
+    if (work.failed) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
     {"softmax", softmax, METH_VARARGS,
-     "softmax(kind, columns, first, last, own, scale, cosines, masked, offsets, sums, gradients, losses, alongs, correct)"},
+     "softmax(parallel, threads, bounds, kind, columns, own, scale, cosines, masked, offsets, sums, gradients, losses, "
+     "alongs, correct)"},
     {NULL, NULL, 0, NULL},
 };
 

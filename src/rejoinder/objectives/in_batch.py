@@ -143,17 +143,17 @@ class _InBatchSoftmax(torch.autograd.Function):
                 correct += found.correct  # of the last level, the rows as they are
                 _add_gradients(left, right, strip.rows, gradients)
         terms = size * len(cuts) * (2 if symmetric else 1)
-        factor = scale / terms
-        ctx.save_for_backward(
-            left.gradient().mul_(factor), right.gradient().mul_(factor), by_scale / terms
-        )
+        ctx.save_for_backward(left.gradient(), right.gradient(), by_scale, scale / terms)
+        ctx.terms = terms
         ctx.mark_non_differentiable(correct)
         return loss / terms, correct
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        by_anchors, by_candidates, by_scale = ctx.saved_tensors
-        return gradient * by_anchors, gradient * by_candidates, gradient * by_scale, *(None,) * 3
+        by_anchors, by_candidates, by_scale, factor = ctx.saved_tensors
+        by_rows = gradient * factor
+        by_scale = gradient * by_scale / ctx.terms
+        return by_rows * by_anchors, by_rows * by_candidates, by_scale, *(None,) * 3
 
 
 def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
@@ -204,8 +204,8 @@ def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[T
             scaled = by_scores[level] * left.inverse[level, rows, None]
             total = total + scaled.mul_(right.inverse[level])
         low = total.to(left.rows.dtype)
-        left.by_rows[rows, start:stop] = (low @ right.rows[:, start:stop]).float()
-        right.by_rows[:, start:stop] += (low.T @ left.rows[rows, start:stop]).float()
+        left.by_rows[rows, start:stop] = low @ right.rows[:, start:stop]
+        right.by_rows[:, start:stop] += low.T @ left.rows[rows, start:stop]
 
 
 def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from rejoinder.native import kernel
-from rejoinder.native.shares import in_shares
+from rejoinder.native.shares import bounds_of, parallel
 
 _KINDS = {torch.float32: "f", torch.bfloat16: "b"}
-_LEAST_SHARE = 1 << 15
+_LEAST_WORK = 1 << 15
 """Scores below which a second thread does not pay."""
 
 
@@ -95,17 +95,13 @@ def _by_kernel(native: Any, scores: Scores, scale: float, column: Tensor | None)
         left_out = scores.masked[1].contiguous().numpy()
         offsets = np.searchsorted(scores.masked[0].numpy(), np.arange(rows + 1))
     sums = np.empty(0, np.float32) if column is None else column.numpy()
-    kind, given, out = _KINDS[cosines.dtype], _numbers(cosines), _numbers(by_scores)
-    results = losses.numpy(), alongs.numpy(), correct.numpy()
-
-    def work(first: int, last: int) -> None:
-        native.softmax(
-            *(kind, columns, first, last, scores.own, scale),
-            *(given, left_out, offsets, sums, out, *results),
-        )
-
-    threads = max(1, min(torch.get_num_threads(), rows * columns // _LEAST_SHARE))
-    in_shares(work, [rows * part // threads for part in range(threads + 1)])
+    threads = torch.get_num_threads() if rows * columns >= _LEAST_WORK else 1
+    native.softmax(
+        *(parallel(), threads, bounds_of(range(rows + 1), threads)),
+        *(_KINDS[cosines.dtype], columns, scores.own, scale),
+        *(_numbers(cosines), left_out, offsets, sums, _numbers(by_scores)),
+        *(losses.numpy(), alongs.numpy(), correct.numpy()),
+    )
     return Softmax(losses.sum(), correct.sum(), by_scores, alongs)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rejoinder.objectives.in_batch import StepLoss
 from rejoinder.training.machine import seed_generators
-from rejoinder.training.model import CollatedBatch, TrainableModel
+from rejoinder.training.model import CollatedBatch, TrainableModel, split_sides
 from rejoinder.training.workers import NOBODY, Peers
 
 _NEXT_CHUNK = 1 << 40
@@ -104,7 +104,7 @@ def _embedded(model: TrainableModel, chunk: Any, seed: int, number: int) -> Tens
 def _sides(embeddings: Tensor, batch: CollatedBatch, share: Share) -> tuple[Tensor, Tensor]:
     """Returns the left sides, and the right sides with all further candidates behind them."""
     if not share.joined or share.peers.part.count == 1:
-        return embeddings[: batch.rows], embeddings[batch.rows :]
+        return split_sides(embeddings, batch.rows)
     sizes = [
         (_length(batch.all_rows, share.peers, index), _length(batch.more, share.peers, index))
         for index in range(share.peers.part.count)

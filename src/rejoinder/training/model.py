@@ -136,8 +136,7 @@ class TrainableModel(nn.Module):
     def loss(self, batch: CollatedBatch) -> StepLoss:
         """Returns the loss of a batch in one part on the model's device; see `loss_of`."""
         (chunk,) = batch.chunks
-        embeddings = self.embed(chunk)
-        return self.loss_of(batch, embeddings[: batch.rows], embeddings[batch.rows :])
+        return self.loss_of(batch, *split_sides(self.embed(chunk), batch.rows))
 
     def embed(self, chunk: Any) -> Tensor:
         """Returns (N, D) float32 unit rows, the embeddings of a part of a batch."""
@@ -180,6 +179,13 @@ class TrainableModel(nn.Module):
     def respond(self, embeddings: Tensor) -> Tensor:
         """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
         return respond(self.heads[RESPONSES], embeddings)
+
+
+def split_sides(embeddings: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """Returns the first `rows` embeddings, and the others."""
+    # one operation, whose gradient is one, too
+    left, right = torch.split(embeddings, [rows, len(embeddings) - rows])
+    return left, right
 
 
 def first_entries(inputs: StepInputs, dim: int) -> StepInputs:
