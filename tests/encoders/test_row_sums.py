@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.encoders import row_sums
-from rejoinder.encoders.row_sums import RowSums
+from rejoinder.encoders.row_sums import RowSums, unit_gradients
 from rejoinder.native import kernel
 
 needs_kernel = pytest.mark.skipif(kernel("_rows") is None, reason="the kernel was not built")
@@ -48,14 +48,15 @@ def test_kernel_and_torch_agree(seed, sums, rows, width):
     random = np.random.default_rng(seed)
     table = torch.from_numpy(random.standard_normal((sums + 3, width), np.float32))
     moved = torch.from_numpy(np.sort(random.permutation(sums + 3)[:sums]))
-    factors = torch.from_numpy(random.random(sums, np.float32))
+    squares = torch.from_numpy(random.random(sums + 3, np.float32))
 
-    def move():
-        copy = table.clone()
-        example_.subtract_from(copy, moved, factors)
-        return copy
+    def move(accumulators):
+        copy, accumulators = table.clone(), accumulators.clone()
+        example_.move(copy, moved, accumulators, 0.3)
+        return copy, accumulators
 
-    torch.testing.assert_close(*both(move))
+    torch.testing.assert_close(*both(lambda: move(squares)))
+    torch.testing.assert_close(*both(lambda: move(squares[:0])))
 
 
 @needs_kernel
@@ -84,5 +85,15 @@ def test_places_beyond_the_rows_are_refused(place):
     table = torch.zeros(2, 3)
     given_ = example(1, 1, 9, 3)
     with pytest.raises(ValueError, match="do not belong together"):
-        given_.subtract_from(table, torch.tensor([place]), torch.ones(1))
+        given_.move(table, torch.tensor([place]), torch.ones(2), 1.0)
     assert not table.any()
+
+
+@needs_kernel
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 999), count=st.integers(0, 30), width=st.sampled_from([1, 16, 37]))
+def test_gradients_by_vectors_of_any_length(seed, count, width):
+    generator = torch.Generator().manual_seed(seed)
+    gradient, rows = torch.randn(2, count, width, generator=generator)
+    factors = torch.rand(count, 1, generator=generator)
+    torch.testing.assert_close(*both(lambda: unit_gradients(gradient, rows, factors)))

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rejoinder.encoders.row_sums import unit_gradients
 from rejoinder.encoders.settings import Activation
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
@@ -117,9 +118,7 @@ class _UnitRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        rows, factors = ctx.saved_tensors
-        along = torch.linalg.vecdot(gradient, rows).unsqueeze(1)
-        return torch.addcmul(gradient, rows, along, value=-1).mul_(factors), None
+        return unit_gradients(gradient.contiguous(), *ctx.saved_tensors), None
 
 
 def _linear(

@@ -21,6 +21,10 @@ _LEAST_WORK = 2_048
 """Rows to read below which a second thread does not pay."""
 
 
+EPSILON = 1e-8
+"""What Adagrad adds to the roots that it divides by."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowSums:
     """Sums of rows: sum i is of the rows `places[offsets[i]:offsets[i + 1]]` of `values`."""
@@ -53,17 +57,25 @@ class RowSums:
         self._shared(native.mean_squares, out.numpy())
         return out
 
-    def subtract_from(self, table: Tensor, rows: Tensor, factors: Tensor) -> None:
-        """Subtracts the sums, multiplied by `factors` (S,), from the rows `rows` (S,) of `table`.
+    def move(self, table: Tensor, rows: Tensor, squares: Tensor, rate: float) -> None:
+        """Moves the rows `rows` (S,) of a table (R, W) against the sums, their gradients.
 
-        The rows must all be different.
+        The rows must all be different. With `squares` (R,) it is a step of Adagrad, to which the
+        mean square of each gradient is added first; if they are (0,), it is one of plain SGD.
         """
         native = self._native()
-        if native is None:
-            moved = self.computed().mul_(factors.unsqueeze(1))
-            table.index_copy_(0, rows, table.index_select(0, rows).sub_(moved))
+        if native is not None:
+            numbers = table.numpy(), rows.numpy(), squares.numpy(), rate, EPSILON
+            self._shared(native.move_rows, *numbers)
             return
-        self._shared(native.move_rows, table.numpy(), rows.numpy(), factors.numpy())
+        moves = self.computed()
+        if len(squares):
+            found = squares.index_select(0, rows).add_(self.mean_squares())
+            squares.index_copy_(0, rows, found)
+            moves *= (rate / found.sqrt().add_(EPSILON)).unsqueeze(1)
+        else:
+            moves *= rate
+        table.index_copy_(0, rows, table.index_select(0, rows).sub_(moves))
 
     @property
     def _width(self) -> int:
@@ -80,3 +92,24 @@ class RowSums:
         threads = torch.get_num_threads() if len(places) >= _LEAST_WORK else 1
         bounds = bounds_of(offsets + np.arange(len(offsets)), threads)
         work(parallel(), threads, bounds, self._width, values, places, offsets, *more)
+
+
+def unit_gradients(gradient: Tensor, rows: Tensor, factors: Tensor) -> Tensor:
+    """Returns (N, D), the gradient by vectors of that by `rows`, the vectors times `factors`.
+
+    Args:
+        gradient: (N, D) float32, contiguous.
+        rows: (N, D) float32, the vectors scaled to length 1, or zero.
+        factors: (N, 1) float32.
+    """
+    native = kernel("_rows") if gradient.device.type == "cpu" else None
+    if native is None:
+        along = torch.linalg.vecdot(gradient, rows).unsqueeze(1)
+        return torch.addcmul(gradient, rows, along, value=-1).mul_(factors)
+    out: Tensor = torch.empty_like(gradient)
+    threads = torch.get_num_threads() if len(rows) >= _LEAST_WORK // 16 else 1
+    native.unit_gradients(
+        *(parallel(), threads, bounds_of(range(len(rows) + 1), threads), rows.shape[1]),
+        *(gradient.numpy(), rows.numpy(), factors.numpy(), out.numpy()),
+    )
+    return out

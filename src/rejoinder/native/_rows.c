@@ -36,9 +36,10 @@ typedef struct {
     const int64_t *places, *offsets; /* sum i is of the rows places[offsets[i]] to places[offsets[i + 1] - 1] */
     int64_t width, sums;
     float *out;          /* sums, or their mean squares */
-    float *table;        /* the rows that are moved by sums */
+    float *table;        /* the rows that are moved against sums */
     const int64_t *rows; /* one for each sum */
-    const float *factors;
+    float *squares;      /* Adagrad's accumulators, one for each row of the table, or NULL */
+    float rate, epsilon;
 } Sums;
 
 FASTEST static void add(const float *restrict row, float *restrict sum, int64_t width) {
@@ -94,7 +95,13 @@ static void move_share(void *data, int64_t first, int64_t last) {
             for (int64_t value = 0; value < work->width; value += 16) FETCH_TO_WRITE(next + value);
         }
         sum_one(work, at, sum);
-        subtract(work->table + work->rows[at] * work->width, sum, work->factors[at], work->width);
+        int64_t row = work->rows[at];
+        float factor = work->rate;
+        if (work->squares) {
+            work->squares[row] += mean_square(sum, work->width);
+            factor /= sqrtf(work->squares[row]) + work->epsilon;
+        }
+        subtract(work->table + row * work->width, sum, factor, work->width);
     }
 }
 
@@ -173,19 +180,79 @@ static PyObject *mean_squares(PyObject *Py_UNUSED(module), PyObject *arguments) 
 
 static PyObject *move_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Given given;
-    Py_buffer table, rows, factors;
-    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*y*y*:move_rows", &given.parallel, &given.threads,
+    Py_buffer table, rows, squares;
+    double rate, epsilon;
+    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*y*w*dd:move_rows", &given.parallel, &given.threads,
                           &given.bounds, &given.width, &given.values, &given.places, &given.offsets, &table,
-                          &rows, &factors))
+                          &rows, &squares, &rate, &epsilon))
         return NULL;
     Sums work = read_given(&given);
-    work.table = table.buf, work.rows = rows.buf, work.factors = factors.buf;
-    int fits = given_fits(&given, &work) && rows.len == work.sums * 8 && factors.len == work.sums * 4;
+    work.table = table.buf, work.rows = rows.buf, work.rate = (float)rate, work.epsilon = (float)epsilon;
+    work.squares = squares.len ? squares.buf : NULL;
+    int fits = given_fits(&given, &work) && rows.len == work.sums * 8 &&
+               (!squares.len || squares.len * work.width == table.len);
     for (int64_t at = 0; fits && at < work.sums; at++)
         fits = work.rows[at] >= 0 && work.rows[at] < table.len / (4 * work.width);
     PyObject *result = done(&given, &work, move_share, fits);
-    PyBuffer_Release(&table), PyBuffer_Release(&rows), PyBuffer_Release(&factors);
+    PyBuffer_Release(&table), PyBuffer_Release(&rows), PyBuffer_Release(&squares);
     return result;
+}
+
+typedef struct {
+    const float *gradient, *rows, *factors;
+    float *out;
+    int64_t width;
+} Units;
+
+FASTEST static float dot(const float *restrict left, const float *restrict right, int64_t width) {
+    float parts[LANES] = {0}, sum = 0;
+    int64_t at = 0;
+    for (; at + LANES <= width; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) parts[lane] += left[at + lane] * right[at + lane];
+    for (; at < width; at++) sum += left[at] * right[at];
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum;
+}
+
+FASTEST static void across(const float *restrict gradient, const float *restrict row, float along,
+                           float factor, float *restrict out, int64_t width) {
+    for (int64_t at = 0; at < width; at++) out[at] = (gradient[at] - along * row[at]) * factor;
+}
+
+static void unit_share(void *data, int64_t first, int64_t last) {
+    const Units *work = data;
+    for (int64_t at = first; at < last; at++) {
+        const float *gradient = work->gradient + at * work->width, *row = work->rows + at * work->width;
+        float along = dot(gradient, row, work->width);
+        across(gradient, row, along, work->factors[at], work->out + at * work->width, work->width);
+    }
+}
+
+static PyObject *unit_gradients(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    unsigned long long parallel;
+    int threads;
+    Py_buffer bounds, gradient, rows, factors, out;
+    Py_ssize_t width;
+    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*:unit_gradients", &parallel, &threads, &bounds, &width,
+                          &gradient, &rows, &factors, &out))
+        return NULL;
+    int64_t count = factors.len / 4;
+    Units work = {gradient.buf, rows.buf, factors.buf, out.buf, width};
+    int fits = width > 0 && gradient.len == count * width * 4 && rows.len == gradient.len &&
+               out.len == gradient.len && bounds_fit(bounds.buf, bounds.len / 8 - 1, count);
+    if (fits) {
+        Shares shares = {unit_share, &work, bounds.buf, bounds.len / 8 - 1, 0};
+        Py_BEGIN_ALLOW_THREADS
+        do_shares(&shares, (uintptr_t)parallel, threads);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&bounds), PyBuffer_Release(&gradient), PyBuffer_Release(&rows);
+    PyBuffer_Release(&factors), PyBuffer_Release(&out);
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "unit_gradients: arrays of these sizes do not belong together");
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
@@ -194,7 +261,9 @@ static PyMethodDef methods[] = {
     {"mean_squares", mean_squares, METH_VARARGS,
      "mean_squares(parallel, threads, bounds, width, values, places, offsets, out)"},
     {"move_rows", move_rows, METH_VARARGS,
-     "move_rows(parallel, threads, bounds, width, values, places, offsets, table, rows, factors)"},
+     "move_rows(parallel, threads, bounds, width, values, places, offsets, table, rows, squares, rate, epsilon)"},
+    {"unit_gradients", unit_gradients, METH_VARARGS,
+     "unit_gradients(parallel, threads, bounds, width, gradient, rows, factors, out)"},
     {NULL, NULL, 0, NULL},
 };
 

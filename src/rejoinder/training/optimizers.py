@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from rejoinder.encoders.sparse import RowGradient, SparseTable
 from rejoinder.training.settings import OptimizerConfig, Phase
 
-_EPSILON = 1e-8
+_SQUARABLE = 1e18
+"""Numbers below it have squares that float32 can hold, and many of them."""
 
 
 def phase_at(phases: Iterable[Phase], step: int) -> tuple[Phase, int]:
@@ -46,14 +47,12 @@ class RowOptimizer:
     """
 
     def __init__(self, table: SparseTable, *, adagrad: bool) -> None:
-        self.table, self.adagrad = table, adagrad
+        self.table = table
         self.pending: RowGradient | None = None
         """The gradient of this step, between `collect` and `step`."""
         rows = len(table.weight) if adagrad else 0
         self.sums = torch.zeros(rows, device=table.weight.device)
         """(rows,) float32 for Adagrad, (0,) for SGD."""
-        self._squares = self.sums.new_empty(0)
-        """(U,) mean squares of the gradients of the rows."""
 
     def collect(self) -> None:
         """Takes the gradient of this step from the table."""
@@ -61,23 +60,22 @@ class RowOptimizer:
 
     @torch.no_grad()
     def gradient_sum(self) -> Tensor:
-        """Returns () a number that is finite if and only if all gradients of this step are."""
+        """Returns () a number that is finite if and only if the squares of this step's sums are."""
         assert self.pending is not None  # noqa: S101 -- `collect` came before
-        self._squares = self.pending.sums.mean_squares()
-        return self._squares.sum()
+        sums, by_owner = self.pending.sums, self.pending.by_owner
+        if by_owner.device.type == "cpu" and by_owner.numel():
+            # no sum of so many terms as there are ids is beyond this
+            largest: Tensor = torch.linalg.vector_norm(by_owner, float("inf")) * len(sums.places)
+            if largest < _SQUARABLE:
+                return largest
+        return sums.mean_squares().sum()
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Moves the touched rows against their gradients, after `gradient_sum`."""
+        """Moves the touched rows against their gradients."""
         assert self.pending is not None  # noqa: S101 -- `collect` came before
         rows = self.pending.rows
-        if self.adagrad:
-            sums = self.sums.index_select(0, rows).add_(self._squares)
-            self.sums.index_copy_(0, rows, sums)
-            factors = learning_rate / sums.sqrt_().add_(_EPSILON)
-        else:
-            factors = torch.full_like(self._squares, learning_rate)
-        self.pending.sums.subtract_from(self.table.weight, rows, factors)
+        self.pending.sums.move(self.table.weight.detach(), rows, self.sums, learning_rate)
         self.pending = None
 
 
