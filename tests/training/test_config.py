@@ -296,6 +296,7 @@ WITHOUT_EFFECT = [
     ({"head": {"layers": [500], "activation": "relu"}}, "head.activation", "has fewer than two"),
     ({"encoder": {"layers": [500], "activation": "relu"}}, "encoder.activation", "fewer than two"),
     ({"encoder": {"width": 500, "layers": [], "residual": True}}, "encoder.residual", "is empty"),
+    ({"training": {"compile": True}}, "training.compile", "only a Transformer has blocks"),
     ({"training": {"leak_sets": ["stsb-dev"]}}, "training.leak_sets", "exclude_leaks is false"),
     ({"training": {"init_from": "m", "rank_init": 0.3}}, "training.rank_init", "are taken from tr"),
 ]  # fmt: skip

@@ -1,13 +1,17 @@
 """Gradient caching: the step of a batch in small parts is that of the batch as a whole."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
 
+from rejoinder.errors import InputError
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.training.batches import Batch, Position
 from rejoinder.training.config import parse_config
 from rejoinder.training.gradients import Share, add_gradients
+from rejoinder.training.machine import compile_blocks
 from rejoinder.training.mixture import MixedBatch
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import Optimizers
@@ -80,6 +84,34 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole(tree, rows):
 def test_every_objective_can_be_cached(number):
     tree = without_dropout(MULTITASK)
     same(step_of(tree, 0, number)[1], step_of(tree, 6, number)[1])
+
+
+@pytest.mark.slow  # compiles for a minute
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+def test_compiled_blocks_have_the_gradients_of_plain_ones_in_parts_too(monkeypatch):
+    tree = {**TRANSFORMER, "encoder": {**TRANSFORMER["encoder"], "dropout": 0.3}}
+    before = TrainableModel.__init__
+
+    def compiled(self, *arguments):
+        before(self, *arguments)
+        compile_blocks(self.get_submodule("encoder"))
+
+    for mini_batch_size in (0, 10):
+        plain, expected = step_of(tree, mini_batch_size)
+        with monkeypatch.context() as patch:
+            patch.setattr(TrainableModel, "__init__", compiled)
+            result, found = step_of(tree, mini_batch_size)
+        torch.testing.assert_close(result.loss, plain.loss, atol=1e-5, rtol=1e-5)
+        assert found.keys() == expected.keys()
+        for name, gradient in found.items():
+            torch.testing.assert_close(gradient, expected[name], atol=2e-5, rtol=1e-3)
+
+
+def test_compiling_needs_a_compiler(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match=r"needs a C\+\+ compiler, and none was found"):
+        compile_blocks(torch.nn.Module())
 
 
 def test_dropout_draws_the_same_twice(monkeypatch):

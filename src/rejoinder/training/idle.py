@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rejoinder.encoders.settings import DanConfig
+from rejoinder.encoders.settings import DanConfig, TransformerConfig
 from rejoinder.kinds import ENCODERS
 from rejoinder.schema.base import Settings
 from rejoinder.training.tasks import OBJECTIVES
@@ -25,6 +25,8 @@ def _encoder(config: "RunConfig") -> Iterator[tuple[str, str]]:
         yield "training.rank_init", why
     if kind.token_rows is None:
         yield "training.row_init", "this kind of encoder names no tensor with a row per token"
+    if not isinstance(config.encoder, TransformerConfig):
+        yield "training.compile", "only a Transformer has blocks to compile"
     if isinstance(config.encoder, DanConfig):
         yield from _layers("encoder", config.encoder.layers)
 

@@ -1,7 +1,9 @@
 """The machine a run computes on: device, threads, memory, random generators, and a description."""
 
 import ctypes
+import os
 import platform
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch import nn
 
 from rejoinder.errors import InputError
 from rejoinder.files.platform import processor_name, usable_cores
@@ -87,6 +90,25 @@ def kept_memory() -> Iterator[None]:
         for parameter, value in _DEFAULTS.items():
             library.mallopt(parameter, value)
         library.malloc_trim(0)
+
+
+def compile_blocks(encoder: nn.Module) -> None:
+    """Has `torch.compile` make code for the blocks of a Transformer, when they first run.
+
+    Dropout still draws from torch's generators, so that a part of a batch that is encoded twice has
+    the same.
+
+    Raises:
+        InputError: there is no C++ compiler, and no CUDA device.
+    """
+    compilers = [os.environ.get("CXX", "c++"), "g++", "clang++"]
+    if not torch.cuda.is_available() and not any(map(shutil.which, compilers)):
+        raise InputError(
+            "training.compile needs a C++ compiler, and none was found; install g++ or set CXX, or "
+            "leave the setting out."
+        )
+    for block in encoder.get_submodule("blocks").children():
+        block.compile(dynamic=True, options={"fallback_random": True})
 
 
 @contextmanager

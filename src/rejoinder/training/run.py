@@ -22,7 +22,12 @@ from rejoinder.training.export import export
 from rejoinder.training.initial import open_initial, start_from
 from rejoinder.training.initial_rows import learn_rows, turn_rows
 from rejoinder.training.loop import Evaluate, Limits, Trainer
-from rejoinder.training.machine import kept_memory, own_torch_state, worker_device
+from rejoinder.training.machine import (
+    compile_blocks,
+    kept_memory,
+    own_torch_state,
+    worker_device,
+)
 from rejoinder.training.model import TrainableModel
 from rejoinder.training.optimizers import phase_at
 from rejoinder.training.preparation import (
@@ -256,6 +261,8 @@ def _drawn_model(
                 "with; put that model back, or begin the run again."
             )
         start_from(model, initial)
+    if config.training.compile:
+        compile_blocks(model.get_submodule("encoder"))
     return model
 
 
