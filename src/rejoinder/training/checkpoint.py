@@ -47,6 +47,7 @@ class TrainingState:
 
 
 _ADDED: Mapping[str, Any] = {
+    "compile": False,
     "gather_across_workers": False,
     "mini_batch_size": 0,
     "tasks_by": "step",
