@@ -136,7 +136,6 @@ def test_segments_that_are_larger_than_memory_are_searched_alike(tmp_path, monke
     queries = rows_of(40, seed=1)
     before = index.search(queries), index.search(queries, exact=True)
     monkeypatch.setattr(part, "_KEPT_BYTES", 0)
-    monkeypatch.setattr(part, "_ROWS_BEFORE_RELEASE", 100)
     assert (index.search(queries), index.search(queries, exact=True)) == before
 
 

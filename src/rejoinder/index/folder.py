@@ -17,7 +17,7 @@ from rejoinder.files.hashed import check_file, file_facts, sha256_of
 from rejoinder.files.storage import storage_errors
 from rejoinder.index import lists
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
-from rejoinder.index.part import Part, search_parts
+from rejoinder.index.part import Part, are_large, search_parts
 from rejoinder.index.segment import DTYPES, FILES, EncodedTexts, Segment, write_segment
 from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.protocols import Embeddings
@@ -26,6 +26,8 @@ from rejoinder.runtime.inputs import whole_number
 MODEL = "model"
 """Folder in an index for a copy of its model."""
 _DELETED = np.dtype("<u4")
+_QUERIES = 16
+"""Queries after whose hits a large index leaves the memory of the process."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,14 @@ class TextIndex:
                 "differ in dimension."
             )
         found = search_parts(self._parts, queries, top_k, exact=exact)
-        return [[self._hit(*hit) for hit in hits] for hits in found]
+        results = []
+        for number, hits in enumerate(found):
+            results.append([self._hit(*hit) for hit in hits])
+            # of a mapped file the system maps up to 2 MB around each place that is read
+            if are_large(self._parts) and (number % _QUERIES == 0 or number == len(found) - 1):
+                for part in self._parts:
+                    part.segment.release()
+        return results
 
     def check(self) -> None:
         """Compares every file with its SHA-256.

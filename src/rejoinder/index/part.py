@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from rejoinder.index.lists import FILE, Lists, Probing
 from rejoinder.index.manifest import SegmentFacts
 from rejoinder.index.segment import Segment
-from rejoinder.index.string_table import release
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.search import dots, nearest_rows
 
@@ -19,9 +18,7 @@ Found = list[tuple[float, int, int]]
 _QUERIES = 1_024
 """Queries whose candidates are in memory at a time."""
 _KEPT_BYTES = 1 << 31
-"""Embeddings of an index of this size or less stay in the memory of the process."""
-_ROWS_BEFORE_RELEASE = 8_192
-"""The system maps up to 64 kB around a row that is read."""
+"""What was read of an index with embeddings of this size or less stays in memory."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,11 @@ class Part:
         return nearest_rows(queries, self.segment.embeddings, top_k, absent=absent)
 
 
+def are_large(parts: list[Part]) -> bool:
+    """Returns whether segments are not to stay in the memory of the process after they are read."""
+    return sum(part.segment.embeddings.nbytes for part in parts) > _KEPT_BYTES
+
+
 def search_parts(
     parts: list[Part], queries: Embeddings, top_k: int, *, exact: bool = False
 ) -> list[Found]:
@@ -69,19 +71,12 @@ def search_parts(
         if number not in listed:
             for found, *hits in zip(results, *part.scan(queries, top_k), strict=True):
                 found += _sorted(number, *hits)
-    release_all = sum(part.segment.embeddings.nbytes for part in parts) > _KEPT_BYTES
+    large = are_large(parts)
     for begin in range(0, len(queries) if listed else 0, _QUERIES):
         block = queries[begin : begin + _QUERIES]
         rough = _candidates(parts, listed, block, top_k)
-        read = 0
         for index, (query, places) in enumerate(zip(block, rough, strict=True)):
-            results[begin + index] += _scored(parts, places, query, top_k)
-            read += len(places[0])
-            if release_all and read >= _ROWS_BEFORE_RELEASE:
-                _release(parts)
-                read = 0
-    if release_all:
-        _release(parts)
+            results[begin + index] += _scored(parts, places, query, top_k, large=large)
     return [sorted(found)[:top_k] for found in results]
 
 
@@ -132,12 +127,16 @@ def _scored(
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
     query: Embeddings,
     top_k: int,
+    *,
+    large: bool,
 ) -> Found:
     numbers, rows = places
     found: Found = []
     for number in np.unique(numbers).tolist():
         here = np.sort(rows[numbers == number])
-        scores = dots(np.asarray(parts[number].segment.embeddings[here], np.float32), query)
+        segment = parts[number].segment
+        read = segment.read(here) if large else segment.embeddings[here]
+        scores = dots(np.asarray(read, np.float32), query)
         best = np.lexsort((here, -scores))[:top_k]
         found += _sorted(number, here[best], scores[best])
     return found
@@ -147,8 +146,3 @@ def _sorted(number: int, rows: NDArray[np.int64], scores: NDArray[np.float32]) -
     return [
         (-score, number, row) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
     ]
-
-
-def _release(parts: list[Part]) -> None:
-    for part in parts:
-        release(part.segment.embeddings)

@@ -1,5 +1,7 @@
 """A segment: texts that were added together, with their ids and embeddings. It never changes."""
 
+import os
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import blake2b_number
-from rejoinder.index.string_table import StringTable, StringWriter, mapped
+from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
 from rejoinder.protocols import Embeddings
 
 FILES = (
@@ -75,12 +77,45 @@ class Segment:
         self.folder = folder
         self.ids = StringTable(folder, "ids", count)
         self.texts = StringTable(folder, "texts", count)
-        self.embeddings: Embeddings = mapped(folder / "embeddings.bin", DTYPES[dtype], (count, dim))
+        self._path = folder / "embeddings.bin"
+        self._handle: int | None = None
+        self.embeddings: Embeddings = mapped(self._path, DTYPES[dtype], (count, dim))
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def read(self, rows: NDArray[np.int64]) -> Embeddings:
+        """Returns the embeddings of rows, (N, D), read one by one from the file.
+
+        Nothing of the file stays in the memory of this process. Of a mapped file the system maps up
+        to 2 MB around each row that is looked at.
+
+        Raises:
+            InputError: the file has become shorter.
+        """
+        if not hasattr(os, "preadv"):  # Windows
+            return np.asarray(self.embeddings[rows])
+        found = np.empty((len(rows), self.embeddings.shape[1]), self.embeddings.dtype)
+        size, bytes_of_all = found.strides[0], found.view(np.uint8).data.cast("B")
+        for at, row in enumerate(rows.tolist()):
+            into = bytes_of_all[at * size : (at + 1) * size]
+            if os.preadv(self._file(), [into], row * size) != size:
+                raise InputError(f"{self._path} has lost its end; the index is damaged.")
+        return found
+
+    def release(self) -> None:
+        """Takes what was read of mapped files out of the memory of this process."""
+        release(self.embeddings)
+        self.texts.release()
+        self.ids.release()
+
+    def _file(self) -> int:
+        if self._handle is None:
+            self._handle = os.open(self._path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self._handle)
+        return self._handle
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Returns the row of each id, (N,) int64, and -1 for those that are not here."""

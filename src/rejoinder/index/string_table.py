@@ -62,6 +62,11 @@ class StringTable:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
+    def release(self) -> None:
+        """Takes what was read out of the memory of this process, see `release`."""
+        release(self._offsets)
+        release(self._bytes)
+
 
 def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Returns a file of numbers as an array that is read as it is used.
