@@ -9,25 +9,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_fast.h"
 #include "_shares.h"
-
-/* On Linux the loader picks the version for the processor at hand. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
-#define FASTEST __attribute__((target_clones("avx512f", "avx2,fma", "default")))
-#else
-#define FASTEST
-#endif
-#if defined(__GNUC__)
-#define FETCH(address) __builtin_prefetch(address)
-#define FETCH_TO_WRITE(address) __builtin_prefetch(address, 1)
-#else
-#define FETCH(address) ((void)(address))
-#define FETCH_TO_WRITE(address) ((void)(address))
-#endif
 
 enum {
     AHEAD = 6, /* rows fetched before they are needed; memory is slower than the sums */
-    LANES = 16, /* partial sums of squares, which the compiler keeps in vector registers */
+    LANES = 16, /* partial sums of products, which the compiler keeps in vector registers */
     WIDEST = 1 << 14 /* entries of a row: 64 kB of the stack, the limit of configs */
 };
 
@@ -46,14 +33,14 @@ FASTEST static void add(const float *restrict row, float *restrict sum, int64_t 
     for (int64_t at = 0; at < width; at++) sum[at] += row[at];
 }
 
-FASTEST static float mean_square(const float *restrict row, int64_t width) {
+FASTEST static float dot(const float *restrict left, const float *restrict right, int64_t width) {
     float parts[LANES] = {0}, sum = 0;
     int64_t at = 0;
     for (; at + LANES <= width; at += LANES)
-        for (int lane = 0; lane < LANES; lane++) parts[lane] += row[at + lane] * row[at + lane];
-    for (; at < width; at++) sum += row[at] * row[at];
+        for (int lane = 0; lane < LANES; lane++) parts[lane] += left[at + lane] * right[at + lane];
+    for (; at < width; at++) sum += left[at] * right[at];
     for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
-    return sum / (float)width;
+    return sum;
 }
 
 FASTEST static void subtract(float *restrict row, const float *restrict gradient, float factor, int64_t width) {
@@ -82,7 +69,7 @@ static void square_share(void *data, int64_t first, int64_t last) {
     float sum[WIDEST];
     for (int64_t at = first; at < last; at++) {
         sum_one(work, at, sum);
-        work->out[at] = mean_square(sum, work->width);
+        work->out[at] = dot(sum, sum, work->width) / (float)work->width;
     }
 }
 
@@ -98,7 +85,7 @@ static void move_share(void *data, int64_t first, int64_t last) {
         int64_t row = work->rows[at];
         float factor = work->rate;
         if (work->squares) {
-            work->squares[row] += mean_square(sum, work->width);
+            work->squares[row] += dot(sum, sum, work->width) / (float)work->width;
             factor /= sqrtf(work->squares[row]) + work->epsilon;
         }
         subtract(work->table + row * work->width, sum, factor, work->width);
@@ -203,16 +190,6 @@ typedef struct {
     float *out;
     int64_t width;
 } Units;
-
-FASTEST static float dot(const float *restrict left, const float *restrict right, int64_t width) {
-    float parts[LANES] = {0}, sum = 0;
-    int64_t at = 0;
-    for (; at + LANES <= width; at += LANES)
-        for (int lane = 0; lane < LANES; lane++) parts[lane] += left[at + lane] * right[at + lane];
-    for (; at < width; at++) sum += left[at] * right[at];
-    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
-    return sum;
-}
 
 FASTEST static void across(const float *restrict gradient, const float *restrict row, float along,
                            float factor, float *restrict out, int64_t width) {

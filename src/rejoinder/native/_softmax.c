@@ -9,14 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "_fast.h"
 #include "_shares.h"
-
-/* On Linux the loader picks the version for the processor at hand. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
-#define FASTEST __attribute__((target_clones("avx512f", "avx2,fma", "default")))
-#else
-#define FASTEST
-#endif
 
 enum { LANES = 16 }; /* partial results, which the compiler keeps in vector registers */
 

@@ -9,17 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* On Linux the loader picks the version for the processor at hand. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
-#define FASTEST __attribute__((target_clones("avx512f", "avx2,fma", "default")))
-#else
-#define FASTEST
-#endif
-#if defined(__GNUC__)
-#define FETCH(address) __builtin_prefetch(address)
-#else
-#define FETCH(address) ((void)(address))
-#endif
+#include "_fast.h"
 
 enum {
     AHEAD = 6, /* rows fetched before they are needed; memory is slower than the sums */
