@@ -114,11 +114,11 @@ def growing(path: Path, parts: Sequence[str], saved: Saved | None) -> Iterator[G
             folder = unfinished_folder(path)
             if saved is None:
                 discard_unfinished(path)
-            with creation_errors(path):
-                folder.mkdir(exist_ok=True)
         grown = Growing(folder)
         with storage_errors(path):
-            try:
+            try:  # a signal may come at any moment, and leaves no folder without a state
+                with creation_errors(path):
+                    folder.mkdir(exist_ok=True)
                 for name in parts:
                     grown.files.append(stack.enter_context(_opened(folder / name, saved)))
                 yield grown
