@@ -20,7 +20,6 @@ from rejoinder.native.shares import bounds_of, parallel
 _LEAST_WORK = 2_048
 """Rows to read below which a second thread does not pay."""
 
-
 EPSILON = 1e-8
 """What Adagrad adds to the roots that it divides by."""
 
@@ -51,8 +50,7 @@ class RowSums:
         """Returns (S,) the mean of the squared entries of each sum."""
         native = self._native()
         if native is None:
-            norms: Tensor = torch.linalg.vector_norm(self.computed(), dim=1)
-            return norms.square_().div_(self._width)
+            return _mean_squares(self.computed())
         out: Tensor = self.values.new_empty(len(self.offsets) - 1)
         self._shared(native.mean_squares, out.numpy())
         return out
@@ -70,7 +68,7 @@ class RowSums:
             return
         moves = self.computed()
         if len(squares):
-            found = squares.index_select(0, rows).add_(self.mean_squares())
+            found = squares.index_select(0, rows).add_(_mean_squares(moves))
             squares.index_copy_(0, rows, found)
             moves *= (rate / found.sqrt().add_(EPSILON)).unsqueeze(1)
         else:
@@ -92,6 +90,11 @@ class RowSums:
         threads = torch.get_num_threads() if len(places) >= _LEAST_WORK else 1
         bounds = bounds_of(offsets + np.arange(len(offsets)), threads)
         work(parallel(), threads, bounds, self._width, values, places, offsets, *more)
+
+
+def _mean_squares(sums: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(sums, dim=1)
+    return norms.square_().div_(sums.shape[1])
 
 
 def unit_gradients(gradient: Tensor, rows: Tensor, factors: Tensor) -> Tensor:

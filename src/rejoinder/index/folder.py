@@ -120,11 +120,11 @@ class TextIndex:
                 "differ in dimension."
             )
         found = search_parts(self._parts, queries, top_k, exact=exact)
-        results = []
+        results, large = [], are_large(self._parts)
         for number, hits in enumerate(found):
             results.append([self._hit(*hit) for hit in hits])
             # of a mapped file the system maps up to 2 MB around each place that is read
-            if are_large(self._parts) and (number % _QUERIES == 0 or number == len(found) - 1):
+            if large and (number % _QUERIES == 0 or number == len(found) - 1):
                 for part in self._parts:
                     part.segment.release()
         return results
