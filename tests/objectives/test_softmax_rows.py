@@ -47,7 +47,7 @@ def test_kernel_and_torch_agree(seed, rows, more, scale, dtype, masked, columns)
     if column is not None:
         column[column.isinf()] = 0.0  # nobody's candidate: masked in every row
     kernel_, torch_ = both(lambda: softmax(scores, scale_, column))
-    # float32 knows a score of 200 to 2e-5, and a loss is a sum of scores: bounds grow with the scale
+    # float32 has a score of 200 to 2e-5, and a loss is a sum of them: bounds follow the scale
     near = max(1e-6, 3e-7 * scale)
     torch.testing.assert_close(kernel_.loss, torch_.loss, atol=10 * near, rtol=1e-5)
     assert kernel_.correct == torch_.correct
