@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,7 +67,7 @@ def test_every_line_reads_as_without_the_kernel(block):
     found = as_read(block)
     with without_kernel():
         expected = as_read(block)
-    assert found.frame.equals(expected.frame)
+    assert found.table.equals(expected.table)
     assert list(found.numbers) == list(expected.numbers)
     assert found.malformed == expected.malformed
 
@@ -77,20 +78,22 @@ def test_plain_lines_are_read_by_the_kernel():
     block += b'\n{"parent_id":7,"id":"b","body":null}\n'
     columns, plain, refused = kernel("_comments").json_fields(block, ("id", "body", "parent_id"), 1)
     assert np.frombuffer(plain, np.int64).tolist() == [1, 3]
-    assert refused == b""
-    assert columns[1] == ("é 😀\n".encode(), np.int64([0, 8, 8]).tobytes(), b"\x01\x00")
-    assert columns[2][0] == b"7"
+    assert bytes(refused) == b""
+    text = ("é 😀\n".encode(), np.int64([0, 8, 8]).tobytes(), b"\x01\x00")
+    assert tuple(map(bytes, columns[1])) == text
+    assert bytes(columns[2][0]) == b"7"
 
 
 @needs_kernel
 @settings(deadline=None)
 @given(st.lists(texts, max_size=8))
 def test_texts_have_the_same_facts(found):
-    series = pl.Series(found, dtype=pl.String)
-    clean, letters = clean_and_letters(series)
+    # a slice, whose first string is not at the beginning of its memory
+    array = pa.array(["skipped", *found], pa.large_string())[1:]
+    clean, letters = clean_and_letters(array)
     with without_kernel():
-        expected, counted = clean_and_letters(series)
-    assert clean.equals(expected, null_equal=True)
+        expected, counted = clean_and_letters(array)
+    assert clean.equals(expected)
     assert letters.tolist() == counted.tolist()
 
 

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,8 +41,9 @@ def test_a_large_block_is_read_as_its_lines_are():
     block = b"\n".join(good * 60) + b"\n"
     whole, beside = parse(block, 2), parse(block + b"{}\n", 2)
     assert len(block) > 1 << 20
-    assert beside.frame.equals(whole.frame)
-    assert whole.frame.rows() == [r for line in good for r in parse(line, 2).frame.rows()] * 60
+    assert beside.table.equals(whole.table)
+    one_by_one = [row for line in good for row in parse(line, 2).table.to_pylist()]
+    assert whole.table.to_pylist() == one_by_one * 60
 
 
 @pytest.mark.parametrize(
@@ -60,14 +62,14 @@ def test_what_a_value_reads_as(value, text, end):
     line = f'{{"id": "a", "body": "b", "author": {value}}}'
     content = end + line if end == "\ufeff" else line + end
     parsed = parse(content.encode())
-    assert parsed.frame.get_column("author").to_list() == [text]
+    assert parsed.table["author"].to_pylist() == [text]
 
 
 @pytest.mark.parametrize("depth", [900, 1_020, 1_100, 100_000])
 def test_depth_is_decided_by_one_reader(depth):
     line = b'{"id": "a", "body": "b", "extra": ' + b"[" * depth + b"]" * depth + b"}\n"
     alone, beside = parse(line), parse(line + b"{}\n")
-    assert len(alone.frame) == len(beside.frame) == (depth <= 1_020)
+    assert len(alone.table) == len(beside.table) == (depth <= 1_020)
     assert alone.malformed == beside.malformed[:-1]
 
 
@@ -83,7 +85,8 @@ def test_a_float_parent_meets_its_comment_beside_a_malformed_line(run):
 
 
 def read(path: Path, columns: Columns) -> list[dict[str, Any]]:
-    return pl.concat(read_comments([path], columns, Report())).rows(named=True)
+    pieces = read_comments([path], columns, Report())
+    return pa.Table.from_batches(list(pieces)).to_pylist()
 
 
 COLUMNS = as_columns("id=n,parent=to,text=says,author=who")
@@ -156,8 +159,8 @@ def test_a_missing_number_of_a_table_is_no_id(tmp_path):
     for name in ("a.parquet", "a.jsonl"):
         report = Report()
         columns = as_columns("id=n,parent=to,text=says")
-        [frame] = read_comments([tmp_path / name], columns, report)
-        assert frame.select("id", "parent").rows() == [("1", None)]
+        [batch] = read_comments([tmp_path / name], columns, report)
+        assert batch.select(["id", "parent"]).to_pylist() == [{"id": "1", "parent": None}]
         assert [(bad.line, bad.problem) for bad in report.malformed] == [
             (2, "no 'n'"),
             (3, "no 'says'"),
@@ -166,9 +169,10 @@ def test_a_missing_number_of_a_table_is_no_id(tmp_path):
 
 def test_ids_keep_what_is_no_whole_number():
     values = ["v2.0", "1e3", "2.5", "1.2.0", ".0", "t1_2.0", "2.", "-3.000"]
-    frame = pl.DataFrame({"n": values, "to": values, "says": values})
-    found = as_comments(frame, as_columns("id=n,parent=to,text=says"), "a", range(len(values)))
+    strings = pa.array(values, pa.large_string())
+    table = pa.table({"n": strings, "to": strings, "says": strings})
+    found = as_comments(table, as_columns("id=n,parent=to,text=says"), "a", range(len(values)))
     kept = ["v2.0", "1e3", "2.5", "1.2.0", ".0", "2", "2.", "-3"]
-    assert found.get_column("id").to_list() == kept
-    assert found.get_column("parent").to_list() == [*kept[:5], "t1_2", *kept[6:]]
-    assert found.get_column("text").to_list() == values
+    assert found["id"].to_pylist() == kept
+    assert found["parent"].to_pylist() == [*kept[:5], "t1_2", *kept[6:]]
+    assert found["text"].to_pylist() == values

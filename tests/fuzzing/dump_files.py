@@ -65,14 +65,14 @@ def checker(folder: Path) -> Callable[[Random], bool]:
         path.write_bytes(damaged(content, random))
         report = Report()
         try:
-            frames = list(read_comments([path], as_columns(columns), report))
+            batches = list(read_comments([path], as_columns(columns), report))
         except RejoinderError as error:
             assert "\n" not in str(error)  # noqa: PT017 -- one sentence
             str(error).encode()
             return False
-        for frame in frames:
-            assert dict(frame.schema) == dict(COMMENTS), frame.schema
-            assert not frame.get_column("text").null_count()
+        for batch in batches:
+            assert dict(pl.DataFrame(batch).schema) == dict(COMMENTS), batch.schema
+            assert not batch["text"].null_count
         return not report.files[0].malformed
 
     return checked

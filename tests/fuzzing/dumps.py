@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
+
 from fuzzing.json_lines import KEYS, json_lines, malformed_line
 from rejoinder.corpus.json_lines import ParsedBlock, parse_block
 
@@ -24,7 +26,7 @@ def ended(content: bytes) -> bytes:
 def check_beside_malformed(content: bytes, malformed: bytes) -> None:
     """The fast path and, as a malformed line follows, the slow one: the same rows."""
     alone, beside = parse(content), parse(ended(content) + malformed)
-    assert beside.frame.rows() == alone.frame.rows()
+    assert beside.table.equals(alone.table)
     assert list(beside.numbers) == list(alone.numbers)
     assert beside.malformed[:-1] == alone.malformed
     assert beside.malformed[-1].line == content.count(b"\n") + (not content.endswith(b"\n")) + 1
@@ -35,7 +37,7 @@ def check_line_by_line(content: bytes) -> None:
     whole = parse(content)
     # a byte order mark is no part of a line
     parts = [parse(line, number) for number, line in enumerate(content.split(b"\n"), 1)]
-    assert [row for part in parts for row in part.frame.rows()] == whole.frame.rows()
+    assert pa.concat_tables([part.table for part in parts]).equals(whole.table)
     assert [n for part in parts for n in part.numbers] == list(whole.numbers)
     assert tuple(bad for part in parts for bad in part.malformed) == whole.malformed
 

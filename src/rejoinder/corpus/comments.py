@@ -2,52 +2,69 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rejoinder.corpus.schema import COMMENTS, FIELDS, Columns
+from rejoinder.corpus.strings import as_arrow, as_strings, as_table, gather, one_array
 from rejoinder.corpus.texts import clean_and_letters
 from rejoinder.files.hashed import md5_of
 
 
 def as_comments(
-    frame: pl.DataFrame, columns: Columns, file: str, numbers: Sequence[int]
-) -> pl.DataFrame:
+    table: pa.Table, columns: Columns, file: str, numbers: Sequence[int]
+) -> pa.RecordBatch:
     """Returns the columns of `COMMENTS` from columns of strings, under their names in `file`.
 
     The stem of `file` is the source of comments that name none. The ids of messages and replies
     are made of (N,) line or row `numbers`.
     """
     if columns.are_pairs:
-        frame = _split_pairs(frame, columns, file, numbers)
+        table = as_table(_split_pairs(pl.DataFrame(pl.from_arrow(table)), columns, file, numbers))
+        names = {name: name for name in FIELDS}
     else:
-        frame = frame.select(
-            pl.col(columns.names[name]).alias(name)
-            if columns.names.get(name) in frame.columns
-            else pl.lit(None, pl.String).alias(name)
-            for name in FIELDS
-        )
-    frame = frame.with_columns(map(_whole_numbers, frame.select("id", "parent", "thread")))
-    frame = frame.with_columns(
-        pl.col("id").str.strip_prefix("t1_"),
-        pl.col("source").fill_null(file.split(".")[0]),
-        pl.col("author").fill_null(""),
-    )
-    text = frame.get_column("text").fill_null("")
-    clean, letters = clean_and_letters(text)
-    return frame.with_columns(text, clean.alias("clean"), pl.Series("letters", letters)).select(
-        pl.col(name).cast(kind) for name, kind in COMMENTS.items()
-    )
+        names = dict(columns.names)
+    found = {name: _column(table, names.get(name)) for name in FIELDS}
+    found |= {name: _whole_numbers(found[name]) for name in ("id", "parent", "thread")}
+    found["id"] = _without_prefix(found["id"], "t1_")
+    for name, default in (("source", file.split(".")[0]), ("author", ""), ("text", "")):
+        if found[name].null_count:
+            found[name] = pc.fill_null(found[name], default)
+    clean, letters = clean_and_letters(found["text"])
+    arrays = {**found, "clean": clean, "letters": pa.array(letters)}
+    return pa.record_batch([arrays[name] for name in COMMENTS], list(COMMENTS))
 
 
-def _whole_numbers(ids: pl.Series) -> pl.Series:
+def _column(table: pa.Table, name: str | None) -> pa.LargeStringArray:
+    if name not in table.column_names:
+        return pa.nulls(len(table), pa.large_string())
+    return one_array(table[name])
+
+
+def _without_prefix(ids: pa.LargeStringArray, prefix: str) -> pa.LargeStringArray:
+    if not pc.any(pc.starts_with(ids, prefix)).as_py():
+        return ids
+    rows = np.arange(len(ids), dtype=np.uint32)
+    return gather([as_strings(ids)], np.zeros_like(rows), rows, prefix).to_arrow()
+
+
+def _whole_numbers(ids: pa.LargeStringArray) -> pa.LargeStringArray:
     """Returns (N,) ids with `2` for `2.0`: columns with gaps are often written as floats.
 
-    >>> _whole_numbers(pl.Series(["2.0", "t1_7.00", "-0", "2.5", "v2.0", "1e3", None])).to_list()
+    >>> ids = ["2.0", "t1_7.00", "-0", "2.5", "v2.0", "1e3", None]
+    >>> _whole_numbers(pa.array(ids, pa.large_string())).to_pylist()
     ['2', 't1_7', '0', '2.5', 'v2.0', '1e3', None]
     """
-    if ids.str.contains(".", literal=True).any():
-        ids = ids.str.replace(r"^((?:t[0-9]_)?-?[0-9]+)\.0+$", "${1}")
-    return ids.set(ids == "-0", "0") if (ids == "-0").any() else ids
+    content = np.frombuffer(as_strings(ids).content, np.uint8)
+    has_points = bool((content == ord(".")).any())
+    if not has_points and not pc.any(pc.equal(ids, "-0")).as_py():
+        return ids
+    series = pl.Series(ids, dtype=pl.String)
+    if has_points:
+        series = series.str.replace(r"^((?:t[0-9]_)?-?[0-9]+)\.0+$", "${1}")
+    return as_arrow(series.set(series == "-0", "0"))
 
 
 def _split_pairs(

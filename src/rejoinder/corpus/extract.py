@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rejoinder.corpus import query  # first: its error names the extra to install
+from rejoinder.corpus import query, strings  # noqa: F401 -- first: their errors name the extra
 from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.carry import Carry, carrying, check_carry
 from rejoinder.corpus.diagnosis import no_pairs

@@ -12,14 +12,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Malformed
-from rejoinder.corpus.strings import series_of
+from rejoinder.corpus.strings import array_of, as_table
 from rejoinder.formats.json_lines import POLARS_ERRORS, read_objects
 from rejoinder.formats.surrogates import replace_escaped_surrogates
 from rejoinder.formats.tables import BYTE_ORDER_MARK
@@ -57,8 +59,8 @@ _NAMES: dict[type, str] = {
 class ParsedBlock:
     """The rows of a block of lines."""
 
-    frame: pl.DataFrame
-    """(N rows,) the columns asked for, all strings. A field that a line lacks is null."""
+    table: pa.Table
+    """(N rows,) the columns asked for, all `large_string`. A field that a line lacks is null."""
     numbers: Sequence[int]
     """(N,) line number of each row, from 1."""
     malformed: tuple[Malformed, ...]
@@ -75,34 +77,34 @@ def parse_block(
     """
     if first_line == 1:
         block = block.removeprefix(BYTE_ORDER_MARK)
-    frame, numbers, malformed = _parsed(block, columns, file, first_line)
-    parsed = without_missing(frame, numbers, needed, file)
+    table, numbers, malformed = _parsed(block, columns, file, first_line)
+    parsed = without_missing(table, numbers, needed, file)
     malformed = sorted([*malformed, *parsed.malformed], key=lambda line: line.line)
-    return ParsedBlock(parsed.frame, parsed.numbers, tuple(malformed))
+    return replace(parsed, malformed=tuple(malformed))
 
 
 def _parsed(
     block: bytes, columns: tuple[str, ...], file: str, first_line: int
-) -> tuple[pl.DataFrame, Sequence[int], list[Malformed]]:
+) -> tuple[pa.Table, Sequence[int], list[Malformed]]:
     """Returns the rows of readable lines, their line numbers, and the malformed lines."""
     native = kernel("_comments")
     if native is None:
-        return _read_by_polars(block, columns, file, first_line)
+        frame, rows, bad = _read_by_polars(block, columns, file, first_line)
+        return as_table(frame), rows, bad
     found, plain, other = native.json_fields(block, columns, first_line)
-    frame = pl.DataFrame(
-        {name: series_of(*column) for name, column in zip(columns, found, strict=True)}
-    )
+    table = pa.table([array_of(*column) for column in found], list(columns))
     numbers = np.frombuffer(plain, np.int64)
     refused = np.frombuffer(other, np.int64)
     if not len(refused):
-        return frame, _as_range(numbers), []
+        return table, _as_range(numbers), []
     lines = block.split(b"\n")
     rest = b"\n".join(lines[number - first_line] for number in refused.tolist())
-    more, rows, bad = _read_by_polars(rest, columns, file, 1)
+    frame, rows, bad = _read_by_polars(rest, columns, file, 1)
     numbers = np.concatenate([numbers, refused[np.fromiter(rows, np.int64) - 1]])
     order = np.argsort(numbers)
     malformed = [replace(line, line=int(refused[line.line - 1])) for line in bad]
-    return pl.concat([frame, more])[order], numbers[order].tolist(), malformed
+    table = pa.concat_tables([table, as_table(frame)]).take(order)
+    return table, numbers[order].tolist(), malformed
 
 
 def _as_range(numbers: NDArray[np.int64]) -> Sequence[int]:
@@ -122,19 +124,19 @@ def _read_by_polars(
 
 
 def without_missing(
-    frame: pl.DataFrame, numbers: Sequence[int], needed: Sequence[str], file: str
+    table: pa.Table, numbers: Sequence[int], needed: Sequence[str], file: str
 ) -> ParsedBlock:
     """Returns the rows that have every column in `needed`. The others are malformed."""
-    if not any(frame.get_column(name).null_count() for name in needed):
-        return ParsedBlock(frame, numbers, ())
-    absent = frame.select(pl.col(needed).is_null())
-    bad = absent.select(pl.any_horizontal(pl.all())).to_series()
-    malformed = [
-        Malformed(file, numbers[row], f"no {', '.join(repr(n) for n in needed if absent[row, n])}")
-        for row in bad.arg_true()
-    ]
-    kept = [numbers[row] for row in (~bad).arg_true()]
-    return ParsedBlock(frame.filter(~bad), kept, tuple(malformed))
+    if not any(table[name].null_count for name in needed):
+        return ParsedBlock(table, numbers, ())
+    absent = np.stack([table[name].is_null().to_numpy() for name in needed])
+    bad = absent.any(axis=0)
+    malformed = []
+    for row in np.flatnonzero(bad).tolist():
+        missing = map(repr, compress(needed, absent[:, row]))
+        malformed.append(Malformed(file, numbers[row], f"no {', '.join(missing)}"))
+    kept = [numbers[row] for row in np.flatnonzero(~bad).tolist()]
+    return ParsedBlock(table.filter(pa.array(~bad)), kept, tuple(malformed))
 
 
 def keys_of(block: bytes) -> dict[str, None]:

@@ -1,5 +1,7 @@
 """Counts the letters of texts by arithmetic on bytes: ten times as fast as an expression."""
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -28,6 +30,17 @@ def count_letters(texts: pl.Series) -> NDArray[np.int32]:
 def count_wide_letters(texts: pl.Series) -> NDArray[np.uint32]:
     """Returns (N,) the number of Unicode letters in each text, by an expression."""
     return texts.str.replace_all(r"[^\p{L}]+", "").str.len_chars().to_numpy()
+
+
+@cache
+def letter_table() -> bytes:
+    """Returns a bit for each number below 2**21, set where it is the code point of a letter."""
+    codes = np.arange(0x110000, dtype="<u4")
+    characters = codes[(codes < 0xD800) | (codes >= 0xE000)].tobytes().decode("utf-32-le")
+    [letters] = pl.Series([characters]).str.replace_all(r"[^\p{L}]+", "")
+    is_letter = np.zeros(1 << 21, np.bool_)
+    is_letter[np.frombuffer(letters.encode("utf-32-le"), "<u4")] = True
+    return np.packbits(is_letter, bitorder="little").tobytes()
 
 
 def _count_ascii(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.int32]:

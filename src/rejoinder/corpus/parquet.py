@@ -9,6 +9,7 @@ import polars as pl
 
 from rejoinder.corpus.json_lines import ParsedBlock, without_missing
 from rejoinder.corpus.schema import Columns
+from rejoinder.corpus.strings import as_table
 from rejoinder.errors import InputError
 from rejoinder.files.places import Place, local_copy
 from rejoinder.formats.json_lines import POLARS_ERRORS
@@ -66,7 +67,7 @@ def _parsed(
         raise InputError(
             f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
         ) from None
-    return without_missing(text, numbers, needed, path.name)
+    return without_missing(as_table(text), numbers, needed, path.name)
 
 
 def _as_text(values: pl.Series) -> pl.Series:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-import polars as pl
+import pyarrow as pa
 
 from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.comments import as_comments
@@ -83,15 +83,15 @@ def read_comments(
     *,
     strict: bool = False,
     separator: str | None = None,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[pa.RecordBatch]:
     """Yields the comments of `files` in pieces, see `mapped_comments`."""
     return mapped_comments(
-        lambda frame: frame, files, columns, report, strict=strict, separator=separator
+        lambda batch: batch, files, columns, report, strict=strict, separator=separator
     )
 
 
 def mapped_comments(
-    work: Callable[[pl.DataFrame], T],
+    work: Callable[[pa.RecordBatch], T],
     files: Sequence[Place],
     columns: Columns,
     report: Report,
@@ -142,13 +142,13 @@ def read_file(
     *,
     strict: bool = False,
     separator: str | None = None,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[pa.RecordBatch]:
     """Yields the comments of one file, see `read_comments`."""
-    return _mapped_file(lambda frame: frame, path, columns, report, strict, separator)
+    return _mapped_file(lambda batch: batch, path, columns, report, strict, separator)
 
 
 def _mapped_file(
-    work: Callable[[pl.DataFrame], T],
+    work: Callable[[pa.RecordBatch], T],
     path: Place,
     columns: Columns,
     report: Report,
@@ -159,26 +159,27 @@ def _mapped_file(
     report.files.append(entry)
     pieces = _pieces(entry, format_of(path), columns, report, separator)
     jobs = (partial(_comments, piece, columns, path.name, work) for piece in pieces)
-    for parsed, result in mapped_ahead(lambda job: job(), jobs, _AHEAD):
-        if parsed.malformed and strict:
-            line = parsed.malformed[0]
+    for count, malformed, result in mapped_ahead(lambda job: job(), jobs, _AHEAD):
+        if malformed and strict:
+            line = malformed[0]
             raise InputError(
                 f"{path} line {line.line}: {line.problem}; a comment on each line is "
                 "expected. Without --strict such lines are counted and skipped."
             )
-        report.add_malformed(parsed.malformed)
-        entry.malformed += len(parsed.malformed)
-        entry.comments += len(parsed.frame)
+        report.add_malformed(malformed)
+        entry.malformed += len(malformed)
+        entry.comments += count
         yield result
     entry.bytes_read = size_of(path)
 
 
 def _comments(
-    piece: _Piece, columns: Columns, file: str, work: Callable[[pl.DataFrame], T]
-) -> tuple[ParsedBlock, T]:
+    piece: _Piece, columns: Columns, file: str, work: Callable[[pa.RecordBatch], T]
+) -> tuple[int, Sequence[Malformed], T]:
+    """Returns the number of comments of a piece, the malformed lines, and `work` of the others."""
     parsed = piece()
-    frame = as_comments(parsed.frame, columns, file, parsed.numbers)
-    return ParsedBlock(frame, parsed.numbers, parsed.malformed), work(frame)
+    batch = as_comments(parsed.table, columns, file, parsed.numbers)
+    return len(batch), parsed.malformed, work(batch)
 
 
 def _pieces(

@@ -1,7 +1,7 @@
 """Columns of strings as two buffers, and strings gathered from several columns at once."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -48,10 +48,9 @@ class Strings(NamedTuple):
 def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
     """Returns the strings of an array; a null becomes an empty string."""
     if isinstance(values, pl.Series):
-        values = values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+        values = as_arrow(values)
     if isinstance(values, pa.ChunkedArray):
-        # combining a single chunk would copy it
-        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+        values = one_array(values)
     if values.type != pa.large_string():
         values = values.cast(pa.large_string())
     _, ends, content = values.buffers()
@@ -60,12 +59,27 @@ def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
     return Strings(memoryview(content or b""), ends)
 
 
-def series_of(content: bytes, ends: bytes, present: bytes) -> pl.Series:
+def as_arrow(values: pl.Series) -> pa.Array:
+    """Returns the values of a series as one array of Arrow, strings as `large_string`."""
+    return values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def one_array(values: pa.ChunkedArray) -> pa.Array:
+    """Returns the values as one array, without a copy of a single chunk."""
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+
+
+def as_table(frame: pl.DataFrame) -> pa.Table:
+    """Returns the columns of a frame as arrays of Arrow, strings as `large_string`."""
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def array_of(content: Any, ends: Any, present: Any) -> pa.LargeStringArray:
     """Returns (N,) strings from buffers as in `Strings`, null where the byte of `present` is 0."""
     exists = np.frombuffer(present, np.bool_)
     bits = None if exists.all() else pa.py_buffer(np.packbits(exists, bitorder="little"))
     buffers = pa.py_buffer(ends), pa.py_buffer(content), bits
-    return pl.Series(pa.LargeStringArray.from_buffers(len(exists), *buffers), dtype=pl.String)
+    return pa.LargeStringArray.from_buffers(len(exists), *buffers)
 
 
 def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = "") -> Strings:

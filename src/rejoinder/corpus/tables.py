@@ -9,6 +9,7 @@ import polars as pl
 from rejoinder.corpus.json_lines import ParsedBlock
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.schema import Columns
+from rejoinder.corpus.strings import as_table
 from rejoinder.errors import InputError
 from rejoinder.files.places import Place
 from rejoinder.formats.compression import decompressed, line_blocks
@@ -42,7 +43,7 @@ def table_pieces(
 
     def piece() -> Callable[[], ParsedBlock]:
         frame = pl.DataFrame(kept, schema=dict.fromkeys(wanted, pl.String), orient="row")
-        parsed = ParsedBlock(frame, numbers, tuple(malformed))
+        parsed = ParsedBlock(as_table(frame), numbers, tuple(malformed))
         return lambda: parsed
 
     if columns.are_numbers:

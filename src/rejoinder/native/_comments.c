@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #define MAX_FIELDS 16
 #define MAX_DEPTH 32
@@ -15,24 +18,8 @@
 
 typedef struct {
     uint8_t *values;
-    size_t size, room;
+    size_t size;
 } Bytes;
-
-static int reserve(Bytes *bytes, size_t more) {
-    if (bytes->size + more <= bytes->room) return 0;
-    size_t room = 2 * bytes->room + more;
-    uint8_t *values = realloc(bytes->values, room);
-    if (!values) return -1;
-    bytes->values = values, bytes->room = room;
-    return 0;
-}
-
-static int append(Bytes *bytes, const void *values, size_t size) {
-    if (reserve(bytes, size)) return -1;
-    memcpy(bytes->values + bytes->size, values, size);
-    bytes->size += size;
-    return 0;
-}
 
 typedef struct {
     const char *name;
@@ -43,31 +30,37 @@ typedef struct {
 
 typedef struct {
     const uint8_t *at, *end;
+    const uint8_t *readable; /* end of the memory behind `end`, which vectors may read */
 } Text;
 
-/* Each reader returns 0, REFUSED for a line that is left to the caller, or NO_MEMORY. */
-enum { REFUSED = -1, NO_MEMORY = -2 };
+/* What each reader returns, other than 0: the line is left to the caller. */
+enum { REFUSED = -1 };
 
 static void skip_space(Text *text) {
     while (text->at < text->end && (*text->at == ' ' || *text->at == '\t' || *text->at == '\r'))
         text->at++;
 }
 
-#define ONES 0x0101010101010101u
-#define HIGHS 0x8080808080808080u
-
-/* Moves behind characters of ASCII that stand for themselves, and copies them. */
+/* Moves behind characters of ASCII that stand for themselves, and copies them: to `*out` there is
+   room for a vector more than the text has. */
 static void plain_run(Text *text, uint8_t **out) {
-    while (text->end - text->at >= 8) {
-        uint64_t word;
-        memcpy(&word, text->at, 8);
-        uint64_t quote = word ^ (ONES * '"'), escape = word ^ (ONES * '\\');
-        uint64_t special = ((quote - ONES) & ~quote) | ((escape - ONES) & ~escape) |
-                           (word - ONES * 0x20) | word;
-        if (special & HIGHS) break;
-        if (*out) memcpy(*out, &word, 8), *out += 8;
-        text->at += 8;
+#if defined(__SSE2__)
+    while (text->readable - text->at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)text->at);
+        __m128i special = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                       _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+        /* as signed numbers, bytes beyond ASCII are below the space, too */
+        special = _mm_or_si128(special, _mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')));
+        int found = _mm_movemask_epi8(special);
+        if (*out) _mm_storeu_si128((__m128i *)*out, bytes);
+        /* a line feed ends each line but the last, and is special */
+        int length = found ? __builtin_ctz((unsigned)found) : 16;
+        if (length > text->end - text->at) length = (int)(text->end - text->at);
+        if (*out) *out += length;
+        text->at += length;
+        if (length < 16) return;
     }
+#endif
     while (text->at < text->end && *text->at >= 0x20 && *text->at < 0x80 && *text->at != '"' &&
            *text->at != '\\') {
         if (*out) *(*out)++ = *text->at;
@@ -246,7 +239,6 @@ static int wanted_value(Text *text, Field *field) {
     if (text->at == text->end) return REFUSED;
     if (*text->at == '"') {
         text->at++;
-        if (reserve(&field->content, (size_t)(text->end - text->at) + 8)) return NO_MEMORY;
         uint8_t *start = field->content.values + field->content.size, *end = start;
         if (string(text, start, &end)) return REFUSED;
         field->content.size += (size_t)(end - start);
@@ -259,7 +251,9 @@ static int wanted_value(Text *text, Field *field) {
     if ((*start != '-' && (*start < '0' || *start > '9')) || number(text, &size) || !size)
         return REFUSED;
     field->found = 2;
-    return append(&field->content, start, size) ? NO_MEMORY : 0;
+    memcpy(field->content.values + field->content.size, start, size);
+    field->content.size += size;
+    return 0;
 }
 
 static Field *find(Field *fields, int count, const uint8_t *name, size_t size, int *guess) {
@@ -308,6 +302,11 @@ static int is_blank(const Text *text) {
     return rest.at == rest.end;
 }
 
+static void add_number(Bytes *numbers, int64_t number) {
+    memcpy(numbers->values + numbers->size, &number, sizeof number);
+    numbers->size += sizeof number;
+}
+
 /* Reads a line: a row is added to all columns, or none is. */
 static int line(Text text, Field *fields, int count, int *guess) {
     size_t sizes[MAX_FIELDS];
@@ -320,40 +319,80 @@ static int line(Text text, Field *fields, int count, int *guess) {
             field->content.size = sizes[index];
             continue;
         }
-        int64_t end = (int64_t)field->content.size;
-        uint8_t present = field->found == 2;
-        if (append(&field->ends, &end, sizeof end) || append(&field->present, &present, 1))
-            return NO_MEMORY;
+        add_number(&field->ends, (int64_t)field->content.size);
+        field->present.values[field->present.size++] = field->found == 2;
     }
     return problem;
 }
 
-static int all_lines(const uint8_t *at, const uint8_t *end, int64_t number, Field *fields, int count,
-                     Bytes *numbers, Bytes *refused) {
+static void all_lines(const uint8_t *at, const uint8_t *end, int64_t number, Field *fields, int count,
+                      Bytes *numbers, Bytes *refused) {
+    const uint8_t *readable = end;
     int guess = 0;
     for (; at < end; number++) {
         const uint8_t *stop = memchr(at, '\n', (size_t)(end - at));
-        Text text = {at, stop ? stop : end};
+        Text text = {at, stop ? stop : end, readable};
         at = stop ? stop + 1 : end;
         if (is_blank(&text)) continue;
-        int problem = line(text, fields, count, &guess);
-        if (problem == NO_MEMORY) return -1;
-        if (append(problem ? refused : numbers, &number, sizeof number)) return -1;
+        add_number(line(text, fields, count, &guess) ? refused : numbers, number);
     }
-    return 0;
 }
 
-static PyObject *as_bytes(const Bytes *bytes) {
-    return PyBytes_FromStringAndSize(bytes->size ? (const char *)bytes->values : "",
-                                     (Py_ssize_t)bytes->size);
+static size_t lines_of(const uint8_t *at, const uint8_t *end) {
+    size_t count = at < end && end[-1] != '\n';
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) at++, count++;
+    return count;
 }
 
-static PyObject *as_columns(const Field *fields, int count) {
+/* Memory that Python reads as a buffer, without a copy. */
+typedef struct {
+    PyObject_HEAD
+    Bytes bytes;
+} Memory;
+
+static int memory_buffer(PyObject *self, Py_buffer *view, int flags) {
+    Bytes *bytes = &((Memory *)self)->bytes;
+    return PyBuffer_FillInfo(view, self, bytes->values, (Py_ssize_t)bytes->size, 1, flags);
+}
+
+static void memory_free(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    free(((Memory *)self)->bytes.values);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot memory_slots[] = {
+    {Py_bf_getbuffer, memory_buffer},
+    {Py_tp_dealloc, memory_free},
+    {0, NULL},
+};
+static PyType_Spec memory_spec = {"rejoinder.native._comments.Memory", sizeof(Memory), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots};
+static PyTypeObject *memory_type;
+
+static int take(Bytes *bytes, size_t room) {
+    bytes->values = malloc(room ? room : 1);
+    return bytes->values ? 0 : -1;
+}
+
+/* Hands memory over to Python, without what was not used of it. */
+static PyObject *as_memory(Bytes *bytes) {
+    uint8_t *values = realloc(bytes->values, bytes->size ? bytes->size : 1);
+    if (values) bytes->values = values;
+    Memory *memory = (Memory *)PyType_GenericAlloc(memory_type, 0);
+    if (!memory) return NULL;
+    memory->bytes = *bytes;
+    bytes->values = NULL;
+    return (PyObject *)memory;
+}
+
+static PyObject *as_columns(Field *fields, int count) {
     PyObject *columns = PyList_New(0);
     for (int index = 0; columns && index < count; index++) {
-        const Field *field = fields + index;
-        PyObject *column = Py_BuildValue("(NNN)", as_bytes(&field->content), as_bytes(&field->ends),
-                                         as_bytes(&field->present));
+        Field *field = fields + index;
+        PyObject *column = Py_BuildValue("(NNN)", as_memory(&field->content), as_memory(&field->ends),
+                                         as_memory(&field->present));
         if (!column || PyList_Append(columns, column)) Py_CLEAR(columns);
         Py_XDECREF(column);
     }
@@ -385,20 +424,26 @@ static PyObject *json_fields(PyObject *self, PyObject *arguments) {
     int count = fields_of(names, fields);
     if (count < 0) return NULL;
     const uint8_t *start = (const uint8_t *)PyBytes_AsString(block);
-    Py_ssize_t size = PyBytes_Size(block);
-    int64_t zero = 0;
-    int failed = 0;
-    for (int index = 0; index < count; index++) failed |= append(&fields[index].ends, &zero, 8);
-    Py_BEGIN_ALLOW_THREADS
-    failed = failed || all_lines(start, start + size, first, fields, count, &numbers, &refused);
-    Py_END_ALLOW_THREADS
+    size_t size = (size_t)PyBytes_Size(block);
+    /* Memory that is not written to costs nothing, and what is left over is given back: no column
+       is copied because it grew. */
+    size_t rows = lines_of(start, start + size);
+    int failed = take(&numbers, rows * 8) || take(&refused, rows * 8);
+    for (int index = 0; index < count && !failed; index++) {
+        Field *field = fields + index;
+        failed = take(&field->content, size + 16) || take(&field->ends, (rows + 1) * 8) ||
+                 take(&field->present, rows);
+        if (!failed) add_number(&field->ends, 0);
+    }
     PyObject *result = NULL;
     if (failed) {
         PyErr_NoMemory();
     } else {
+        Py_BEGIN_ALLOW_THREADS
+        all_lines(start, start + size, first, fields, count, &numbers, &refused);
+        Py_END_ALLOW_THREADS
         PyObject *columns = as_columns(fields, count);
-        if (columns)
-            result = Py_BuildValue("(NNN)", columns, as_bytes(&numbers), as_bytes(&refused));
+        if (columns) result = Py_BuildValue("(NNN)", columns, as_memory(&numbers), as_memory(&refused));
     }
     for (int index = 0; index < count; index++)
         free(fields[index].content.values), free(fields[index].ends.values),
@@ -516,9 +561,44 @@ done:
 
 enum { WIDE = 1, UNCLEAN = 2 };
 
-/* Counts the ASCII letters of a text, and finds whether it has other characters (WIDE) and may have
-   what cleaning changes (UNCLEAN): an ampersand, or white space other than single spaces within. */
-static uint8_t facts(const uint8_t *text, size_t size, int32_t *letters) {
+#if defined(__SSE2__)
+/* Returns 16 bytes of a text of which `size` are left, with zeros behind its end. */
+static __m128i bytes_of(const uint8_t *text, size_t size, const uint8_t *readable) {
+    static const uint8_t masks[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                      255, 255, 255, 255, 255, 255, 255, 255};
+    if (size >= 16) return _mm_loadu_si128((const __m128i *)text);
+    if (readable - text >= 16)
+        return _mm_and_si128(_mm_loadu_si128((const __m128i *)text),
+                             _mm_loadu_si128((const __m128i *)(masks + 16 - size)));
+    uint8_t rest[16] = {0};
+    memcpy(rest, text, size);
+    return _mm_loadu_si128((const __m128i *)rest);
+}
+
+static uint8_t ascii_facts(const uint8_t *text, size_t size, const uint8_t *readable, int32_t *letters) {
+    __m128i count = _mm_setzero_si128(), odd = count, wide = count;
+    unsigned before = 1, doubled = 0, spaces = 0;
+    for (size_t index = 0; index < size; index += 16) {
+        __m128i bytes = bytes_of(text + index, size - index, readable);
+        __m128i from_a = _mm_sub_epi8(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+        __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+        count = _mm_add_epi64(count, _mm_sad_epu8(_mm_and_si128(letter, _mm_set1_epi8(1)), _mm_setzero_si128()));
+        __m128i from_tab = _mm_sub_epi8(bytes, _mm_set1_epi8('\t'));
+        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(_mm_min_epu8(from_tab, _mm_set1_epi8(4)), from_tab));
+        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
+        wide = _mm_or_si128(wide, bytes);
+        spaces = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')));
+        doubled |= spaces & (spaces << 1 | before);
+        before = spaces >> 15;
+    }
+    *letters = _mm_cvtsi128_si32(count) + _mm_cvtsi128_si32(_mm_srli_si128(count, 8));
+    int last_is_space = size && text[size - 1] == ' ';
+    return (uint8_t)((_mm_movemask_epi8(wide) ? WIDE : 0) |
+                     (doubled || last_is_space || _mm_movemask_epi8(odd) ? UNCLEAN : 0));
+}
+#else
+static uint8_t ascii_facts(const uint8_t *text, size_t size, const uint8_t *readable, int32_t *letters) {
+    (void)readable;
     int32_t count = 0;
     uint8_t wide = 0, unclean = 0, before = ' ';
     for (size_t index = 0; index < size; index++) {
@@ -532,39 +612,72 @@ static uint8_t facts(const uint8_t *text, size_t size, int32_t *letters) {
         before = c;
     }
     unclean |= size && before == ' ';
-    wide >>= 7;
+    *letters = count;
+    return (uint8_t)((wide >> 7 ? WIDE : 0) | (unclean ? UNCLEAN : 0));
+}
+#endif
+
+/* Counts the letters of a text of UTF-8 by a table with a bit for each character. */
+static int32_t wide_letters(const uint8_t *text, size_t size, const uint8_t *table) {
+    int32_t count = 0;
+    for (size_t index = 0; index < size;) {
+        uint32_t c = text[index];
+        size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        if (index + more >= size) break;
+        static const uint8_t firsts[] = {0x7F, 0x1F, 0x0F, 0x07};
+        c &= firsts[more];
+        for (size_t next = 1; next <= more; next++) c = c << 6 | (text[index + next] & 0x3F);
+        count += table[c >> 3] >> (c & 7) & 1;
+        index += more + 1;
+    }
+    return count;
+}
+
+/* Counts the letters of a text, and finds whether it has characters beyond ASCII (WIDE) and may have
+   what cleaning changes (UNCLEAN): an ampersand, or white space other than single spaces within. */
+static uint8_t facts(const uint8_t *text, size_t size, const uint8_t *readable, const uint8_t *table,
+                     int32_t *letters) {
+    uint8_t found = ascii_facts(text, size, readable, letters);
+    if (!(found & WIDE)) return found;
+    *letters = wide_letters(text, size, table);
     /* U+0085, U+00A0, U+1680, U+2000 to U+205F, U+3000 and their neighbours */
-    for (size_t index = 0; wide && !unclean && index + 1 < size; index++) {
+    for (size_t index = 0; !(found & UNCLEAN) && index + 1 < size; index++) {
         uint8_t c = text[index], next = text[index + 1];
         uint8_t last = index + 2 < size ? text[index + 2] : 0;
-        unclean = (c == 0xC2 && (next == 0x85 || next == 0xA0)) || (c == 0xE1 && next == 0x9A) ||
-                  (c == 0xE2 && next == 0x80 && (last < 0x8C || (last >= 0xA8 && last <= 0xAF))) ||
-                  (c == 0xE2 && next == 0x81) || (c == 0xE3 && next == 0x80);
+        if ((c == 0xC2 && (next == 0x85 || next == 0xA0)) || (c == 0xE1 && next == 0x9A) ||
+            (c == 0xE2 && next == 0x80 && (last < 0x8C || (last >= 0xA8 && last <= 0xAF))) ||
+            (c == 0xE2 && next == 0x81) || (c == 0xE3 && next == 0x80))
+            found |= UNCLEAN;
     }
-    *letters = count;
-    return (uint8_t)((wide ? WIDE : 0) | (unclean ? UNCLEAN : 0));
+    return found;
 }
+
+#define TABLE_BYTES (0x200000 / 8)
 
 static PyObject *text_facts(PyObject *self, PyObject *arguments) {
     (void)self;
-    Py_buffer content, ends;
-    if (!PyArg_ParseTuple(arguments, "y*y*", &content, &ends)) return NULL;
+    Py_buffer content, ends, table;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*", &content, &ends, &table)) return NULL;
     Py_ssize_t rows = ends.len / 8 - 1;
-    PyObject *letters = PyBytes_FromStringAndSize(NULL, rows * 4);
-    PyObject *kinds = letters ? PyBytes_FromStringAndSize(NULL, rows) : NULL;
+    PyObject *letters = NULL, *kinds = NULL;
+    if (table.len != TABLE_BYTES)
+        PyErr_Format(PyExc_ValueError, "a table of %d bytes is expected", TABLE_BYTES);
+    else if ((letters = PyBytes_FromStringAndSize(NULL, rows * 4)))
+        kinds = PyBytes_FromStringAndSize(NULL, rows);
     if (kinds) {
-        const uint8_t *texts = content.buf;
+        const uint8_t *texts = content.buf, *readable = texts + content.len;
         const int64_t *borders = ends.buf;
         int32_t *counts = (int32_t *)PyBytes_AsString(letters);
         uint8_t *flags = (uint8_t *)PyBytes_AsString(kinds);
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t row = 0; row < rows; row++)
-            flags[row] = facts(texts + borders[row], (size_t)(borders[row + 1] - borders[row]),
-                               counts + row);
+            flags[row] = facts(texts + borders[row], (size_t)(borders[row + 1] - borders[row]), readable,
+                               table.buf, counts + row);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&content);
     PyBuffer_Release(&ends);
+    PyBuffer_Release(&table);
     if (!kinds) {
         Py_XDECREF(letters);
         return NULL;
@@ -576,7 +689,7 @@ static PyMethodDef methods[] = {
     {"json_fields", json_fields, METH_VARARGS,
      "json_fields(lines, names, first line's number) -> (columns, numbers of rows, of refused lines)"},
     {"gather", gather, METH_VARARGS, "gather(columns, which, rows, prefix) -> (content, ends)"},
-    {"text_facts", text_facts, METH_VARARGS, "text_facts(content, ends) -> (letters, kinds)"},
+    {"text_facts", text_facts, METH_VARARGS, "text_facts(content, ends, table) -> (letters, kinds)"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -585,4 +698,7 @@ static struct PyModuleDef module = {
     NULL, NULL, NULL, NULL,
 };
 
-PyMODINIT_FUNC PyInit__comments(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__comments(void) {
+    if (!(memory_type = (PyTypeObject *)PyType_FromSpec(&memory_spec))) return NULL;
+    return PyModule_Create(&module);
+}

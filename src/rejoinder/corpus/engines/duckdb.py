@@ -64,7 +64,7 @@ class DuckDBEngine:
     ) -> tuple[ir.Table, Report]:
         """Keeps the selection of the comments as the table `name`."""
         report = Report()
-        frames = read_comments(
+        pieces = read_comments(
             reading.files,
             reading.columns,
             report,
@@ -76,10 +76,10 @@ class DuckDBEngine:
 
         def batches() -> Iterator[pa.RecordBatch]:
             try:
-                for frame in frames:
+                for comments in pieces:
                     progress("reading", report.bytes_read, size)
-                    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-                    yield from table.cast(_ARROW).to_batches(max_chunksize=16_384)
+                    table = pa.Table.from_batches([comments]).cast(_ARROW)
+                    yield from table.to_batches(max_chunksize=16_384)
             except BaseException as error:
                 failed.append(error)
                 raise

@@ -47,14 +47,14 @@ def _read_files(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             report = Report()
-            frames = read_file(files[number], columns, report, strict=strict, separator=separator)
+            pieces = read_file(files[number], columns, report, strict=strict, separator=separator)
             with told_to_driver():
-                for frame in frames:
-                    yield from _batches(frame)
+                for comments in pieces:
+                    yield from _batches(comments)
             yield from _batches(_told(number, report))
 
 
-def _told(number: int, report: Report) -> pl.DataFrame:
+def _told(number: int, report: Report) -> pa.RecordBatch:
     [file] = report.files
     told = {
         "number": number,
@@ -66,12 +66,12 @@ def _told(number: int, report: Report) -> pl.DataFrame:
         "malformed": [asdict(line) for line in report.malformed],
         "keys": list(report.keys),
     }
-    return pl.DataFrame([{"text": json.dumps(told)}], schema=dict(COMMENTS))
+    return pa.RecordBatch.from_pylist([{"text": json.dumps(told)}], schema=_ARROW)
 
 
-def _batches(frame: pl.DataFrame) -> Iterator[pa.RecordBatch]:
-    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    return iter(table.cast(_ARROW).to_batches(max_chunksize=_BATCH_ROWS))
+def _batches(comments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    table = pa.Table.from_batches([comments]).cast(_ARROW)
+    return iter(table.to_batches(max_chunksize=_BATCH_ROWS))
 
 
 def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:

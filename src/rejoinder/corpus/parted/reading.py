@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus import query
 from rejoinder.corpus.parted.rows import STRINGS, Block, CrossingError, Rows
-from rejoinder.corpus.strings import as_strings
+from rejoinder.corpus.strings import as_arrow, as_strings, gather
 
 _NUMBERS = """
     SELECT {hash}(id) AS id, coalesce({hash}(parent), 0) AS parent,
@@ -66,19 +66,19 @@ class Classifier:
         self._sql = _NUMBERS.format(hash=hash_, comments=comments)
         self._rules = pa.array(rules, pa.string())
 
-    def __call__(self, frame: pl.DataFrame) -> tuple[Rows, Block]:
-        """Returns (N,) comments of a frame with the columns `COMMENTS`.
+    def __call__(self, comments: pa.RecordBatch) -> tuple[Rows, Block]:
+        """Returns (N,) comments with the columns `COMMENTS`.
 
         Raises:
             CrossingError: a comment has no thread.
         """
-        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        table = pa.Table.from_batches([comments])
         found = self._database.rows(self._sql, table).combine_chunks()
         if pc.any(found["loose"]).as_py():
-            first = frame.get_column("id")[found["loose"].index(True).as_py()]
+            first = comments["id"][found["loose"].index(True).as_py()].as_py()
             raise CrossingError(f"comment {first!r} has no thread")
         rule = pc.fill_null(pc.index_in(found["rule"], value_set=self._rules), -1)
-        count = len(frame)
+        count = len(comments)
         rows = Rows(
             id=found["id"].to_numpy(),
             parent=found["parent"].to_numpy(),
@@ -88,16 +88,12 @@ class Classifier:
             which=np.zeros(count, np.uint32),
             row=np.arange(count, dtype=np.uint32),
         )
-        text = frame.get_column("text")
-        changed = frame.get_column("clean")
-        if changed.null_count() < count:
-            text = frame.select(pl.coalesce("clean", "text")).to_series()
-            table = table.set_column(table.column_names.index("text"), "text", _arrow(text))
-        return rows, {name: as_strings(table[name]) for name in STRINGS}
-
-
-def _arrow(values: pl.Series) -> pa.Array:
-    return values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+        block = {name: as_strings(comments[name]) for name in STRINGS}
+        clean = comments["clean"]
+        if clean.null_count < count:
+            changed = clean.is_valid().to_numpy(False).astype(np.uint32)
+            block["text"] = gather([block["text"], as_strings(clean)], changed, rows.row)
+        return rows, block
 
 
 def splits(
@@ -108,6 +104,6 @@ def splits(
         return np.empty(0, np.int8)
     table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
     sql = ibis.to_sql(table.select(query.split_of(table.thread_id, shares)), dialect="duckdb")
-    found = database.rows(sql, pa.table({"thread_id": _arrow(threads)}))
+    found = database.rows(sql, pa.table({"thread_id": as_arrow(threads)}))
     numbers: NDArray[np.int8] = found.column(0).to_numpy().astype(np.int8)
     return numbers
