@@ -1,4 +1,8 @@
-"""Maps the columns of a file, whatever their names, to those of comments."""
+"""Maps the columns of a file, whatever their names, to those of comments.
+
+Functions of pyarrow that take values of Python or arrays of NumPy import pandas, which takes a
+quarter of a second, so that buffers and Polars stand in for them here and in `parted.reading`.
+"""
 
 from collections.abc import Sequence
 
@@ -11,6 +15,8 @@ from rejoinder.corpus.schema import COMMENTS, FIELDS, Columns
 from rejoinder.corpus.strings import as_arrow, as_strings, as_table, gather, one_array
 from rejoinder.corpus.texts import clean_and_letters
 from rejoinder.files.hashed import md5_of
+
+_ZERO = b"-0"
 
 
 def as_comments(
@@ -31,9 +37,10 @@ def as_comments(
     found["id"] = _without_prefix(found["id"], "t1_")
     for name, default in (("source", file.split(".")[0]), ("author", ""), ("text", "")):
         if found[name].null_count:
-            found[name] = pc.fill_null(found[name], default)
-    clean, letters = clean_and_letters(found["text"])
-    arrays = {**found, "clean": clean, "letters": pa.array(letters)}
+            found[name] = as_arrow(pl.Series(found[name], dtype=pl.String).fill_null(default))
+    clean, counts = clean_and_letters(found["text"])
+    letters = pa.Array.from_buffers(pa.int32(), len(counts), [None, pa.py_buffer(counts)])
+    arrays = {**found, "clean": clean, "letters": letters}
     return pa.record_batch([arrays[name] for name in COMMENTS], list(COMMENTS))
 
 
@@ -57,9 +64,12 @@ def _whole_numbers(ids: pa.LargeStringArray) -> pa.LargeStringArray:
     >>> _whole_numbers(pa.array(ids, pa.large_string())).to_pylist()
     ['2', 't1_7', '0', '2.5', 'v2.0', '1e3', None]
     """
-    content = np.frombuffer(as_strings(ids).content, np.uint8)
+    strings = as_strings(ids)
+    content, ends = np.frombuffer(strings.content, np.uint8), np.frombuffer(strings.ends, np.int64)
     has_points = bool((content == ord(".")).any())
-    if not has_points and not pc.any(pc.equal(ids, "-0")).as_py():
+    short = ends[:-1][np.diff(ends) == len(_ZERO)]
+    has_zeros = any(content[start : start + len(_ZERO)].tobytes() == _ZERO for start in short)
+    if not has_points and not has_zeros:
         return ids
     series = pl.Series(ids, dtype=pl.String)
     if has_points:

@@ -15,7 +15,8 @@ from rejoinder.files.storage import read_errors
 if TYPE_CHECKING:  # commands that read compressed texts need no addresses
     from rejoinder.files.places import Place
 
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16
+"""Number of bytes read at once: what comes out of them stays in a core's cache."""
 _MAX_WINDOW = 1 << 31
 
 MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x1f\x8b": ".gz"}
@@ -113,7 +114,7 @@ def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) ->
     done = 0
     with path.open("rb") as file:
         if suffix is None:
-            yield from _pieces(path, file, _READ_BYTES * 4, on_read)
+            yield from _pieces(path, file, _READ_BYTES * 16, on_read)
             return
         frames = Frames(suffix)
         for data in _pieces(path, file, _READ_BYTES, on_read):

@@ -3,11 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
-from rejoinder.corpus.parted.rows import STRINGS, Block, Blocks, Rows
+from rejoinder.corpus.parted.rows import NUMBERS, STRINGS, Block, Blocks, Rows
 from rejoinder.corpus.strings import as_strings, gather
 
-NUMBERS = ("id", "parent", "thread", "answers", "rule")
-"""The columns of `Rows` that a file holds."""
 SCHEMA = pa.schema(
     [
         *((f"hash_{name}", pa.uint64()) for name in ("id", "parent", "thread")),

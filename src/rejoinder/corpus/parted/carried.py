@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rejoinder.corpus.parted.batches import NUMBERS, SCHEMA, batch_of, block_of, rows_of
+from rejoinder.corpus.parted.batches import SCHEMA, batch_of, block_of, rows_of
 from rejoinder.corpus.parted.rows import (
     ELSEWHERE,
     GONE,
     KEPT,
+    NUMBERS,
     STRINGS,
     Block,
     CrossingError,

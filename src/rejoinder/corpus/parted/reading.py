@@ -1,7 +1,7 @@
 """Frames of comments as numbers and strings; DuckDB evaluates the rules."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -10,11 +10,10 @@ import ibis.expr.types as ir
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rejoinder.corpus import query
-from rejoinder.corpus.parted.rows import STRINGS, Block, CrossingError, Rows
+from rejoinder.corpus.parted.rows import KEPT, NUMBERS, STRINGS, Block, CrossingError, Rows
 from rejoinder.corpus.strings import as_arrow, as_strings, gather
 
 _NUMBERS = """
@@ -34,15 +33,19 @@ class Database:
     def __init__(self) -> None:
         self._local = threading.local()
 
-    def rows(self, sql: str, table: pa.Table) -> pa.Table:
-        """Returns the result of a query over `given`, the table, with the rows in their order."""
+    def columns(self, sql: str, table: pa.Table) -> Mapping[str, NDArray[Any]]:
+        """Returns the columns of a query over `given`, the table, with the rows in their order.
+
+        They are numbers without nulls.
+        """
         connection: Any = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = duckdb.connect()
             connection.execute("SET threads = 1")
         connection.register("given", table)
         try:
-            return connection.sql(sql).to_arrow_table()
+            found: Mapping[str, NDArray[Any]] = connection.sql(sql).fetchnumpy()
+            return found
         finally:
             connection.unregister("given")
 
@@ -62,9 +65,11 @@ class Classifier:
         `hash_` is the function of DuckDB that hashes ids and threads to 64 bits.
         """
         self._database = database
-        comments = ibis.to_sql(select(query.comments_table("given")), dialect="duckdb")
-        self._sql = _NUMBERS.format(hash=hash_, comments=comments)
-        self._rules = pa.array(rules, pa.string())
+        comments = select(query.comments_table("given"))
+        numbers = [(name, number) for number, name in enumerate(rules, 1)]
+        comments = comments.mutate(rule=comments.rule.cases(*numbers, else_=KEPT).cast("uint8"))
+        sql = ibis.to_sql(comments, dialect="duckdb")
+        self._sql = _NUMBERS.format(hash=hash_, comments=sql)
 
     def __call__(self, comments: pa.RecordBatch) -> tuple[Rows, Block]:
         """Returns (N,) comments with the columns `COMMENTS`.
@@ -73,25 +78,20 @@ class Classifier:
             CrossingError: a comment has no thread.
         """
         table = pa.Table.from_batches([comments])
-        found = self._database.rows(self._sql, table).combine_chunks()
-        if pc.any(found["loose"]).as_py():
-            first = comments["id"][found["loose"].index(True).as_py()].as_py()
+        found = self._database.columns(self._sql, table)
+        if found["loose"].any():
+            first = comments["id"][int(found["loose"].argmax())].as_py()
             raise CrossingError(f"comment {first!r} has no thread")
-        rule = pc.fill_null(pc.index_in(found["rule"], value_set=self._rules), -1)
         count = len(comments)
         rows = Rows(
-            id=found["id"].to_numpy(),
-            parent=found["parent"].to_numpy(),
-            thread=found["thread"].to_numpy(),
-            answers=found["answers"].to_numpy(),
-            rule=(rule.to_numpy() + 1).astype(np.uint8),
+            **{name: found[name] for name in NUMBERS},
             which=np.zeros(count, np.uint32),
             row=np.arange(count, dtype=np.uint32),
         )
         block = {name: as_strings(comments[name]) for name in STRINGS}
         clean = comments["clean"]
         if clean.null_count < count:
-            changed = clean.is_valid().to_numpy(False).astype(np.uint32)
+            changed = pl.Series(clean.is_valid()).cast(pl.UInt32).to_numpy()
             block["text"] = gather([block["text"], as_strings(clean)], changed, rows.row)
         return rows, block
 
@@ -103,7 +103,6 @@ def splits(
     if not len(threads):  # a query takes a millisecond, and many parts of small dumps are empty
         return np.empty(0, np.int8)
     table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
-    sql = ibis.to_sql(table.select(query.split_of(table.thread_id, shares)), dialect="duckdb")
-    found = database.rows(sql, pa.table({"thread_id": as_arrow(threads)}))
-    numbers: NDArray[np.int8] = found.column(0).to_numpy().astype(np.int8)
-    return numbers
+    split = query.split_of(table.thread_id, shares)
+    sql = ibis.to_sql(table.select(split=split), dialect="duckdb")
+    return database.columns(sql, pa.table([as_arrow(threads)], ["thread_id"]))["split"]

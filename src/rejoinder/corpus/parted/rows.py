@@ -13,6 +13,8 @@ KEPT = 0
 """The rule of a comment that breaks none."""
 GONE = 255
 """The rule of a row that another row with the same id replaces."""
+NUMBERS = ("id", "parent", "thread", "answers", "rule")
+"""The columns of `Rows` that tell what a comment is; the others tell where its strings are."""
 STRINGS = ("id", "parent", "thread", "source", "text")
 """The columns of strings of a block, as they were published but for the clean text."""
 PREFIXES: Mapping[str, str] = {"parent": "t1_", "thread": "t3_"}
