@@ -16,7 +16,8 @@ from rejoinder.corpus.cleaning import unescape
 from rejoinder.corpus.files import find_files
 from rejoinder.corpus.schema import as_columns
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.compression import decompressed
+from rejoinder.formats.line_blocks import line_blocks
 
 DUMP = lines(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
 PAIR = [("How are you?", "Fine, thanks")]

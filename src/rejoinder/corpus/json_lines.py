@@ -68,28 +68,43 @@ class ParsedBlock:
 
 
 def parse_block(
-    block: bytes, columns: tuple[str, ...], needed: tuple[str, ...], file: str, first_line: int
+    block: bytes | memoryview,
+    columns: tuple[str, ...],
+    needed: tuple[str, ...],
+    file: str,
+    first_line: int,
 ) -> ParsedBlock:
     """Returns the fields `columns` of a block of whole lines, as strings.
 
     The first of repeated keys counts, and a float of whole value reads as the integer. Without a
-    column in `needed` a line is malformed. Lines of `file` are counted from `first_line`.
+    column in `needed` a line is malformed. Lines of `file` are counted from `first_line`. The
+    result shares no memory with the block.
     """
-    if first_line == 1:
-        block = block.removeprefix(BYTE_ORDER_MARK)
+    if first_line == 1 and block[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK:
+        block = block[len(BYTE_ORDER_MARK) :]
     table, numbers, malformed = _parsed(block, columns, file, first_line)
     parsed = without_missing(table, numbers, needed, file)
     malformed = sorted([*malformed, *parsed.malformed], key=lambda line: line.line)
     return replace(parsed, malformed=tuple(malformed))
 
 
+def lines_of(block: bytes | memoryview) -> int:
+    """Returns the number of lines of a block."""
+    native = kernel("_comments")
+    if native is None:
+        block = bytes(block)
+        return block.count(b"\n") + (not block.endswith(b"\n"))
+    found: int = native.lines(block)
+    return found
+
+
 def _parsed(
-    block: bytes, columns: tuple[str, ...], file: str, first_line: int
+    block: bytes | memoryview, columns: tuple[str, ...], file: str, first_line: int
 ) -> tuple[pa.Table, Sequence[int], list[Malformed]]:
     """Returns the rows of readable lines, their line numbers, and the malformed lines."""
     native = kernel("_comments")
     if native is None:
-        frame, rows, bad = _read_by_polars(block, columns, file, first_line)
+        frame, rows, bad = _read_by_polars(bytes(block), columns, file, first_line)
         return as_table(frame), rows, bad
     found, plain, other = native.json_fields(block, columns, first_line)
     table = pa.table([array_of(*column) for column in found], list(columns))
@@ -97,7 +112,7 @@ def _parsed(
     refused = np.frombuffer(other, np.int64)
     if not len(refused):
         return table, _as_range(numbers), []
-    lines = block.split(b"\n")
+    lines = bytes(block).split(b"\n")
     rest = b"\n".join(lines[number - first_line] for number in refused.tolist())
     frame, rows, bad = _read_by_polars(rest, columns, file, 1)
     numbers = np.concatenate([numbers, refused[np.fromiter(rows, np.int64) - 1]])
@@ -139,10 +154,10 @@ def without_missing(
     return ParsedBlock(table.filter(pa.array(~bad)), kept, tuple(malformed))
 
 
-def keys_of(block: bytes) -> dict[str, None]:
+def keys_of(block: bytes | memoryview) -> dict[str, None]:
     """Returns the keys of the objects in the first lines of a block, in order of appearance."""
     keys: dict[str, None] = {}
-    for line in block.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
+    for line in bytes(block).split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         try:
             value = _DECODER.decode(_text(line))
         except (ValueError, RecursionError):
@@ -163,7 +178,7 @@ def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _numbers(block: bytes, rows: int, first_line: int) -> Sequence[int]:
-    if rows == block.count(b"\n") + (not block.endswith(b"\n")):
+    if rows == lines_of(block):
         return range(first_line, first_line + rows)
     # blank lines: rare
     return [number for number, line in enumerate(block.split(b"\n"), first_line) if line.strip()]

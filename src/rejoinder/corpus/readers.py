@@ -11,14 +11,15 @@ import pyarrow as pa
 from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.comments import as_comments
 from rejoinder.corpus.files import Format, format_of, separator_of
-from rejoinder.corpus.json_lines import ParsedBlock, keys_of, parse_block
+from rejoinder.corpus.json_lines import ParsedBlock, keys_of, lines_of, parse_block
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.parquet import parquet_pieces
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
 from rejoinder.files.places import Place, for_each, size_of
-from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.compression import decompressed
+from rejoinder.formats.line_blocks import BlockMemory, reused_line_blocks
 
 _BLOCK_BYTES = 8 << 20
 _AHEAD = 2
@@ -198,9 +199,18 @@ def _json_pieces(
     path: Place, content: Iterator[bytes], columns: Columns, report: Report
 ) -> Iterator[_Piece]:
     wanted = tuple(dict.fromkeys(columns.names.values()))
+    memory = BlockMemory()
+
+    def parsed(block: memoryview, first_line: int) -> ParsedBlock:
+        try:
+            return parse_block(block, wanted, columns.needed, path.name, first_line)
+        finally:
+            memory.give_back(block)
+
     line = 1
-    for number, block in enumerate(line_blocks(content, _BLOCK_BYTES)):
+    for number, block in enumerate(reused_line_blocks(content, _BLOCK_BYTES, memory)):
         if number == 0 and columns.given:
             report.keys |= keys_of(block)
-        yield partial(parse_block, block, wanted, columns.needed, path.name, line)
-        line += block.count(b"\n")
+        count = lines_of(block)
+        yield partial(parsed, block, line)
+        line += count

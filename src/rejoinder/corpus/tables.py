@@ -12,7 +12,8 @@ from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.strings import as_table
 from rejoinder.errors import InputError
 from rejoinder.files.places import Place
-from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.compression import decompressed
+from rejoinder.formats.line_blocks import line_blocks
 from rejoinder.formats.tables import BYTE_ORDER_MARK
 
 _MAX_ROW_CHARS = 1 << 24

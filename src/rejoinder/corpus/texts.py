@@ -22,7 +22,7 @@ def clean_and_letters(texts: pa.LargeStringArray) -> tuple[pa.LargeStringArray, 
     >>> clean.to_pylist(), letters.tolist()
     ([None, 'R&D 中文'], [6, 7])
     """
-    native = kernel("_comments")
+    native = kernel("_strings")
     if native is None:
         series = pl.Series(texts, dtype=pl.String)
         return as_arrow(cleaned(series)), count_letters(series)

@@ -148,19 +148,3 @@ def _pieces(
         if on_read is not None:
             on_read(len(data))
         yield data
-
-
-def line_blocks(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Joins pieces and cuts them after line ends into blocks of about `size` bytes."""
-    held: list[bytes] = []
-    length = 0
-    for piece in pieces:
-        held.append(piece)
-        length += len(piece)
-        if length >= size and (cut := piece.rfind(b"\n") + 1):
-            held[-1] = piece[:cut]
-            yield b"".join(held)
-            held = [piece[cut:]]
-            length = len(held[0])
-    if rest := b"".join(held):
-        yield rest

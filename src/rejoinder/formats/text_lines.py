@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.compression import decompressed
+from rejoinder.formats.line_blocks import line_blocks
 
 _BLOCK_BYTES = 1 << 16
 """Bytes that are decoded at a time; lines that come slowly wait for as many."""
@@ -52,7 +53,7 @@ def text_lines(pieces: Iterable[bytes], name: str) -> Iterator[str]:
             `name`, and names the line and the format that the content seems to have.
     """
     head, number = b"", 0
-    for block in line_blocks(iter(pieces), _BLOCK_BYTES):
+    for block in line_blocks(pieces, _BLOCK_BYTES):
         head = head or block[:_LONGEST_MAGIC]
         text = _decoded(block, head, name, number)
         if not number:

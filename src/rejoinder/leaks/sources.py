@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.datasets.files import is_file
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import decompressed, line_blocks
+from rejoinder.formats.compression import decompressed
 from rejoinder.formats.json_lines import FieldType, first_object, is_json_lines, json_rows
+from rejoinder.formats.line_blocks import line_blocks
 from rejoinder.formats.tables import BYTE_ORDER_MARK, text_lines
 
 _BLOCK = 1 << 23

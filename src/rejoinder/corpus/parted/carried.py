@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rejoinder.corpus.parted.batches import SCHEMA, batch_of, block_of, rows_of
+from rejoinder.corpus.parted.hashes import Hashes, among
 from rejoinder.corpus.parted.rows import (
     ELSEWHERE,
     GONE,
@@ -32,17 +33,6 @@ BITS = 9
 """Number of parts of a file, as a power of two. It is the largest of an extraction."""
 _NUMBERS = range(len(NUMBERS))
 _STRINGS = range(len(NUMBERS), len(NUMBERS) + len(STRINGS))
-Hashes = NDArray[np.uint64]
-
-
-def among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Returns (N,) whether each value is in `ordered`, which is in increasing order."""
-    if not len(ordered):
-        return np.zeros(len(values), np.bool_)
-    index = np.searchsorted(ordered, values)
-    index[index == len(ordered)] = 0
-    found: NDArray[np.bool_] = ordered[index] == values
-    return found
 
 
 class CarriedComments:
@@ -124,11 +114,11 @@ class CarriedWriter:
         """Returns the comments of a part, ready to write. May be called by several threads."""
         rows = rows[rows.rule != GONE]
         # of rows with the same content any may be left: not their order decides about the bytes
-        rows, borders = rows[np.lexsort((rows.id, rows.thread))].in_parts(BITS)
+        pieces = rows[np.lexsort((rows.id, rows.thread))].in_parts(BITS)
         several = 1 << (BITS - self._bits)
         first = part * several
         return [
-            _without_dropped_texts(batch_of(rows[borders[number] : borders[number + 1]], blocks))
+            _without_dropped_texts(batch_of(pieces[number], blocks))
             for number in range(first, first + several)
         ]
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
-from rejoinder.corpus.parted.carried import CarriedComments, among
+from rejoinder.corpus.parted.carried import CarriedComments
+from rejoinder.corpus.parted.hashes import among
 from rejoinder.corpus.parted.rows import GONE, Rows
 from rejoinder.corpus.parted.store import Store
 

@@ -6,8 +6,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.corpus.parted.rows import ELSEWHERE, GONE, KEPT, Blocks, CrossingError, Rows
-from rejoinder.corpus.strings import same
+from rejoinder.corpus.parted.hashes import SAME_HASH, places
+from rejoinder.corpus.parted.rows import (
+    ELSEWHERE,
+    GONE,
+    KEPT,
+    Blocks,
+    CrossingError,
+    Rows,
+    rows_of_runs,
+)
+from rejoinder.corpus.strings import same, sorted_runs
 
 
 @dataclass(frozen=True)
@@ -39,44 +48,50 @@ def join(rows: Rows, blocks: Blocks, fresh: int) -> Joined:
     Raises:
         CrossingError: two ids have the same hash, or a parent is in another thread.
     """
-    order = np.argsort(rows.id)
-    if (rows.rule == GONE).any():
-        order = order[rows.rule[order] != GONE]
-    hashes = rows.id[order]
     replies = np.flatnonzero((rows.rule == KEPT) & rows.answers)
     parents = rows.parent[replies]
-    place = np.searchsorted(hashes, parents)
-    place[place == len(hashes)] = 0
-    found = hashes[place] == parents if len(hashes) else np.zeros(0, np.bool_)
+    there = np.flatnonzero(rows.rule != GONE)
+    place = places(rows.id[there], parents)
+    found = place >= 0
     missing, not_found = parents[~found], int((~found & (replies < fresh)).sum())
-    replies, messages = replies[found], order[place[found]]
+    replies, messages = replies[found], there[place[found]]
     new = (replies < fresh) | (messages < fresh)
     replies, messages = replies[new], messages[new]
-    if not same(rows[replies].strings(blocks, "parent"), rows[messages].strings(blocks, "id")):
-        raise CrossingError("two ids have the same hash")
+    if not same(rows.chosen(blocks, "parent", replies), rows.chosen(blocks, "id", messages)):
+        raise CrossingError(SAME_HASH)
     if (rows.thread[replies] != rows.thread[messages]).any():
         raise CrossingError(ELSEWHERE)
     kept = rows.rule[messages] == KEPT
     dropped = int((~kept & (replies < fresh)).sum())
     replies, messages = replies[kept], messages[kept]
-    below = rows[replies]
-    keys = pl.DataFrame(
-        {
-            "thread": below.strings(blocks, "thread").to_polars(),
-            "reply": below.strings(blocks, "id").to_polars(),
-        }
-    )
-    keys = keys.with_row_index("row").sort("thread", "reply")
-    by_output = keys.get_column("row").to_numpy()
-    threads = keys.get_column("thread")
-    first = (threads != threads.shift(1)).fill_null(True).to_numpy()
-    starts = np.flatnonzero(first)
-    return Joined(
-        replies[by_output],
-        messages[by_output],
-        threads.gather(starts),
-        np.append(starts, len(threads)),
-        missing,
-        not_found,
-        dropped,
-    )
+    order, threads, starts = _by_thread_and_reply(rows, blocks, replies)
+    return Joined(replies[order], messages[order], threads, starts, missing, not_found, dropped)
+
+
+def _by_thread_and_reply(
+    rows: Rows, blocks: Blocks, replies: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], pl.Series, NDArray[np.int64]]:
+    """Returns the order of replies by thread and id, their threads, and the threads' starts.
+
+    The starts are those of `Joined`.
+
+    Raises:
+        CrossingError: two threads have the same hash.
+    """
+    hashes = rows.thread[replies]
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
+    sizes = np.diff(np.append(first, len(hashes)))
+    together, one_of_each = replies[order], replies[order[first]]
+    if not same(
+        rows.chosen(blocks, "thread", together),
+        rows.chosen(blocks, "thread", np.repeat(one_of_each, sizes)),
+    ):
+        raise CrossingError(SAME_HASH)
+    threads = rows.strings(blocks, "thread", one_of_each).to_polars()
+    by_name = threads.arg_sort().to_numpy()
+    order = order[rows_of_runs(first[by_name], sizes[by_name])]
+    starts = np.append(0, np.cumsum(sizes[by_name]))
+    within = sorted_runs(rows.chosen(blocks, "id", replies[order]), starts)
+    return order[within], threads.gather(by_name), starts

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.parted.join import Joined
-from rejoinder.corpus.parted.rows import PREFIXES, Blocks, Rows
+from rejoinder.corpus.parted.rows import PREFIXES, Blocks, Rows, rows_of_runs
 from rejoinder.corpus.strings import Index, Strings, as_strings, gather
 
 _BATCH_ROWS = 2048
@@ -130,7 +130,7 @@ class PairsInMemory:
 
     def frame(self, runs: Runs) -> pl.DataFrame:
         """Returns the pairs of runs."""
-        pairs = _rows(self._first[runs.part] + runs.start, runs.size)
+        pairs = rows_of_runs(self._first[runs.part] + runs.start, runs.size)
         columns = {}
         for name, (of_reply, column) in _COLUMNS.items():
             which, rows = self._below if of_reply else self._above
@@ -153,7 +153,7 @@ class PairsInFiles:
     def add(self, part: int, joined: Joined, runs: Runs, rows: Rows, blocks: Blocks) -> Runs:
         """Writes the pairs of a part, those of dev and test behind those of train."""
         order = np.argsort(runs.split, kind="stable")
-        pairs = _rows(runs.start[order], runs.size[order])
+        pairs = rows_of_runs(runs.start[order], runs.size[order])
         below, above = rows[joined.replies[pairs]], rows[joined.messages[pairs]]
         table = pa.table(
             {
@@ -184,7 +184,7 @@ class PairsInFiles:
             which[mine] = len(blocks)
             rows[mine] = np.cumsum(runs.size[mine]) - runs.size[mine]
             blocks.append(self._readers[part].take(int(runs.size[mine].sum())))
-        pairs = _rows(rows, runs.size).astype(np.uint32)
+        pairs = rows_of_runs(rows, runs.size).astype(np.uint32)
         blocks_of_pairs = np.repeat(which, runs.size)
         columns = {
             name: gather([block[name] for block in blocks], blocks_of_pairs, pairs).to_polars()
@@ -218,12 +218,6 @@ class _PartReader:
 
 
 _NONE = (np.empty(0, np.uint32), np.empty(0, np.uint32))
-
-
-def _rows(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the rows of runs: `sizes[i]` rows from `starts[i]`, for each i."""
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def _with_split(columns: Mapping[str, pl.Series], runs: Runs) -> pl.DataFrame:

@@ -15,16 +15,20 @@ from numpy.typing import NDArray
 from rejoinder.corpus import query
 from rejoinder.corpus.parted.rows import KEPT, NUMBERS, STRINGS, Block, CrossingError, Rows
 from rejoinder.corpus.strings import as_arrow, as_strings, gather
+from rejoinder.native import kernel
 
-_NUMBERS = """
-    SELECT {hash}(id) AS id, coalesce({hash}(parent), 0) AS parent,
-        coalesce({hash}(thread), 0) AS thread,
-        parent IS NOT NULL AS answers, thread IS NULL AS loose, rule
-    FROM ({comments})"""
-FASTEST_HASH = "hash"
-"""DuckDB's own hash, which another version may change."""
-LASTING_HASH = "md5_number_lower"
-"""Half of the MD5, for files."""
+_QUERY = "SELECT {columns} FROM ({comments})"
+_KEYS = """{hash}(id) AS id, coalesce({hash}(parent), 0) AS parent,
+    coalesce({hash}(thread), 0) AS thread, parent IS NOT NULL AS answers, thread IS NULL AS loose"""
+_KEY_TYPES: Mapping[str, type] = {
+    "id": np.uint64,
+    "parent": np.uint64,
+    "thread": np.uint64,
+    "answers": np.bool_,
+    "loose": np.bool_,
+}
+_LASTING_HASH = "md5_number_lower"
+"""Half of the MD5, for files: other hashes change with the version, or need the kernel."""
 
 
 class Database:
@@ -58,18 +62,22 @@ class Classifier:
         database: Database,
         select: Callable[[ir.Table], ir.Table],
         rules: Sequence[str],
-        hash_: str = FASTEST_HASH,
+        *,
+        lasting: bool = False,
     ) -> None:
         """Prepares `select`, a `query.classified`, whose rules have the names `rules`.
 
-        `hash_` is the function of DuckDB that hashes ids and threads to 64 bits.
+        `lasting` asks for hashes of ids and threads that are the same in every run.
         """
         self._database = database
         comments = select(query.comments_table("given"))
         numbers = [(name, number) for number, name in enumerate(rules, 1)]
         comments = comments.mutate(rule=comments.rule.cases(*numbers, else_=KEPT).cast("uint8"))
+        self._native = None if lasting else kernel("_join")
+        keys = _KEYS.format(hash=_LASTING_HASH if lasting else "hash")
+        columns = "rule" if self._native else f"rule, {keys}"
         sql = ibis.to_sql(comments, dialect="duckdb")
-        self._sql = _NUMBERS.format(hash=hash_, comments=sql)
+        self._sql = _QUERY.format(columns=columns, comments=sql)
 
     def __call__(self, comments: pa.RecordBatch) -> tuple[Rows, Block]:
         """Returns (N,) comments with the columns `COMMENTS`.
@@ -77,8 +85,12 @@ class Classifier:
         Raises:
             CrossingError: a comment has no thread.
         """
-        table = pa.Table.from_batches([comments])
-        found = self._database.columns(self._sql, table)
+        block = {name: as_strings(comments[name]) for name in STRINGS}
+        found = dict(self._database.columns(self._sql, pa.Table.from_batches([comments])))
+        if self._native:
+            keys = self._native.keys([block[name] for name in ("id", "parent", "thread")])
+            for (name, dtype), key in zip(_KEY_TYPES.items(), keys, strict=True):
+                found[name] = np.frombuffer(key, dtype)
         if found["loose"].any():
             first = comments["id"][int(found["loose"].argmax())].as_py()
             raise CrossingError(f"comment {first!r} has no thread")
@@ -88,7 +100,6 @@ class Classifier:
             which=np.zeros(count, np.uint32),
             row=np.arange(count, dtype=np.uint32),
         )
-        block = {name: as_strings(comments[name]) for name in STRINGS}
         clean = comments["clean"]
         if clean.null_count < count:
             changed = pl.Series(clean.is_valid()).cast(pl.UInt32).to_numpy()
@@ -96,13 +107,19 @@ class Classifier:
         return rows, block
 
 
-def splits(
-    database: Database, threads: pl.Series, shares: tuple[float, float, float]
-) -> NDArray[np.int8]:
-    """Returns (N,) the split of each thread: 0 train, 1 dev, 2 test."""
-    if not len(threads):  # a query takes a millisecond, and many parts of small dumps are empty
-        return np.empty(0, np.int8)
-    table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
-    split = query.split_of(table.thread_id, shares)
-    sql = ibis.to_sql(table.select(split=split), dialect="duckdb")
-    return database.columns(sql, pa.table([as_arrow(threads)], ["thread_id"]))["split"]
+class Splitter:
+    """Finds the splits of threads."""
+
+    def __init__(self, database: Database, shares: tuple[float, float, float]) -> None:
+        """Prepares `query.split_of`."""
+        table = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
+        split = query.split_of(table.thread_id, shares)
+        self._database = database
+        self._sql = ibis.to_sql(table.select(split=split), dialect="duckdb")
+
+    def __call__(self, threads: pl.Series) -> NDArray[np.int8]:
+        """Returns (N,) the split of each thread: 0 train, 1 dev, 2 test."""
+        if not len(threads):  # a query takes milliseconds, and many parts of small dumps are empty
+            return np.empty(0, np.int8)
+        given = pa.table([as_arrow(threads)], ["thread_id"])
+        return self._database.columns(self._sql, given)["split"]

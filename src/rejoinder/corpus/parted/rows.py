@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.strings import Index, Strings, gather
+from rejoinder.corpus.strings import Chosen, Index, Strings, gather
 
 KEPT = 0
 """The rule of a comment that breaks none."""
@@ -56,16 +56,32 @@ class Rows:
     def __getitem__(self, index: Any) -> Self:
         return type(self)(**{name: getattr(self, name)[index] for name in _NAMES})
 
-    def strings(self, blocks: "Blocks", column: str) -> Strings:
-        """Returns a column of the comments, without prefixes."""
+    def chosen(self, blocks: "Blocks", column: str, at: Any = slice(None)) -> Chosen:
+        """Returns where a column of the comments `at` is in memory, without prefixes."""
         columns = [block[column] for block in blocks]
-        return gather(columns, self.which, self.row, PREFIXES.get(column, ""))
+        return Chosen(columns, self.which[at], self.row[at], PREFIXES.get(column, ""))
 
-    def in_parts(self, bits: int) -> tuple[Self, NDArray[np.int64]]:
-        """Returns the rows by part, and the (2**bits + 1,) borders of the parts."""
+    def strings(self, blocks: "Blocks", column: str, at: Any = slice(None)) -> Strings:
+        """Returns a column of the comments `at`, without prefixes."""
+        return gather(*self.chosen(blocks, column, at))
+
+    def in_parts(self, bits: int) -> "RowsInParts":
+        """Returns the rows by part, of 2**`bits` parts."""
         part = (self.thread >> np.uint64(64 - bits)).astype(np.uint16)
         order = np.argsort(part, kind="stable")
-        return self[order], np.searchsorted(part[order], np.arange(2**bits + 1))
+        return RowsInParts(self[order], np.searchsorted(part[order], np.arange(2**bits + 1)))
+
+
+@dataclass(frozen=True)
+class RowsInParts:
+    """Comments by part."""
+
+    rows: Rows
+    borders: NDArray[np.int64]
+    """(P + 1,) first row of each part, and the number of rows."""
+
+    def __getitem__(self, part: int) -> Rows:
+        return self.rows[self.borders[part] : self.borders[part + 1]]
 
 
 Block = Mapping[str, Strings]
@@ -80,6 +96,12 @@ def concatenated(rows: list[Rows]) -> Rows:
     if not rows:
         return _EMPTY
     return Rows(**{name: np.concatenate([getattr(one, name) for one in rows]) for name in _NAMES})
+
+
+def rows_of_runs(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns the rows of runs: `sizes[i]` rows from `starts[i]`, for each i."""
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 _HASHES = np.empty(0, np.uint64)

@@ -15,8 +15,9 @@ from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.engines.base import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.parted.carried import BITS, CarriedComments, CarriedWriter, Hashes, among
+from rejoinder.corpus.parted.carried import BITS, CarriedComments, CarriedWriter
 from rejoinder.corpus.parted.doubles import Doubles, find_doubles
+from rejoinder.corpus.parted.hashes import Hashes, among
 from rejoinder.corpus.parted.join import join
 from rejoinder.corpus.parted.merge import (
     Pairs,
@@ -26,14 +27,16 @@ from rejoinder.corpus.parted.merge import (
     all_runs,
     runs_of,
 )
-from rejoinder.corpus.parted.reading import (
-    FASTEST_HASH,
-    LASTING_HASH,
-    Classifier,
-    Database,
-    splits,
+from rejoinder.corpus.parted.reading import Classifier, Database, Splitter
+from rejoinder.corpus.parted.rows import (
+    ELSEWHERE,
+    KEPT,
+    Block,
+    CrossingError,
+    Rows,
+    RowsInParts,
+    concatenated,
 )
-from rejoinder.corpus.parted.rows import ELSEWHERE, KEPT, CrossingError, Rows, concatenated
 from rejoinder.corpus.parted.store import Store
 from rejoinder.corpus.readers import Report, mapped_comments
 from rejoinder.corpus.writer import write_shards
@@ -44,7 +47,7 @@ _STORE_SHARE = 0.5
 _PIECE_ROWS = 65_536
 _GROWTH = 8
 """Bytes of a comment in memory by its bytes in a compressed dump."""
-_PARTS = (6, BITS)
+_PARTS = (4, BITS)
 """Least and largest number of parts, as powers of two."""
 
 
@@ -126,10 +129,15 @@ class PartedExtraction:
         need = held * _GROWTH / (self._memory / (4 * self._threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
         store = Store(int(self._memory * _STORE_SHARE), bits, self._spill)
-        hash_ = LASTING_HASH if self._carry else FASTEST_HASH
-        classify = Classifier(self._database, reading.select, extraction.rules, hash_)
-        for rows, block in mapped_comments(
-            classify,
+        lasting = bool(self._carry)
+        classify = Classifier(self._database, reading.select, extraction.rules, lasting=lasting)
+
+        def in_parts(comments: pa.RecordBatch) -> tuple[RowsInParts, Block]:
+            rows, block = classify(comments)
+            return rows.in_parts(bits), block
+
+        for piece, block in mapped_comments(
+            in_parts,
             reading.files,
             reading.columns,
             self._report,
@@ -137,7 +145,7 @@ class PartedExtraction:
             separator=reading.separator,
         ):
             self._progress("reading", self._report.bytes_read, size)
-            store.add(rows, block)
+            store.add(piece, block)
         store.finish()
         return store
 
@@ -154,6 +162,7 @@ class PartedExtraction:
         Returns the runs, and counts by the names of `Outcome`.
         """
         ids = ids[~among(ids, doubles.carried)]
+        split_of = Splitter(self._database, self._extraction.split)
 
         def one(part: int) -> _JoinedPart:
             rows, blocks = store.part(part)
@@ -168,7 +177,7 @@ class PartedExtraction:
             joined = join(rows, blocks, fresh)
             if among(joined.missing, ids).any():
                 raise CrossingError(ELSEWHERE)
-            split = splits(self._database, joined.threads, self._extraction.split)
+            split = split_of(joined.threads)
             runs = pairs.add(part, joined, runs_of(joined, part, split), rows, blocks)
             counts = Counter(
                 parent_not_found=joined.not_found,
