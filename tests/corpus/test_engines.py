@@ -7,6 +7,7 @@ from typing import Any
 
 import ibis
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from dumps import comment, lines
@@ -18,6 +19,7 @@ from rejoinder.corpus.readers import Report
 from rejoinder.corpus.rules import PROFILES
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.shards import SHARD_ROWS
+from rejoinder.corpus.strings import as_table
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
 from rejoinder.spark.session import OpenSession, open_session
@@ -182,7 +184,7 @@ def _many(engine: Engine) -> ibis.Table:
     )
 
 
-def _expected(limit: int | None) -> Iterator[pl.DataFrame]:
+def _expected(limit: int | None) -> Iterator[pa.Table]:
     """The same pairs as `_many`, ordered, as Polars computes them."""
     number = pl.int_range(HUNDREDS * 100, eager=True).alias("n").to_frame()
     n = pl.col("n")
@@ -196,7 +198,8 @@ def _expected(limit: int | None) -> Iterator[pl.DataFrame]:
         source=(n % 2).cast(pl.String),
         part=part.cast(pl.Int8),
     )
-    yield from frame.sort(query.ORDER).head(limit or len(frame)).iter_slices(50_001)
+    ordered = frame.sort(query.ORDER).head(limit or len(frame))
+    yield from map(as_table, ordered.iter_slices(50_001))
 
 
 @pytest.mark.parametrize("limit", [None, SHARD_ROWS + 5])

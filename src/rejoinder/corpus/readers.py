@@ -18,10 +18,10 @@ from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
 from rejoinder.files.places import Place, for_each, size_of
-from rejoinder.formats.compression import decompressed
+from rejoinder.formats.compression import Decoders, decompressed
 from rejoinder.formats.line_blocks import BlockMemory, reused_line_blocks
 
-_BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 16 << 20
 _AHEAD = 2
 _SHOWN = 20
 
@@ -105,8 +105,7 @@ def mapped_comments(
     `separator` of None is detected in the first line of each table.
     """
     check_files(files, columns, separator)
-    for path in files:
-        yield from _mapped_file(work, path, columns, report, strict, separator)
+    yield from _Reader(columns, report, strict, separator).mapped(work, files)
     check_keys(report, columns)
 
 
@@ -143,74 +142,78 @@ def read_file(
     separator: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the comments of one file, see `read_comments`."""
-    return _mapped_file(lambda batch: batch, path, columns, report, strict, separator)
+    return _Reader(columns, report, strict, separator).mapped(lambda batch: batch, [path])
 
 
-def _mapped_file(
-    work: Callable[[pa.RecordBatch], T],
-    path: Place,
-    columns: Columns,
-    report: Report,
-    strict: bool,
-    separator: str | None,
-) -> Iterator[T]:
-    entry = FileReport(path)
-    report.files.append(entry)
-    pieces = _pieces(entry, format_of(path), columns, report, separator)
-    jobs = (partial(_comments, piece, columns, path.name, work) for piece in pieces)
-    for count, malformed, result in mapped_ahead(lambda job: job(), jobs, _AHEAD):
-        if malformed and strict:
-            line = malformed[0]
-            raise InputError(
-                f"{path} line {line.line}: {line.problem}; a comment on each line is "
-                "expected. Without --strict such lines are counted and skipped."
-            )
-        report.add_malformed(malformed)
-        entry.malformed += len(malformed)
-        entry.comments += count
-        yield result
-    entry.bytes_read = size_of(path)
+@dataclass(frozen=True)
+class _Reader:
+    """Reads files one after the other, into memory that is used again."""
+
+    columns: Columns
+    report: Report
+    strict: bool
+    separator: str | None
+    _decoders: Decoders = field(default_factory=Decoders)
+    _blocks: BlockMemory = field(default_factory=BlockMemory)
+
+    def mapped(self, work: Callable[[pa.RecordBatch], T], files: Sequence[Place]) -> Iterator[T]:
+        """Yields `work` of the comments of files in pieces."""
+        jobs = (job for path in files for job in self._jobs(work, path))
+        for entry, count, malformed, result in mapped_ahead(lambda job: job(), jobs, _AHEAD):
+            if malformed and self.strict:
+                line = malformed[0]
+                raise InputError(
+                    f"{entry.path} line {line.line}: {line.problem}; a comment on each line is "
+                    "expected. Without --strict such lines are counted and skipped."
+                )
+            self.report.add_malformed(malformed)
+            entry.malformed += len(malformed)
+            entry.comments += count
+            yield result
+
+    def _jobs(
+        self, work: Callable[[pa.RecordBatch], T], path: Place
+    ) -> Iterator[Callable[[], tuple[FileReport, int, Sequence[Malformed], T]]]:
+        entry = FileReport(path)
+        self.report.files.append(entry)
+        for piece in self._pieces(entry, format_of(path)):
+            yield partial(_comments, piece, self.columns, entry, work)
+        entry.bytes_read = size_of(path)
+
+    def _pieces(self, entry: FileReport, format_: Format) -> Iterator[_Piece]:
+        """Yields the pieces of a file in any format."""
+        path, columns = entry.path, self.columns
+        if format_ == "parquet":
+            return parquet_pieces(path, columns, entry.add_bytes)
+        content = decompressed(path, entry.add_bytes, self._decoders)
+        if format_ == "table":
+            separator = self.separator
+            separator = separator or detect_separator(path, separator_of(path) or ",", columns)
+            return table_pieces(path, content, separator, columns)
+        return self._json_pieces(path, content)
+
+    def _json_pieces(self, path: Place, content: Iterator[bytes]) -> Iterator[_Piece]:
+        wanted = tuple(dict.fromkeys(self.columns.names.values()))
+
+        def parsed(block: memoryview, first_line: int) -> ParsedBlock:
+            try:
+                return parse_block(block, wanted, self.columns.needed, path.name, first_line)
+            finally:
+                self._blocks.give_back(block)
+
+        line = 1
+        for number, block in enumerate(reused_line_blocks(content, _BLOCK_BYTES, self._blocks)):
+            if number == 0 and self.columns.given:
+                self.report.keys |= keys_of(block)
+            count = lines_of(block)
+            yield partial(parsed, block, line)
+            line += count
 
 
 def _comments(
-    piece: _Piece, columns: Columns, file: str, work: Callable[[pa.RecordBatch], T]
-) -> tuple[int, Sequence[Malformed], T]:
+    piece: _Piece, columns: Columns, entry: FileReport, work: Callable[[pa.RecordBatch], T]
+) -> tuple[FileReport, int, Sequence[Malformed], T]:
     """Returns the number of comments of a piece, the malformed lines, and `work` of the others."""
     parsed = piece()
-    batch = as_comments(parsed.table, columns, file, parsed.numbers)
-    return len(batch), parsed.malformed, work(batch)
-
-
-def _pieces(
-    entry: FileReport, format_: Format, columns: Columns, report: Report, separator: str | None
-) -> Iterator[_Piece]:
-    """Yields the pieces of a file in any format."""
-    path = entry.path
-    if format_ == "parquet":
-        return parquet_pieces(path, columns, entry.add_bytes)
-    content = decompressed(path, entry.add_bytes)
-    if format_ == "table":
-        separator = separator or detect_separator(path, separator_of(path) or ",", columns)
-        return table_pieces(path, content, separator, columns)
-    return _json_pieces(path, content, columns, report)
-
-
-def _json_pieces(
-    path: Place, content: Iterator[bytes], columns: Columns, report: Report
-) -> Iterator[_Piece]:
-    wanted = tuple(dict.fromkeys(columns.names.values()))
-    memory = BlockMemory()
-
-    def parsed(block: memoryview, first_line: int) -> ParsedBlock:
-        try:
-            return parse_block(block, wanted, columns.needed, path.name, first_line)
-        finally:
-            memory.give_back(block)
-
-    line = 1
-    for number, block in enumerate(reused_line_blocks(content, _BLOCK_BYTES, memory)):
-        if number == 0 and columns.given:
-            report.keys |= keys_of(block)
-        count = lines_of(block)
-        yield partial(parsed, block, line)
-        line += count
+    batch = as_comments(parsed.table, columns, entry.path.name, parsed.numbers)
+    return entry, len(batch), parsed.malformed, work(batch)

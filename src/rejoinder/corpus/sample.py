@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from rejoinder.corpus.manifest import SPLITS, Manifest
 from rejoinder.corpus.shards import Pairs
+from rejoinder.corpus.strings import as_table
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import new_folder
@@ -45,7 +47,7 @@ def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = F
         claim_output(out, overwrite=overwrite),
         new_folder(out, overwrite=overwrite) as folder,
     ):
-        written = write_shards(folder, _frames(pairs, share))
+        written = write_shards(folder, _tables(pairs, share))
         if not written.splits.get("train"):
             raise InputError(
                 f"a share of {share:g} of the threads of {pairs.folder} holds no pair to train "
@@ -69,11 +71,11 @@ def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = F
     return manifest
 
 
-def _frames(pairs: Pairs, share: float) -> Iterator[pl.DataFrame]:
+def _tables(pairs: Pairs, share: float) -> Iterator[pa.Table]:
     for part, split in enumerate(SPLITS):
         for frame in pairs.iter_frames(split):
             kept = frame.filter(_chosen(frame["thread_id"], share)) if split == "train" else frame
-            yield kept.with_columns(part=pl.lit(part))
+            yield as_table(kept.with_columns(part=pl.lit(part)))
 
 
 def _chosen(threads: pl.Series, share: float) -> pl.Series:

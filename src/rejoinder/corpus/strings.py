@@ -111,6 +111,14 @@ def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = 
     return as_strings(found.str.strip_prefix(prefix) if prefix else found)
 
 
+def hashes(strings: Strings) -> NDArray[np.uint64]:
+    """Returns (N,) 64-bit hashes of strings, the same ones within a process."""
+    native = kernel("_join")
+    if native is not None:
+        return np.frombuffer(native.hashes(strings), np.uint64)
+    return strings.to_polars().hash(seed=0).to_numpy()
+
+
 def same(first: Chosen, second: Chosen) -> bool:
     """Returns whether two choices hold the same strings in the same order."""
     native = kernel("_join")

@@ -1,19 +1,33 @@
 """Writes sorted pairs to Parquet shards of a fixed layout: the same rows give the same bytes."""
 
 import io
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS
+from rejoinder.corpus.strings import as_arrow, as_strings, hashes, one_array
 from rejoinder.files.addresses import Address
 from rejoinder.files.hashed import sha256_of, sha256_of_file
 from rejoinder.files.places import Place
+
+_SCHEMA = pa.schema([(name, pa.large_string()) for name in COLUMNS])
+_REPEATED = ["thread_id", "source", "split"]
+"""The columns that are written with a dictionary: their values repeat within a row group."""
+_MERGED_AT = 4_000_000
 
 
 @dataclass
@@ -29,90 +43,114 @@ class Written:
     unique_responses: int = 0
 
 
-def write_shards(folder: Place, frames: Iterator[pl.DataFrame]) -> Written:
+class _Shard(NamedTuple):
+    """What is known of a shard that was written."""
+
+    entry: Shard
+    sources: Counter[str]
+    inputs: NDArray[np.uint64]
+    """(N,) hashes of its messages."""
+    responses: NDArray[np.uint64]
+    """(N,) hashes of its replies."""
+
+
+def write_shards(folder: Place, tables: Iterator[pa.Table], threads: int = 1) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
-    A shard is written while the rows of the next one are collected.
+    As many shards as `threads` are written at a time, while the rows of the next one are collected.
     """
     written = Written()
     inputs, responses = _Distinct(), _Distinct()
-    waiting: Future[Shard] | None = None
-    with ThreadPoolExecutor(1) as writer:
-        for number, (split, frame) in enumerate(_shards(frames)):
-            if waiting is not None:
-                written.shards.append(waiting.result())
-            waiting = writer.submit(write_shard, folder, number, split, frame)
-            _count(written, split, frame)
-            inputs.add(frame.get_column("input"))
-            responses.add(frame.get_column("response"))
-        if waiting is not None:
-            written.shards.append(waiting.result())
+    for shard in mapped_ahead(partial(_written, folder), enumerate(_shards(tables)), threads):
+        entry = shard.entry
+        written.shards.append(entry)
+        written.rows += entry.rows
+        written.splits[entry.split] += entry.rows
+        for source, rows in shard.sources.items():
+            by_split = written.sources[source]
+            by_split[entry.split] = by_split.get(entry.split, 0) + rows
+        inputs.add(shard.inputs)
+        responses.add(shard.responses)
     written.unique_inputs, written.unique_responses = len(inputs), len(responses)
     return written
 
 
-def _shards(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Cuts and joins frames to the rows of shards; yields them with their splits."""
-    held: list[pl.DataFrame] = []
-    rows, split = 0, 0
-    for frame in frames:
-        for part in _parts(frame):
-            number = int(part.item(0, "part"))
-            if number != split and held:
-                yield SPLITS[split], pl.concat(held)
-                held, rows = [], 0
-            split = number
-            while rows + len(part) >= SHARD_ROWS:
-                held.append(part[: SHARD_ROWS - rows])
-                part = part[SHARD_ROWS - rows :]
-                yield SPLITS[split], pl.concat(held)
-                held, rows = [], 0
-            if len(part):
-                held.append(part)
-                rows += len(part)
-    if held:
-        yield SPLITS[split], pl.concat(held)
-
-
-def _parts(frame: pl.DataFrame) -> list[pl.DataFrame]:
-    """Returns the parts of a frame by split. Nearly every frame has only one."""
-    splits = frame.get_column("part")
-    if not len(frame) or splits[0] == splits[-1]:
-        return [frame] if len(frame) else []
-    return frame.partition_by("part", maintain_order=True)
-
-
-def write_shard(folder: Place, number: int, split: str, frame: pl.DataFrame) -> Shard:
-    """Writes the ordered pairs of one shard, whose bytes depend on nothing else."""
-    path = folder / f"part-{number:05d}.parquet"
-    frame = frame.with_columns(split=pl.lit(split)).select(COLUMNS)
-    if isinstance(path, Address):
-        content = io.BytesIO()
-        _write_parquet(frame, content)
-        path.put(content.getvalue())
-        size, sha256 = len(content.getvalue()), sha256_of(content.getvalue())
-    else:
-        _write_parquet(frame, path)
-        size, sha256 = path.stat().st_size, sha256_of_file(path)
-    return Shard(path.name, split, len(frame), size, sha256)
-
-
-def _write_parquet(frame: pl.DataFrame, target: Path | io.BytesIO) -> None:
-    frame.write_parquet(
-        target,
-        compression="zstd",
-        compression_level=1,
-        row_group_size=BLOCK_ROWS,
-        statistics=False,
+def _written(folder: Place, job: tuple[int, tuple[str, pa.Table]]) -> _Shard:
+    number, (split, table) = job
+    entry = write_shard(folder, number, split, table)
+    counts = pc.value_counts(one_array(table["source"]))
+    values, numbers = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    return _Shard(
+        entry,
+        Counter(dict(zip(values, numbers, strict=True))),
+        *(hashes(as_strings(table[name])) for name in ("input", "response")),
     )
 
 
-def _count(written: Written, split: str, frame: pl.DataFrame) -> None:
-    written.rows += len(frame)
-    written.splits[split] += len(frame)
-    for source, rows in frame.get_column("source").value_counts().iter_rows():
-        by_split = written.sources[source]
-        by_split[split] = by_split.get(split, 0) + rows
+def _shards(tables: Iterator[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+    """Cuts and joins tables to the rows of shards; yields them with their splits."""
+    held: list[pa.Table] = []
+    rows, split = 0, 0
+    for number, part in (pair for table in tables for pair in _parts(table)):
+        if number != split and held:
+            yield SPLITS[split], pa.concat_tables(held)
+            held, rows = [], 0
+        split = number
+        while rows + len(part) >= SHARD_ROWS:
+            held.append(part.slice(0, SHARD_ROWS - rows))
+            part = part.slice(SHARD_ROWS - rows)
+            yield SPLITS[split], pa.concat_tables(held)
+            held, rows = [], 0
+        if len(part):
+            held.append(part)
+            rows += len(part)
+    if held:
+        yield SPLITS[split], pa.concat_tables(held)
+
+
+def _parts(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """Yields the numbers of the splits in a table, in order, with their rows."""
+    if len(table):
+        parts = table["part"].to_numpy()
+        table = table.select(COLUMNS[:-1]).cast(pa.schema(list(_SCHEMA)[:-1]))
+        borders = np.searchsorted(parts, np.arange(len(SPLITS) + 1))
+        for number, (first, last) in enumerate(itertools.pairwise(borders.tolist())):
+            if last > first:
+                yield number, table.slice(first, last - first)
+
+
+def write_shard(folder: Place, number: int, split: str, table: pa.Table) -> Shard:
+    """Writes the ordered pairs of one shard, whose bytes depend on nothing else.
+
+    `table` has the columns of `COLUMNS` but for the split.
+    """
+    path = folder / f"part-{number:05d}.parquet"
+    if isinstance(path, Address):
+        content = io.BytesIO()
+        _write_parquet(split, table, content)
+        path.put(content.getvalue())
+        size, sha256 = len(content.getvalue()), sha256_of(content.getvalue())
+    else:
+        _write_parquet(split, table, path)
+        size, sha256 = path.stat().st_size, sha256_of_file(path)
+    return Shard(path.name, split, len(table), size, sha256)
+
+
+def _write_parquet(split: str, table: pa.Table, target: Path | io.BytesIO) -> None:
+    splits = as_arrow(pl.repeat(split, BLOCK_ROWS, dtype=pl.String, eager=True))
+    with pq.ParquetWriter(
+        target,
+        _SCHEMA,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=_REPEATED,
+        write_statistics=False,
+        store_schema=False,
+    ) as writer:
+        for start in range(0, len(table), BLOCK_ROWS):
+            # in one piece: pages must not depend on how the rows came
+            rows = table.slice(start, BLOCK_ROWS).combine_chunks()
+            writer.write_table(rows.append_column("split", splits[: len(rows)]), BLOCK_ROWS)
 
 
 class _Distinct:
@@ -122,16 +160,14 @@ class _Distinct:
         self.known = pl.Series(dtype=pl.UInt64)
         self.fresh: list[pl.Series] = []
 
-    def add(self, texts: pl.Series) -> None:
-        self.fresh.append(texts.hash(seed=0).unique())
-        if sum(map(len, self.fresh)) > max(4_000_000, len(self.known)):
-            self._merge()
+    def add(self, hashes: NDArray[np.uint64]) -> None:
+        self.fresh.append(pl.Series(hashes))
+        if sum(map(len, self.fresh)) > max(_MERGED_AT, len(self.known)):
+            # numpy.unique took thirty times as long
+            self.known, self.fresh = self._together().unique(), []
 
-    def _merge(self) -> None:
-        # numpy.unique took thirty times as long
-        self.known = pl.concat([self.known, *self.fresh]).unique()
-        self.fresh = []
+    def _together(self) -> pl.Series:
+        return pl.concat([self.known, *self.fresh])
 
     def __len__(self) -> int:
-        self._merge()
-        return len(self.known)
+        return self._together().n_unique()

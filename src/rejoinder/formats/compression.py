@@ -7,6 +7,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from rejoinder.errors import InputError, MissingExtraError
@@ -35,17 +36,27 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def _zstd_decompressor() -> _Decompressor:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("zstandard", "extract") from None
-    decompressor: Any = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
-    return decompressor  # type: ignore[no-any-return]
+class Decoders:
+    """Opens decompressors. Those of zstd share their memory, so only one is used at a time."""
+
+    def __init__(self) -> None:
+        self._zstd: Any = None
+
+    def open(self, suffix: str) -> _Decompressor:
+        """Returns a decompressor of one frame."""
+        if suffix != ".zst":
+            return _DECOMPRESSORS[suffix]()
+        if self._zstd is None:
+            try:
+                import zstandard
+            except ImportError:
+                raise MissingExtraError("zstandard", "extract") from None
+            self._zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        decompressor: _Decompressor = self._zstd.decompressobj()
+        return decompressor
 
 
 _DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
-    ".zst": _zstd_decompressor,
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
     ".gz": lambda: zlib.decompressobj(31),
@@ -58,8 +69,8 @@ class Frames:
     Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
     """
 
-    def __init__(self, suffix: str) -> None:
-        self._new = _DECOMPRESSORS[suffix]
+    def __init__(self, suffix: str, decoders: Decoders | None = None) -> None:
+        self._new = partial((decoders or Decoders()).open, suffix)
         self._frame: _Decompressor | None = None
 
     @property
@@ -102,10 +113,15 @@ def compression(path: "Place") -> str | None:
     return compression_of(head)
 
 
-def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+def decompressed(
+    path: "Place",
+    on_read: Callable[[int], None] | None = None,
+    decoders: Decoders | None = None,
+) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
-    `on_read` is called after each read with the number of bytes read from the file itself.
+    `on_read` is called after each read with the number of bytes read from the file itself. Files
+    that are read one after the other may share `decoders`: windows have up to 2 GiB.
 
     Raises:
         InputError: the file is damaged or cut short. The message says how far it could be read.
@@ -116,7 +132,7 @@ def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) ->
         if suffix is None:
             yield from _pieces(path, file, _READ_BYTES * 16, on_read)
             return
-        frames = Frames(suffix)
+        frames = Frames(suffix, decoders)
         for data in _pieces(path, file, _READ_BYTES, on_read):
             try:
                 for piece in frames.decompress(data):

@@ -110,29 +110,29 @@ class DuckDBEngine:
 
     def rows(self, expression: ir.Table) -> pl.DataFrame:
         """Computes a small result."""
-        return pl.concat(list(self._stream(expression)))
+        return pl.DataFrame(pl.from_arrow(pa.concat_tables(self._stream(expression))))
 
     def write(
         self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
     ) -> Written:
         """Writes pairs to shards, as a stream in the order of the output."""
         progress("sorting", 0, None)
-        frames = self._stream(query.ordered(pairs, limit))
-        return write_shards(folder, _counted(frames, progress))
+        tables = self._stream(query.ordered(pairs, limit))
+        return write_shards(folder, _counted(tables, progress))
 
     def close(self) -> None:
         """Closes the connection, which drops its tables and spilled data."""
         self.connection.disconnect()
 
-    def _stream(self, expression: ir.Table) -> Iterator[pl.DataFrame]:
-        """Yields a result in its order. The first frame is empty, so that there are columns."""
+    def _stream(self, expression: ir.Table) -> Iterator[pa.Table]:
+        """Yields a result in its order. The first table is empty, so that there are columns."""
         # without this setting, parts of a sorted result come in any order
         self._run("SET preserve_insertion_order = true")
         sql = ibis.to_sql(expression, dialect="duckdb")
         reader = self._guarded(lambda: self.connection.con.sql(sql).to_arrow_reader(_FRAME_ROWS))
-        yield pl.DataFrame(pl.from_arrow(reader.schema.empty_table()))
+        yield reader.schema.empty_table()
         while (batch := self._guarded(lambda: next(reader, None))) is not None:
-            yield pl.DataFrame(pl.from_arrow(batch))
+            yield pa.Table.from_batches([batch])
 
     def _keep(self, name: str, sql: str) -> ir.Table:
         # the order of kept rows does not matter, and preserving it costs memory
@@ -165,13 +165,13 @@ class DuckDBEngine:
             raise
 
 
-def _counted(frames: Iterator[pl.DataFrame], progress: ExtractProgress) -> Iterator[pl.DataFrame]:
+def _counted(tables: Iterator[pa.Table], progress: ExtractProgress) -> Iterator[pa.Table]:
     done = 0
-    for frame in frames:
-        done += len(frame)
-        if done:  # the first frame is empty, and the engine sorts until the second one
+    for table in tables:
+        done += len(table)
+        if done:  # the first table is empty, and the engine sorts until the second one
             progress("writing", done, None)
-        yield frame
+        yield table
 
 
 def _threads(amount: float, threads: int | None, memory: str) -> int:

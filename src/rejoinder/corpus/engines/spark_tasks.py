@@ -15,6 +15,8 @@ from rejoinder.corpus.engines.base import Reading
 from rejoinder.corpus.manifest import SPLITS, Shard
 from rejoinder.corpus.readers import Report, read_file
 from rejoinder.corpus.schema import COMMENTS, Columns
+from rejoinder.corpus.shards import COLUMNS
+from rejoinder.corpus.strings import as_table
 from rejoinder.corpus.writer import write_shard
 from rejoinder.files.places import Place
 from rejoinder.files.storage import storage_errors
@@ -86,22 +88,23 @@ def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
 def _write_rows(folder: Place, rows: pa.Table) -> pa.Table:
     # the order of rows that come out of a shuffle is any
     frame = pl.DataFrame(pl.from_arrow(rows)).sort("place")
+    table = as_table(frame.select(COLUMNS[:-1]))
     number, split = frame.item(0, "shard"), SPLITS[frame.item(0, "part")]
     # Spark may run a task twice at a time: only whole shards get their name, and both are the same
     with told_to_driver():
         if isinstance(folder, Path):
-            shard = _write_beside(folder, number, split, frame)
+            shard = _write_beside(folder, number, split, table)
         else:
-            shard = write_shard(folder, number, split, frame)
+            shard = write_shard(folder, number, split, table)
     return pa.table({"number": [number], "entry": [json.dumps(asdict(shard))]}).cast(
         pa.schema([("number", pa.int32()), ("entry", pa.string())])
     )
 
 
-def _write_beside(folder: Path, number: int, split: str, frame: pl.DataFrame) -> Shard:
+def _write_beside(folder: Path, number: int, split: str, table: pa.Table) -> Shard:
     with storage_errors(folder):
         attempt = Path(tempfile.mkdtemp(prefix=".attempt-", dir=folder))
-        shard = write_shard(attempt, number, split, frame)
+        shard = write_shard(attempt, number, split, table)
         (attempt / shard.file).replace(folder / shard.file)
         shutil.rmtree(attempt, ignore_errors=True)
     return shard

@@ -100,7 +100,7 @@ class Pairs(Protocol):
         """Takes note that all parts are here."""
         ...
 
-    def frame(self, runs: Runs) -> pl.DataFrame:
+    def table(self, runs: Runs) -> pa.Table:
         """Returns the pairs of runs. The runs of all calls together are in the order of output."""
         ...
 
@@ -128,15 +128,14 @@ class PairsInMemory:
         self._above = [np.concatenate(arrays) for arrays in zip(*self._messages, strict=True)]
         self._replies, self._messages = [], []
 
-    def frame(self, runs: Runs) -> pl.DataFrame:
+    def table(self, runs: Runs) -> pa.Table:
         """Returns the pairs of runs."""
         pairs = rows_of_runs(self._first[runs.part] + runs.start, runs.size)
         columns = {}
         for name, (of_reply, column) in _COLUMNS.items():
             which, rows = self._below if of_reply else self._above
             strings = [block[column] for block in self._blocks]
-            found = gather(strings, which[pairs], rows[pairs], PREFIXES.get(column, ""))
-            columns[name] = found.to_polars()
+            columns[name] = gather(strings, which[pairs], rows[pairs], PREFIXES.get(column, ""))
         return _with_split(columns, runs)
 
 
@@ -173,7 +172,7 @@ class PairsInFiles:
     def finish(self) -> None:
         """Nothing is left to do: each part has its file."""
 
-    def frame(self, runs: Runs) -> pl.DataFrame:
+    def table(self, runs: Runs) -> pa.Table:
         """Returns the pairs of runs, by reading on in each part."""
         blocks: list[Mapping[str, Strings]] = []
         which, rows = np.zeros(len(runs), np.uint32), np.zeros(len(runs), np.int64)
@@ -187,7 +186,7 @@ class PairsInFiles:
         pairs = rows_of_runs(rows, runs.size).astype(np.uint32)
         blocks_of_pairs = np.repeat(which, runs.size)
         columns = {
-            name: gather([block[name] for block in blocks], blocks_of_pairs, pairs).to_polars()
+            name: gather([block[name] for block in blocks], blocks_of_pairs, pairs)
             for name in _COLUMNS
         }
         return _with_split(columns, runs)
@@ -220,6 +219,8 @@ class _PartReader:
 _NONE = (np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
-def _with_split(columns: Mapping[str, pl.Series], runs: Runs) -> pl.DataFrame:
-    part = pl.Series(np.repeat(runs.split, runs.size), dtype=pl.Int8)
-    return pl.DataFrame(columns).with_columns(part=part)
+def _with_split(columns: Mapping[str, Strings], runs: Runs) -> pa.Table:
+    parts = np.repeat(runs.split, runs.size).astype(np.int8, copy=False)
+    arrays = [strings.to_arrow() for strings in columns.values()]
+    arrays.append(pa.Array.from_buffers(pa.int8(), len(parts), [None, pa.py_buffer(parts)]))
+    return pa.table(arrays, [*columns, "part"])

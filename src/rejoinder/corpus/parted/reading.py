@@ -42,16 +42,27 @@ class Database:
 
         They are numbers without nulls.
         """
-        connection: Any = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = duckdb.connect()
-            connection.execute("SET threads = 1")
+        connection, statements = self._own()
+        if sql not in statements:
+            statements[sql] = connection.extract_statements(sql)[0]
         connection.register("given", table)
         try:
-            found: Mapping[str, NDArray[Any]] = connection.sql(sql).fetchnumpy()
+            found: Mapping[str, NDArray[Any]] = connection.execute(statements[sql]).fetchnumpy()
             return found
         finally:
             connection.unregister("given")
+
+    def _own(self) -> tuple[duckdb.DuckDBPyConnection, dict[str, duckdb.Statement]]:
+        """Returns the connection of this thread and the queries that it has parsed.
+
+        Parsing takes a quarter of the time of a query over the comments of a block.
+        """
+        if not hasattr(self._local, "own"):
+            connection = duckdb.connect()
+            connection.execute("SET threads = 1")
+            self._local.own = connection, {}
+        own: tuple[duckdb.DuckDBPyConnection, dict[str, duckdb.Statement]] = self._local.own
+        return own
 
 
 class Classifier:
@@ -122,4 +133,4 @@ class Splitter:
         if not len(threads):  # a query takes milliseconds, and many parts of small dumps are empty
             return np.empty(0, np.int8)
         given = pa.table([as_arrow(threads)], ["thread_id"])
-        return self._database.columns(self._sql, given)["split"]
+        return self._database.columns(self._sql, given)["split"].astype(np.int8)

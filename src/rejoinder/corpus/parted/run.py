@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus.ahead import mapped_ahead
@@ -104,8 +103,8 @@ class PartedExtraction:
         store.drop_files()
         self._progress("sorting", 0, None)
         pieces = runs.in_order().pieces(_PIECE_ROWS, self._extraction.limit)
-        frames = self._frames(pairs, pieces, in_files)
-        written = write_shards(folder, frames)
+        tables = self._tables(pairs, pieces, in_files)
+        written = write_shards(folder, tables, self._threads)
         fates = dict(zip(rules, self._fates[1:, 0].tolist(), strict=False))
         kept, replies = self._fates[KEPT].tolist()
         return Outcome(
@@ -208,13 +207,11 @@ class PartedExtraction:
         with self._lock:
             self._fates += np.stack([counts, replies], axis=1)
 
-    def _frames(
-        self, pairs: Pairs, pieces: Iterator[Runs], in_order: bool
-    ) -> Iterator[pl.DataFrame]:
+    def _tables(self, pairs: Pairs, pieces: Iterator[Runs], in_order: bool) -> Iterator[pa.Table]:
         done = 0
         # files are read from the beginning to the end: one thread at a time
         threads = 1 if in_order else self._threads
-        for frame in mapped_ahead(pairs.frame, pieces, threads):
-            done += len(frame)
+        for table in mapped_ahead(pairs.table, pieces, threads):
+            done += len(table)
             self._progress("writing", done, None)
-            yield frame
+            yield table
