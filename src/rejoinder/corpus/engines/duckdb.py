@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import duckdb
@@ -38,26 +39,31 @@ class DuckDBEngine:
     """An in-memory database that spills into a folder."""
 
     def __init__(self, resources: Resources) -> None:
-        """Opens a database, see `Opener`."""
+        """Checks what the database may use, see `Opener`."""
         if resources.master is not None:
             raise InputError(
                 f"--master {resources.master} is for --engine spark; others run on this machine."
             )
         memory = resources.memory or _MEMORY
-        self.memory = amount = parse_bytes(memory)
-        self.threads = threads = _threads(amount, resources.threads, memory)
+        self.memory = parse_bytes(memory)
+        self.threads = _threads(self.memory, resources.threads, memory)
         self.spill = resources.spill
-        self.connection: Any = ibis.duckdb.connect()
+
+    @cached_property
+    def connection(self) -> Any:
+        """The database, opened when it is first used: that takes a fifth of a second."""
+        connection = ibis.duckdb.connect()
         settings = {
-            "memory_limit": f"{int(amount * _SHARE)}B",
-            "temp_directory": str(resources.spill),
-            "threads": str(threads),
+            "memory_limit": f"{int(self.memory * _SHARE)}B",
+            "temp_directory": str(self.spill),
+            "threads": str(self.threads),
             # its bar goes to standard output, which may hold --json
             "enable_progress_bar": "false",
         }
         for name, value in settings.items():
             quoted = value.replace("'", "''")
-            self._run(f"SET {name} = '{quoted}'")
+            self._guarded(partial(connection.con.execute, f"SET {name} = '{quoted}'"))
+        return connection
 
     def read(
         self, name: str, reading: Reading, progress: ExtractProgress
@@ -122,7 +128,8 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Closes the connection, which drops its tables and spilled data."""
-        self.connection.disconnect()
+        if "connection" in vars(self):
+            self.connection.disconnect()
 
     def _stream(self, expression: ir.Table) -> Iterator[pa.Table]:
         """Yields a result in its order. The first table is empty, so that there are columns."""
