@@ -162,6 +162,21 @@ def test_a_bare_install_says_what_is_missing(tmp_path, package, said):
     assert names(tmp_path) == ["dump.zst"]
 
 
+def test_an_extraction_does_not_import_pandas(tmp_path, small_dump):
+    # pandas is installed with Ibis, and functions of pyarrow and DuckDB import it when they can
+    code = (
+        "import sys; from rejoinder.corpus.extract import extract\n"
+        "extract(sys.argv[1], sys.argv[2]); print('pandas' in sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(small_dump), str(tmp_path / "pairs")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "False\n"
+
+
 def test_ctrl_c_within_a_query_is_an_interruption(tmp_path):
     engine = open_engine("duckdb", Resources(tmp_path, "200MB", 1))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))

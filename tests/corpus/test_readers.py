@@ -17,7 +17,6 @@ from rejoinder.corpus.files import find_files
 from rejoinder.corpus.schema import as_columns
 from rejoinder.errors import InputError
 from rejoinder.formats.compression import decompressed
-from rejoinder.formats.line_blocks import line_blocks
 
 DUMP = lines(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
 PAIR = [("How are you?", "Fine, thanks")]
@@ -322,8 +321,3 @@ def test_patterns_and_files_are_found_once(tmp_path):
         find_files([tmp_path / "c.jsonl"])
     with pytest.raises(InputError, match="can't be read"):
         list(decompressed(tmp_path / "c.jsonl"))
-
-
-def test_blocks_end_at_line_ends():
-    pieces = [b"ab\nc", b"d\n", b"", b"efg", b"h\ni"]
-    assert list(line_blocks(iter(pieces), 3)) == [b"ab\n", b"cd\n", b"efgh\n", b"i"]

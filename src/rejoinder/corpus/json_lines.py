@@ -93,7 +93,7 @@ def lines_of(block: bytes | memoryview) -> int:
     native = kernel("_comments")
     if native is None:
         block = bytes(block)
-        return block.count(b"\n") + (not block.endswith(b"\n"))
+        return block.count(b"\n") + (block[-1:] not in (b"", b"\n"))
     found: int = native.lines(block)
     return found
 
