@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Malformed
-from rejoinder.corpus.strings import array_of, as_table
+from rejoinder.corpus.strings import array_of, as_table, take_rows
 from rejoinder.formats.json_lines import POLARS_ERRORS, read_objects
 from rejoinder.formats.surrogates import replace_escaped_surrogates
 from rejoinder.formats.tables import BYTE_ORDER_MARK
@@ -118,7 +118,7 @@ def _parsed(
     numbers = np.concatenate([numbers, refused[np.fromiter(rows, np.int64) - 1]])
     order = np.argsort(numbers)
     malformed = [replace(line, line=int(refused[line.line - 1])) for line in bad]
-    table = pa.concat_tables([table, as_table(frame)]).take(order)
+    table = take_rows(pa.concat_tables([table, as_table(frame)]), order)
     return table, numbers[order].tolist(), malformed
 
 
@@ -150,8 +150,9 @@ def without_missing(
     for row in np.flatnonzero(bad).tolist():
         missing = map(repr, compress(needed, absent[:, row]))
         malformed.append(Malformed(file, numbers[row], f"no {', '.join(missing)}"))
-    kept = [numbers[row] for row in np.flatnonzero(~bad).tolist()]
-    return ParsedBlock(table.filter(pa.array(~bad)), kept, tuple(malformed))
+    good = np.flatnonzero(~bad)
+    kept = [numbers[row] for row in good.tolist()]
+    return ParsedBlock(take_rows(table, good), kept, tuple(malformed))
 
 
 def keys_of(block: bytes | memoryview) -> dict[str, None]:

@@ -76,12 +76,22 @@ def as_arrow(values: pl.Series) -> pa.Array:
 
 def one_array(values: pa.ChunkedArray) -> pa.Array:
     """Returns the values as one array, without a copy of a single chunk."""
-    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
 
 
 def as_table(frame: pl.DataFrame) -> pa.Table:
     """Returns the columns of a frame as arrays of Arrow, strings as `large_string`."""
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def take_rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    """Returns chosen rows of a table."""
+    # an array of NumPy would do, but pyarrow would import pandas to look at it
+    content = pa.py_buffer(rows.astype(np.int64))
+    index = pa.Array.from_buffers(pa.int64(), len(rows), [None, content])
+    return table.take(index)
 
 
 def array_of(content: Any, ends: Any, present: Any) -> pa.LargeStringArray:

@@ -111,7 +111,7 @@ def _shards(tables: Iterator[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
 def _parts(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     """Yields the numbers of the splits in a table, in order, with their rows."""
     if len(table):
-        parts = table["part"].to_numpy()
+        parts = pl.Series(one_array(table["part"])).to_numpy()
         table = table.select(COLUMNS[:-1]).cast(pa.schema(list(_SCHEMA)[:-1]))
         borders = np.searchsorted(parts, np.arange(len(SPLITS) + 1))
         for number, (first, last) in enumerate(itertools.pairwise(borders.tolist())):

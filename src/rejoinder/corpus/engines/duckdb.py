@@ -137,7 +137,7 @@ class DuckDBEngine:
         self._run("SET preserve_insertion_order = true")
         sql = ibis.to_sql(expression, dialect="duckdb")
         reader = self._guarded(lambda: self.connection.con.sql(sql).to_arrow_reader(_FRAME_ROWS))
-        yield reader.schema.empty_table()
+        yield pa.Table.from_batches([], schema=reader.schema)
         while (batch := self._guarded(lambda: next(reader, None))) is not None:
             yield pa.Table.from_batches([batch])
 
