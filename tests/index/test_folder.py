@@ -190,6 +190,20 @@ def test_a_changed_byte_ends_in_one_sentence_wherever_it_is_met(tmp_path):
         path.write_bytes(whole)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38, 1.5])
+def test_numbers_that_are_in_no_embedding_are_damage(tmp_path, number):
+    index = made(tmp_path, TEXTS)
+    [entry] = index.manifest.segments
+    path = index.folder / entry.name / "embeddings.bin"
+    rows = np.fromfile(path, np.float32)
+    rows[6] = number
+    rows.tofile(path)
+    opened = TextIndex(index.folder)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"embeddings\.bin holds numbers .* is damaged"):
+            found(opened, "three")
+
+
 def test_a_folder_that_is_no_index_is_refused(tmp_path):
     with pytest.raises(InputError, match="is no index"):
         TextIndex(tmp_path)

@@ -188,6 +188,22 @@ def test_damaged_lists_are_named(tmp_path):
         TextIndex(index.folder)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, 3e38, 1.5])
+@pytest.mark.parametrize("kept_bytes", [0, 1 << 31])
+def test_numbers_that_are_in_no_embedding_are_damage(tmp_path, monkeypatch, number, kept_bytes):
+    monkeypatch.setattr(part, "_KEPT_BYTES", kept_bytes)
+    queries = rows_of(LEAST)[:1]  # finds the row itself
+    index = made(tmp_path, rows_of(LEAST))
+    path = index.folder / index.manifest.segments[0].name / "embeddings.bin"
+    rows = np.fromfile(path, np.float32)
+    rows[np.abs(rows[:DIM]).argmax()] = np.copysign(number, rows[np.abs(rows[:DIM]).argmax()])
+    rows.tofile(path)
+    opened = TextIndex(index.folder)
+    for exact in (False, True):
+        with pytest.raises(InputError, match=r"embeddings\.bin holds numbers .* is damaged"):
+            opened.search(queries, exact=exact)
+
+
 def test_a_change_that_is_broken_off_while_lists_are_written_changes_nothing(tmp_path, monkeypatch):
     index = made(tmp_path, rows_of(LEAST))
 

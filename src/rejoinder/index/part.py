@@ -10,7 +10,7 @@ from rejoinder.index.lists import FILE, Lists, Probing
 from rejoinder.index.manifest import SegmentFacts
 from rejoinder.index.segment import Segment
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.search import dots, nearest_rows
+from rejoinder.runtime.search import nearest_rows
 
 Found = list[tuple[float, int, int]]
 """Scores with a minus, numbers of segments, and rows in them: sorted, the best come first."""
@@ -43,9 +43,13 @@ class Part:
         return cls(entry, segment, deleted, lists)
 
     def scan(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
-        """Returns what `nearest_rows` does among the texts that are not deleted."""
+        """Returns what `nearest_rows` does among the texts that are not deleted.
+
+        Raises:
+            InputError: the embeddings are damaged.
+        """
         absent = self.deleted if self.entry.deleted else None
-        return nearest_rows(queries, self.segment.embeddings, top_k, absent=absent)
+        return nearest_rows(queries, self.segment.all_embeddings(), top_k, absent=absent)
 
 
 def are_large(parts: list[Part]) -> bool:
@@ -134,9 +138,7 @@ def _scored(
     found: Found = []
     for number in np.unique(numbers).tolist():
         here = np.sort(rows[numbers == number])
-        segment = parts[number].segment
-        read = segment.read(here) if large else segment.embeddings[here]
-        scores = dots(np.asarray(read, np.float32), query)
+        scores = parts[number].segment.scores(here, query, map_file=not large)
         best = np.lexsort((here, -scores))[:top_k]
         found += _sorted(number, here[best], scores[best])
     return found

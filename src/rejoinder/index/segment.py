@@ -15,6 +15,7 @@ from rejoinder.errors import InputError
 from rejoinder.files.hashed import blake2b_number
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
 from rejoinder.protocols import Embeddings
+from rejoinder.runtime.search import dots
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
@@ -24,6 +25,9 @@ DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np
 """Types of the rows on disk."""
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
+_LARGEST = 1.01
+"""What no number of a unit row and no score of two exceeds, rounded to 16 bits at worst."""
+_CHECKED_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,46 @@ class Segment:
         self.texts = StringTable(folder, "texts", count)
         self._path = folder / "embeddings.bin"
         self._handle: int | None = None
+        self._checked = False
         self.embeddings: Embeddings = mapped(self._path, DTYPES[dtype], (count, dim))
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def all_embeddings(self) -> Embeddings:
+        """Returns the (N, D) embeddings; the first call looks whether they can be embeddings.
+
+        Raises:
+            InputError: a number is not finite or beyond a unit row: the file has changed.
+        """
+        if not self._checked:
+            step = max(_CHECKED_AT_ONCE // max(self.embeddings.shape[1], 1), 1)
+            for low in range(0, len(self), step):
+                self._check(self.embeddings[low : low + step])
+            self._checked = True
+        return self.embeddings
+
+    def _check(self, numbers: NDArray[Any]) -> None:
+        # the largest of several numbers is not a number if one of them is none
+        if numbers.size and not (numbers.max() <= _LARGEST and numbers.min() >= -_LARGEST):
+            raise InputError(
+                f"{self._path} holds numbers that are in no embedding; the index is damaged. "
+                "Copy it again, or build it again."
+            )
+
+    def scores(self, rows: NDArray[np.int64], query: Embeddings, *, map_file: bool) -> Embeddings:
+        """Returns the (N,) float32 dot products of rows with a query, (D,), a unit row.
+
+        Raises:
+            InputError: a score is beyond that of unit rows, or the file has become shorter.
+        """
+        read = self.embeddings[rows] if map_file else self.read(rows)
+        with np.errstate(all="ignore"):
+            found = dots(np.asarray(read, np.float32), query)
+        self._check(found)
+        return found
 
     def read(self, rows: NDArray[np.int64]) -> Embeddings:
         """Returns the embeddings of rows, (N, D), read one by one from the file.
