@@ -57,8 +57,11 @@ def main() -> None:
     chosen.out.mkdir(parents=True)
     months = [month(path) for path in find_files(chosen.dumps)]
     all_comments = sum(map(len, months))
+    done = before = 0
     for number, comments in enumerate(months):
-        rows = round(chosen.comments * len(comments) / all_comments)
+        before += len(comments)
+        rows = round(chosen.comments * before / all_comments) - done
+        done += rows
         copies = -(-rows // len(comments))
         frames = (
             copied(comments, copy, chosen.seed).head(rows - copy * len(comments))

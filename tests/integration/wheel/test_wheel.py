@@ -84,7 +84,7 @@ def test_an_installation_without_extras_is_small():
 
 
 def test_the_kernels_in_c_are_built():
-    for name in ("_comments", "_rows", "_softmax", "_strings", "_sums", "_words"):
+    for name in ("_comments", "_join", "_rows", "_softmax", "_strings", "_sums", "_words"):
         assert kernel(name) is not None, name
     facts = json.loads(command("info", "--json").stdout)
     assert facts["computed_by"] == {"library": "numpy", "words": "native", "sums": "native"}

@@ -6,6 +6,8 @@ import pyarrow as pa
 from rejoinder.corpus.parted.rows import NUMBERS, STRINGS, Block, Blocks, Rows
 from rejoinder.corpus.strings import as_strings, gather
 
+SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
+"""How files that do not outlive an extraction are written: disks are slower than LZ4."""
 SCHEMA = pa.schema(
     [
         *((f"hash_{name}", pa.uint64()) for name in ("id", "parent", "thread")),

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rejoinder.corpus.parted.batches import SPILLED
 from rejoinder.corpus.parted.join import Joined
 from rejoinder.corpus.parted.rows import PREFIXES, Blocks, Rows, rows_of_runs
 from rejoinder.corpus.strings import Index, Strings, as_strings, gather
@@ -162,7 +163,7 @@ class PairsInFiles:
         )
         with (
             pa.OSFile(str(self._path(part)), "wb") as file,
-            pa.ipc.new_file(file, table.schema) as writer,
+            pa.ipc.new_file(file, table.schema, options=SPILLED) as writer,
         ):
             writer.write_table(table, max_chunksize=_BATCH_ROWS)
         moved = runs[order]

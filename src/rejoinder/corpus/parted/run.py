@@ -46,6 +46,8 @@ from rejoinder.files.places import Place, size_of
 _STORE_SHARE = 0.5
 """Share of the memory for comments. The rest is for joining and for the output."""
 _PIECE_ROWS = 65_536
+_WRITER_BYTES = 1 << 29
+"""The `--memory` for each shard that is written at a time: a shard's rows take 60 MB and more."""
 _GROWTH = 8
 """Bytes of a comment in memory by its bytes in a compressed dump."""
 _PARTS = (4, BITS)
@@ -106,7 +108,8 @@ class PartedExtraction:
         self._progress("sorting", 0, None)
         pieces = runs.in_order().pieces(_PIECE_ROWS, self._extraction.limit)
         tables = self._tables(pairs, pieces, in_files)
-        written = write_shards(folder, tables, self._threads)
+        writers = max(1, min(self._threads, self._memory // _WRITER_BYTES))
+        written = write_shards(folder, tables, int(writers))
         fates = dict(zip(rules, self._fates[1:, 0].tolist(), strict=False))
         kept, replies = self._fates[KEPT].tolist()
         return Outcome(
@@ -129,7 +132,8 @@ class PartedExtraction:
         held = size + (self._carry.bytes if self._carry else 0)
         need = held * _GROWTH / (self._memory / (4 * self._threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
-        store = Store(int(self._memory * _STORE_SHARE), bits, self._spill)
+        room = int(self._memory * _STORE_SHARE)
+        store = Store(room, bits, self._spill, self._threads)
         classifier = partial(
             Classifier, self._database, reading.select, extraction.rules, lasting=bool(self._carry)
         )

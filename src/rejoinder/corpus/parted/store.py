@@ -8,7 +8,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rejoinder.corpus.parted.batches import SCHEMA, batch_of, block_of, rows_of
+from rejoinder.corpus.ahead import mapped_ahead
+from rejoinder.corpus.parted.batches import SCHEMA, SPILLED, batch_of, block_of, rows_of
 from rejoinder.corpus.parted.rows import Block, Blocks, Rows, RowsInParts, concatenated
 
 _HASH_BYTES = 8 * 3 + 2 + 2 * 4
@@ -21,9 +22,9 @@ class Store:
     The hashes of all ids stay in memory, 8 bytes each.
     """
 
-    def __init__(self, room: int, bits: int, folder: Path) -> None:
+    def __init__(self, room: int, bits: int, folder: Path, threads: int) -> None:
         """Opens a store of 2**`bits` parts that holds about `room` bytes in memory."""
-        self.bits = bits
+        self.bits, self._threads = bits, threads
         self._room, self._folder = room, folder
         self._files: list[Path] = []
         self._ids: list[NDArray[np.uint64]] = []
@@ -75,12 +76,18 @@ class Store:
     def _in_memory(self, part: int) -> Rows:
         return concatenated([piece[part] for piece in self._pieces])
 
+    def _batch(self, part: int) -> pa.RecordBatch:
+        return batch_of(self._in_memory(part), self._blocks)
+
     def _flush(self) -> None:
         """Writes the comments in memory to a file: a batch for each part."""
         path = self._folder / f"comments-{len(self._files):04d}.arrow"
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
-            for part in self.parts():
-                writer.write_batch(batch_of(self._in_memory(part), self._blocks))
+        with (
+            pa.OSFile(str(path), "wb") as file,
+            pa.ipc.new_file(file, SCHEMA, options=SPILLED) as writer,
+        ):
+            for batch in mapped_ahead(self._batch, self.parts(), self._threads):
+                writer.write_batch(batch)
         self._files.append(path)
         self._clear()
 
