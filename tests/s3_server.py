@@ -2,15 +2,15 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from ports import free_port, wait_for
 
 
 @contextmanager
@@ -23,15 +23,13 @@ def s3_server(log: Path) -> Iterator[str]:
     program = shutil.which("moto_server", path=Path(sys.prefix) / "tools" / "bin")
     if program is None:
         pytest.skip("moto_server is not installed; `make check` installs it into .venv/tools")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with log.open("wb") as file:
         command = [program, "-H", "127.0.0.1", "-p", str(port)]
         running = subprocess.Popen(command, stdout=file, stderr=file)
     address = f"http://127.0.0.1:{port}"
     try:
-        _wait(running, port)
+        wait_for(running, port, 60)
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)
@@ -50,15 +48,3 @@ def check_keys(address: str, *, requests: str) -> None:
     import httpx
 
     httpx.post(f"{address}/moto-api/reset-auth", content=requests).raise_for_status()
-
-
-def _wait(running: "subprocess.Popen[bytes]", port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            assert running.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)

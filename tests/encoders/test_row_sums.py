@@ -1,11 +1,14 @@
 """The kernel of row sums against torch, for all that training asks of it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels import both_ways
 from rejoinder.encoders import row_sums
 from rejoinder.encoders.row_sums import RowSums, unit_gradients
 from rejoinder.native import kernel
@@ -24,13 +27,8 @@ def example(seed, sums, rows, width):
     )
 
 
-def both(work):
-    """Returns what `work` computes with the kernel, and without it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_sums, "_LEAST_WORK", 1)
-        found = work()
-        patch.setenv("REJOINDER_NATIVE", "0")
-        return found, work()
+both = partial(both_ways, row_sums)
+"""With the kernel, and without it."""
 
 
 @needs_kernel

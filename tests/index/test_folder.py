@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,18 +191,49 @@ def test_a_changed_byte_ends_in_one_sentence_wherever_it_is_met(tmp_path):
         path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38, 1.5])
-def test_numbers_that_are_in_no_embedding_are_damage(tmp_path, number):
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("top_k", [1, 5])
+def test_embeddings_that_are_not_finite_are_one_sentence(tmp_path, dtype, value, top_k):
+    index = create_index(tmp_path / "index", replace(EMPTY, dtype=dtype), [encoded(TEXTS)])
+    path = damaged(index, value)
+    queries = np.array([vector("one"), vector("three"), np.zeros(DIM)], np.float32)
+    with pytest.raises(InputError, match="gives scores that no embeddings have") as caught:
+        TextIndex(index.folder).search(queries, top_k)
+    assert str(path) in str(caught.value)
+    assert "rejoinder index --check" in str(caught.value)
+    index.delete(["b"])  # the damage shows in a deleted text, too
+    with pytest.raises(InputError, match="gives scores that no embeddings have"):
+        TextIndex(index.folder).search(queries, top_k)
+
+
+def test_huge_embeddings_are_one_sentence_where_their_scores_are_not_finite(tmp_path):
     index = made(tmp_path, TEXTS)
+    damaged(index, 3e38, at=slice(None))
+    opened = TextIndex(index.folder)
+    # products that are infinite with some queries alone, of either sign, and none at all
+    for query in ([0.5, 0.5, 0.5, 0.5], [-0.5, -0.5, -0.5, -0.5]):
+        queries = np.array([[1, 0, 0, 0], query], np.float32)
+        with pytest.raises(InputError, match="gives scores that no embeddings have"):
+            opened.search(queries, 5)
+
+
+def test_queries_that_are_not_finite_are_not_laid_to_the_index(tmp_path):
+    index = made(tmp_path, TEXTS)
+    with pytest.raises(
+        InputError, match="embedding of the queries holds a number that is not finite"
+    ):
+        index.search(np.full((1, DIM), np.nan, np.float32))
+
+
+def damaged(index, value, at=1):
+    """Puts a number into the embedding of the second text, and returns the file."""
     [entry] = index.manifest.segments
     path = index.folder / entry.name / "embeddings.bin"
-    rows = np.fromfile(path, np.float32)
-    rows[6] = number
+    rows = np.fromfile(path, index.manifest.dtype).reshape(-1, DIM)
+    rows[1, at] = value
     rows.tofile(path)
-    opened = TextIndex(index.folder)
-    for _ in range(2):
-        with pytest.raises(InputError, match=r"embeddings\.bin holds numbers .* is damaged"):
-            found(opened, "three")
+    return path
 
 
 def test_a_folder_that_is_no_index_is_refused(tmp_path):

@@ -190,7 +190,7 @@ def test_damaged_lists_are_named(tmp_path):
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, 3e38, 1.5])
 @pytest.mark.parametrize("kept_bytes", [0, 1 << 31])
-def test_numbers_that_are_in_no_embedding_are_damage(tmp_path, monkeypatch, number, kept_bytes):
+def test_scores_that_no_embeddings_have_are_damage(tmp_path, monkeypatch, number, kept_bytes):
     monkeypatch.setattr(part, "_KEPT_BYTES", kept_bytes)
     queries = rows_of(LEAST)[:1]  # finds the row itself
     index = made(tmp_path, rows_of(LEAST))
@@ -200,7 +200,9 @@ def test_numbers_that_are_in_no_embedding_are_damage(tmp_path, monkeypatch, numb
     rows.tofile(path)
     opened = TextIndex(index.folder)
     for exact in (False, True):
-        with pytest.raises(InputError, match=r"embeddings\.bin holds numbers .* is damaged"):
+        with pytest.raises(
+            InputError, match=r"embeddings\.bin gives scores that no embeddings have"
+        ):
             opened.search(queries, exact=exact)
 
 

@@ -1,11 +1,14 @@
 """The kernel of the softmax against torch."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels import both_ways
 from rejoinder.native import kernel
 from rejoinder.objectives import softmax_rows
 from rejoinder.objectives.softmax_rows import Scores, softmax
@@ -13,13 +16,8 @@ from rejoinder.objectives.softmax_rows import Scores, softmax
 pytestmark = pytest.mark.skipif(kernel("_softmax") is None, reason="the kernel was not built")
 
 
-def both(work):
-    """Returns what `work` computes with the kernel, and without it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(softmax_rows, "_LEAST_WORK", 1)
-        found = work()
-        patch.setenv("REJOINDER_NATIVE", "0")
-        return found, work()
+both = partial(both_ways, softmax_rows)
+"""With the kernel, and without it."""
 
 
 @settings(max_examples=100, deadline=None)

@@ -25,7 +25,7 @@ from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
 from rejoinder.runtime.runtimes import open_runtime
-from rejoinder.runtime.search import nearest_rows
+from rejoinder.runtime.search import NotFiniteError, nearest_rows
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
 AWKWARD = [
@@ -379,6 +379,20 @@ def test_searching_in_pieces_changes_no_bit(count, asked, top_k, block, scores_h
     for query, found in zip(queries, rows, strict=True):
         exact = (corpus * query).sum(axis=1)
         assert found.tolist() == sorted(range(count), key=lambda i: (-exact[i], i))[:top_k]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 6])
+def test_a_number_that_is_not_finite_is_refused_in_whatever_block_it_is(monkeypatch, value, place):
+    corpus, queries = np.eye(7, dtype=np.float32), np.eye(3, 7, dtype=np.float32)
+    for row in nearest_rows(queries, corpus, 2)[0]:
+        assert len(row) == 2
+    corpus[place, 5] = value
+    for held in (3, 6, 1 << 22):
+        monkeypatch.setattr("rejoinder.runtime.search._BLOCK_SCORES", held)
+        for absent in (None, np.arange(7) == 0):
+            with pytest.raises(NotFiniteError, match="not finite"):
+                nearest_rows(queries, corpus, 2, absent=absent)
 
 
 def test_an_empty_corpus_has_no_hits(encoder):

@@ -3,10 +3,8 @@
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pyspark
 import pytest
 
 from dumps import comment, lines
+from ports import free_port, wait_for
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
 
@@ -25,9 +24,7 @@ BODY = "This is a comment of plain words"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[str]:
     """The address of a server with two threads."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     folder = tmp_path_factory.mktemp("server")
     settings = {
         "spark.connect.grpc.binding.port": port,
@@ -50,15 +47,7 @@ def server(tmp_path_factory) -> Iterator[str]:
             stderr=log,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         )
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            break
-        except OSError:
-            assert running.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+    wait_for(running, port, 120)
     yield f"sc://127.0.0.1:{port}"
     running.terminate()
     running.wait(60)

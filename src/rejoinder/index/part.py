@@ -10,7 +10,6 @@ from rejoinder.index.lists import FILE, Lists, Probing
 from rejoinder.index.manifest import SegmentFacts
 from rejoinder.index.segment import Segment
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.search import nearest_rows
 
 Found = list[tuple[float, int, int]]
 """Scores with a minus, numbers of segments, and rows in them: sorted, the best come first."""
@@ -43,13 +42,12 @@ class Part:
         return cls(entry, segment, deleted, lists)
 
     def scan(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
-        """Returns what `nearest_rows` does among the texts that are not deleted.
+        """Returns the best rows and their scores among the texts that are not deleted.
 
         Raises:
             InputError: the embeddings are damaged.
         """
-        absent = self.deleted if self.entry.deleted else None
-        return nearest_rows(queries, self.segment.all_embeddings(), top_k, absent=absent)
+        return self.segment.nearest(queries, top_k, self.deleted if self.entry.deleted else None)
 
 
 def are_large(parts: list[Part]) -> bool:

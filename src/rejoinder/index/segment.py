@@ -15,7 +15,7 @@ from rejoinder.errors import InputError
 from rejoinder.files.hashed import blake2b_number
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.search import dots
+from rejoinder.runtime.search import NotFiniteError, dots, nearest_rows
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
@@ -26,9 +26,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
 _LARGEST = 1.01
-"""What no number of a unit row and no score of two exceeds, rounded to 16 bits at worst."""
-_CHECKED_AT_ONCE = 1 << 17
-"""Numbers that stay in a core's cache."""
+"""What no score of two unit rows exceeds, rounded to 16 bits at worst."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,6 @@ class Segment:
         self.texts = StringTable(folder, "texts", count)
         self._path = folder / "embeddings.bin"
         self._handle: int | None = None
-        self._checked = False
         self.embeddings: Embeddings = mapped(self._path, DTYPES[dtype], (count, dim))
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
@@ -92,37 +89,46 @@ class Segment:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def all_embeddings(self) -> Embeddings:
-        """Returns the (N, D) embeddings; the first call looks whether they can be embeddings.
+    def nearest(
+        self, queries: Embeddings, top_k: int, absent: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int64], Embeddings]:
+        """Returns what `nearest_rows` does among all rows but those that are `absent`.
 
         Raises:
-            InputError: a number is not finite or beyond a unit row: the file has changed.
+            InputError: a score is none of unit rows.
         """
-        if not self._checked:
-            step = max(_CHECKED_AT_ONCE // max(self.embeddings.shape[1], 1), 1)
-            for low in range(0, len(self), step):
-                self._check(self.embeddings[low : low + step])
-            self._checked = True
-        return self.embeddings
-
-    def _check(self, numbers: NDArray[Any]) -> None:
-        if numbers.size and _largest(numbers) > _largest(np.array([_LARGEST], numbers.dtype)):
-            raise InputError(
-                f"{self._path} holds numbers that are in no embedding; the index is damaged. "
-                "Copy it again, or build it again."
-            )
+        try:
+            rows, scores = nearest_rows(queries, self.embeddings, top_k, absent=absent)
+        except NotFiniteError:
+            raise self._damage(queries) from None
+        self._check(scores, queries)
+        return rows, scores
 
     def scores(self, rows: NDArray[np.int64], query: Embeddings, *, map_file: bool) -> Embeddings:
         """Returns the (N,) float32 dot products of rows with a query, (D,), a unit row.
 
         Raises:
-            InputError: a score is beyond that of unit rows, or the file has become shorter.
+            InputError: a score is none of unit rows, or the file has become shorter.
         """
         read = self.embeddings[rows] if map_file else self.read(rows)
-        with np.errstate(all="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
             found = dots(np.asarray(read, np.float32), query)
-        self._check(found)
+        self._check(found, query)
         return found
+
+    def _check(self, scores: Embeddings, queries: Embeddings) -> None:
+        # opening compares no hashes, so that damage has to show in what a search computes anyway;
+        # the largest of several numbers is not a number if one of them is none
+        if scores.size and not (scores.max() <= _LARGEST and scores.min() >= -_LARGEST):
+            raise self._damage(queries)
+
+    def _damage(self, queries: Embeddings) -> InputError:
+        if not np.isfinite(queries).all():
+            return InputError("an embedding of the queries holds a number that is not finite.")
+        return InputError(
+            f"{self._path} gives scores that no embeddings have; the index is damaged, and "
+            "rejoinder index --check compares all its files. Copy it again, or build it again."
+        )
 
     def read(self, rows: NDArray[np.int64]) -> Embeddings:
         """Returns the embeddings of rows, (N, D), read one by one from the file.
@@ -169,15 +175,6 @@ class Segment:
                 if row < len(self) and self.ids[row] == ids[number]:
                     found[number] = row
         return found
-
-
-def _largest(numbers: NDArray[Any]) -> int:
-    """Returns the bits of the largest magnitude: above those of infinity for what is no number.
-
-    NumPy compares float16 forty times as slowly as integers.
-    """
-    bits = numbers.view(f"u{numbers.itemsize}")
-    return int((bits & (np.iinfo(bits.dtype).max >> 1)).max())
 
 
 def keys_of(ids: Sequence[str]) -> NDArray[np.uint64]:

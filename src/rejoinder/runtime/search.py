@@ -1,5 +1,6 @@
 """Similarities, and exact nearest-neighbour search in blocks of bounded memory."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -22,6 +23,10 @@ _BLOCK_SCORES = 1 << 22
 """Scores held in memory at a time."""
 _MARGIN = np.float32(1e-5)
 """More than the rounding error of a float32 matrix product of unit rows."""
+
+
+class NotFiniteError(InputError):
+    """Queries or rows hold a number that is not finite, or one so large that a score is not."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,7 @@ def nearest_rows(
 
     Raises:
         InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+        NotFiniteError: a score is not finite.
     """
     top_k = whole_number("top_k", top_k)
     if queries.shape[1:] != corpus.shape[1:]:
@@ -87,19 +93,35 @@ def nearest_rows(
     present = len(corpus) - (0 if absent is None else int(absent.sum()))
     count = min(top_k, present)
     best = [_Best(query, count) for query in queries] if count else []
-    for start in range(0, len(queries), _QUERY_BLOCK):
-        query_block = queries[start : start + _QUERY_BLOCK]
-        step = max(_BLOCK_SCORES // len(query_block), 1)
-        for low in range(0, len(corpus), step):
-            block = np.asarray(corpus[low : low + step], np.float32)
-            products = query_block @ block.T
-            if absent is not None:
-                products[:, absent[low : low + step]] = -np.inf
-            for query_best, scores in zip(best[start:], products, strict=False):
-                query_best.add(scores, block, low)
-    shape = len(queries), count
-    indices = np.array([query_best.indices for query_best in best], np.int64).reshape(shape)
-    return indices, np.array([query_best.scores for query_best in best], np.float32).reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
+        for start in range(0, len(queries), _QUERY_BLOCK):
+            query_block = queries[start : start + _QUERY_BLOCK]
+            step = max(_BLOCK_SCORES // len(query_block), 1)
+            for low in range(0, len(corpus), step):
+                block = np.asarray(corpus[low : low + step], np.float32)
+                products = query_block @ block.T
+                # a row that is not finite has no finite product with any query, so one will do
+                refuse_not_finite(products[0])
+                if absent is not None:
+                    products[:, absent[low : low + step]] = -np.inf
+                for query_best, scores in zip(best[start:], products, strict=False):
+                    query_best.add(scores, block, low)
+    return _joined(best, (len(queries), count))
+
+
+def _joined(best: list["_Best"], shape: tuple[int, int]) -> tuple[Indices, Array]:
+    """Returns the indices and the scores of all queries as arrays of `shape`.
+
+    Raises:
+        NotFiniteError: a row of huge numbers has no finite product with one of the queries.
+    """
+    # a product that is no number is never a candidate, so that a query may lack some
+    scores, indices = np.full(shape, np.nan, np.float32), np.zeros(shape, np.int64)
+    for number, query_best in enumerate(best):
+        here = len(query_best.scores)
+        scores[number, :here], indices[number, :here] = query_best.scores, query_best.indices
+    refuse_not_finite(scores)
+    return indices, scores
 
 
 def dots(rows: Array, vector: Array) -> Array:
@@ -111,6 +133,13 @@ def dots(rows: Array, vector: Array) -> Array:
     [3.0, 4.0]
     """
     return np.asarray((rows * vector).sum(axis=1))
+
+
+def refuse_not_finite(scores: Array) -> None:
+    """Raises NotFiniteError unless all scores are finite; those of unit rows always are."""
+    # the sum is finite only if every score is, and needs no array of truth values
+    if not math.isfinite(scores.sum()):
+        raise NotFiniteError("the queries or the rows to search hold a number that is not finite.")
 
 
 @dataclass(slots=True)
