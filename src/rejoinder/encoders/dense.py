@@ -8,18 +8,39 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.row_sums import unit_gradients
+from rejoinder.encoders import dense_math
 from rejoinder.encoders.settings import Activation
+
+
+def _tanh(x: Tensor) -> Tensor:
+    if torch.is_grad_enabled() and x.requires_grad:
+        y: Tensor = _Tanh.apply(x)  # type: ignore[no-untyped-call]
+        return y
+    return torch.tanh(x)
+
+
+class _Tanh(torch.autograd.Function):
+    """Hyperbolic tangent, whose outputs take a third of the time of torch's."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = dense_math.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        by_inputs: Tensor = torch.ops.aten.tanh_backward(gradient, y)
+        return by_inputs
+
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "none": lambda x: x,
     "relu": F.relu,
-    "tanh": torch.tanh,
+    "tanh": _tanh,
 }
-
-_EPSILON = 1e-12
-"""Least length by which rows are divided, that of `F.normalize`."""
 
 
 class FeedForward(nn.Module):
@@ -93,17 +114,10 @@ def unit_rows(x: Tensor, present: Tensor) -> Tensor:
 
     The embedding of a sentence without known tokens must not depend on biases: it is zero.
     """
-    x = x.float()
     if torch.is_grad_enabled() and x.requires_grad:
         rows: Tensor = _UnitRows.apply(x, present)  # type: ignore[no-untyped-call]
         return rows
-    return x * _factors(x, present)
-
-
-def _factors(x: Tensor, present: Tensor) -> Tensor:
-    """Returns (N, 1) what the rows of `unit_rows` are multiplied by."""
-    lengths: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min(_EPSILON)
-    return present.unsqueeze(1).to(torch.float32) / lengths
+    return dense_math.unit_rows(x, present)[0]
 
 
 class _UnitRows(torch.autograd.Function):
@@ -111,14 +125,15 @@ class _UnitRows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, present: Tensor) -> Tensor:
-        factors = _factors(x, present)
-        rows = x * factors
+        rows, factors = dense_math.unit_rows(x, present)
         ctx.save_for_backward(rows, factors)
+        ctx.dtype = x.dtype
         return rows
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return unit_gradients(gradient.contiguous(), *ctx.saved_tensors), None
+        rows, factors = ctx.saved_tensors
+        return dense_math.unit_gradients(gradient.contiguous(), rows, factors, ctx.dtype), None
 
 
 def _linear(

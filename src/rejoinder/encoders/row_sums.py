@@ -95,24 +95,3 @@ class RowSums:
 def _mean_squares(sums: Tensor) -> Tensor:
     norms: Tensor = torch.linalg.vector_norm(sums, dim=1)
     return norms.square_().div_(sums.shape[1])
-
-
-def unit_gradients(gradient: Tensor, rows: Tensor, factors: Tensor) -> Tensor:
-    """Returns (N, D), the gradient by vectors of that by `rows`, the vectors times `factors`.
-
-    Args:
-        gradient: (N, D) float32, contiguous.
-        rows: (N, D) float32, the vectors scaled to length 1, or zero.
-        factors: (N, 1) float32.
-    """
-    native = kernel("_rows") if gradient.device.type == "cpu" else None
-    if native is None:
-        along = torch.linalg.vecdot(gradient, rows).unsqueeze(1)
-        return torch.addcmul(gradient, rows, along, value=-1).mul_(factors)
-    out: Tensor = torch.empty_like(gradient)
-    threads = torch.get_num_threads() if len(rows) >= _LEAST_WORK // 16 else 1
-    native.unit_gradients(
-        *(parallel(), threads, bounds_of(range(len(rows) + 1), threads), rows.shape[1]),
-        *(gradient.numpy(), rows.numpy(), factors.numpy(), out.numpy()),
-    )
-    return out

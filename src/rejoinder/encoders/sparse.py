@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from rejoinder.encoders.row_sums import RowSums
 from rejoinder.files.platform import ask_for_huge_pages
+from rejoinder.native import kernel
 from rejoinder.text.ragged import Ragged
 
 
@@ -63,6 +64,12 @@ def _by_row(
     ids: NDArray[np.int64], owners: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Returns the rows, owners and row offsets of a `RowGradient`."""
+    native = kernel("_rows")
+    if native is not None:
+        rows, grouped = np.empty_like(ids), np.empty_like(ids)
+        offsets = np.empty(len(ids) + 1, np.int64)
+        count = native.group(ids, owners, rows, grouped, offsets)
+        return rows[:count], grouped, offsets[: count + 1]
     # NumPy sorts int64 with the processor's vectors, and a stable argsort without: 0.3 ms, not 2
     places = np.sort((ids << 32) | np.arange(len(ids)))
     ordered = places >> 32

@@ -7,14 +7,15 @@
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "_fast.h"
 #include "_shares.h"
+#include "_vectors.h"
 
 enum {
     AHEAD = 6, /* rows fetched before they are needed; memory is slower than the sums */
-    LANES = 16, /* partial sums of products, which the compiler keeps in vector registers */
     WIDEST = 1 << 14 /* entries of a row: 64 kB of the stack, the limit of configs */
 };
 
@@ -31,16 +32,6 @@ typedef struct {
 
 FASTEST static void add(const float *restrict row, float *restrict sum, int64_t width) {
     for (int64_t at = 0; at < width; at++) sum[at] += row[at];
-}
-
-FASTEST static float dot(const float *restrict left, const float *restrict right, int64_t width) {
-    float parts[LANES] = {0}, sum = 0;
-    int64_t at = 0;
-    for (; at + LANES <= width; at += LANES)
-        for (int lane = 0; lane < LANES; lane++) parts[lane] += left[at + lane] * right[at + lane];
-    for (; at < width; at++) sum += left[at] * right[at];
-    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
-    return sum;
 }
 
 FASTEST static void subtract(float *restrict row, const float *restrict gradient, float factor, int64_t width) {
@@ -185,62 +176,78 @@ static PyObject *move_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
     return result;
 }
 
-typedef struct {
-    const float *gradient, *rows, *factors;
-    float *out;
-    int64_t width;
-} Units;
-
-FASTEST static void across(const float *restrict gradient, const float *restrict row, float along,
-                           float factor, float *restrict out, int64_t width) {
-    for (int64_t at = 0; at < width; at++) out[at] = (gradient[at] - along * row[at]) * factor;
-}
-
-static void unit_share(void *data, int64_t first, int64_t last) {
-    const Units *work = data;
-    for (int64_t at = first; at < last; at++) {
-        const float *gradient = work->gradient + at * work->width, *row = work->rows + at * work->width;
-        float along = dot(gradient, row, work->width);
-        across(gradient, row, along, work->factors[at], work->out + at * work->width, work->width);
+/* Sorts ids by their digits, the last ones first; each pass keeps the order of equal ones. Returns the
+   array of the two, of `count` keys each, that holds the result. The id is the upper half of a key. */
+static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, int64_t count, uint64_t largest) {
+    enum { BITS = 10 };
+    for (int shift = 32; shift < 64 && (largest << 32) >> shift; shift += BITS) {
+        int64_t starts[1 << BITS] = {0}, before = 0;
+        for (int64_t at = 0; at < count; at++) starts[keys[at] >> shift & ((1 << BITS) - 1)]++;
+        for (int digit = 0; digit < 1 << BITS; digit++) {
+            int64_t here = starts[digit];
+            starts[digit] = before;
+            before += here;
+        }
+        for (int64_t at = 0; at < count; at++) other[starts[keys[at] >> shift & ((1 << BITS) - 1)]++] = keys[at];
+        uint64_t *sorted = other;
+        other = keys, keys = sorted;
     }
+    return keys;
 }
 
-static PyObject *unit_gradients(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    unsigned long long parallel;
-    int threads;
-    Py_buffer bounds, gradient, rows, factors, out;
-    Py_ssize_t width;
-    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*:unit_gradients", &parallel, &threads, &bounds, &width,
-                          &gradient, &rows, &factors, &out))
-        return NULL;
-    int64_t count = factors.len / 4;
-    Units work = {gradient.buf, rows.buf, factors.buf, out.buf, width};
-    int fits = width > 0 && gradient.len == count * width * 4 && rows.len == gradient.len &&
-               out.len == gradient.len && bounds_fit(bounds.buf, bounds.len / 8 - 1, count);
-    if (fits) {
-        Shares shares = {unit_share, &work, bounds.buf, bounds.len / 8 - 1, 0};
+/* Writes the different ids in ascending order, their owners, and where those of each id begin. Returns
+   the number of different ids, -1 if an id is out of bounds, or -2 without memory. */
+static int64_t group_ids(const int64_t *ids, const int64_t *owners, int64_t count, int64_t *rows,
+                         int64_t *grouped, int64_t *offsets) {
+    uint64_t *keys = malloc(2 * (size_t)(count + 1) * sizeof *keys), largest = 0;
+    if (!keys) return -2;
+    for (int64_t at = 0; at < count; at++) {
+        largest |= (uint64_t)ids[at];
+        keys[at] = (uint64_t)ids[at] << 32 | (uint64_t)at;
+    }
+    int64_t found = -1;
+    if (largest <= INT32_MAX) {
+        const uint64_t *sorted = sort_keys(keys, keys + count, count, largest);
+        found = 0;
+        for (int64_t at = 0; at < count; at++) {
+            int64_t id = (int64_t)(sorted[at] >> 32);
+            if (!at || id != rows[found - 1]) rows[found] = id, offsets[found++] = at;
+            grouped[at] = owners[sorted[at] & UINT32_MAX];
+        }
+        offsets[found] = count;
+    }
+    free(keys);
+    return found;
+}
+
+static PyObject *group(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer ids, owners, rows, grouped, offsets;
+    if (!PyArg_ParseTuple(arguments, "y*y*w*w*w*:group", &ids, &owners, &rows, &grouped, &offsets)) return NULL;
+    int64_t count = ids.len / 8, found = -1;
+    if (count <= INT32_MAX && owners.len == ids.len && rows.len == ids.len && grouped.len == ids.len &&
+        offsets.len == ids.len + 8) {
         Py_BEGIN_ALLOW_THREADS
-        do_shares(&shares, (uintptr_t)parallel, threads);
+        found = group_ids(ids.buf, owners.buf, count, rows.buf, grouped.buf, offsets.buf);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&bounds), PyBuffer_Release(&gradient), PyBuffer_Release(&rows);
-    PyBuffer_Release(&factors), PyBuffer_Release(&out);
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "unit_gradients: arrays of these sizes do not belong together");
+    PyBuffer_Release(&ids), PyBuffer_Release(&owners), PyBuffer_Release(&rows);
+    PyBuffer_Release(&grouped), PyBuffer_Release(&offsets);
+    if (found == -2) return PyErr_NoMemory();
+    if (found == -1) {
+        PyErr_SetString(PyExc_ValueError, "group: arrays of these sizes, or ids, do not belong together");
         return NULL;
     }
-    Py_RETURN_NONE;
+    return PyLong_FromLongLong(found);
 }
 
 static PyMethodDef methods[] = {
+    {"group", group, METH_VARARGS, "group(ids, owners, rows, grouped, offsets)"},
     {"sum_rows", sum_rows, METH_VARARGS,
      "sum_rows(parallel, threads, bounds, width, values, places, offsets, out)"},
     {"mean_squares", mean_squares, METH_VARARGS,
      "mean_squares(parallel, threads, bounds, width, values, places, offsets, out)"},
     {"move_rows", move_rows, METH_VARARGS,
      "move_rows(parallel, threads, bounds, width, values, places, offsets, table, rows, squares, rate, epsilon)"},
-    {"unit_gradients", unit_gradients, METH_VARARGS,
-     "unit_gradients(parallel, threads, bounds, width, gradient, rows, factors, out)"},
     {NULL, NULL, 0, NULL},
 };
 

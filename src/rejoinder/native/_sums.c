@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "_fast.h"
+#include "_vectors.h"
 
-enum {
-    AHEAD = 6, /* rows fetched before they are needed; memory is slower than the sums */
-    LANES = 16 /* partial sums of squares, which the compiler keeps in vector registers */
-};
+enum { AHEAD = 6 }; /* rows fetched before they are needed; memory is slower than the sums */
 
 typedef struct {
     const char *table;
@@ -78,26 +76,16 @@ static void sum_all(const Work *work, char kind) {
     }
 }
 
-FASTEST static float squares(const float *restrict row, int64_t width) {
-    float parts[LANES] = {0}, sum = 0;
-    int64_t at = 0;
-    for (; at + LANES <= width; at += LANES)
-        for (int lane = 0; lane < LANES; lane++) parts[lane] += row[at + lane] * row[at + lane];
-    for (; at < width; at++) sum += row[at] * row[at];
-    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
-    return sum;
-}
-
-FASTEST static void multiply(const float *restrict row, float factor, float *restrict out, int64_t width) {
+FASTEST static void scale(const float *restrict row, float factor, float *restrict out, int64_t width) {
     for (int64_t at = 0; at < width; at++) out[at] = row[at] * factor;
 }
 
 /* Returns whether all lengths are finite. */
 static int scale_all(const float *rows, float *out, int64_t count, int64_t width) {
     for (int64_t row = 0; row < count; row++) {
-        float length = sqrtf(squares(rows + row * width, width));
+        float length = sqrtf(dot(rows + row * width, rows + row * width, width));
         if (!isfinite(length)) return 0;
-        multiply(rows + row * width, 1.0f / (length > 1e-12f ? length : 1e-12f), out + row * width, width);
+        scale(rows + row * width, 1.0f / (length > 1e-12f ? length : 1e-12f), out + row * width, width);
     }
     return 1;
 }

@@ -8,9 +8,12 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 _LIBRARY = re.compile(r"/lib(gomp|iomp5|omp)[^/]*\.so")
 _SHARES_PER_THREAD = 4
@@ -43,6 +46,17 @@ def bounds_of(offsets: NDArray[np.int64] | Sequence[int], threads: int) -> NDArr
     The work of rows `i` to `j` is `offsets[j] - offsets[i]`.
     """
     offsets = np.asarray(offsets, np.int64)
-    count = threads * _SHARES_PER_THREAD if threads > 1 else 1
-    ends = offsets[-1] * np.arange(1, count) // count
+    ends = even_bounds(int(offsets[-1]), threads)[1:-1]
     return np.concatenate([[0], offsets.searchsorted(ends), [len(offsets) - 1]]).astype(np.int64)
+
+
+def even_bounds(count: int, threads: int) -> NDArray[np.int64]:
+    """Returns where shares of `count` rows of the same work begin and end, (K + 1,)."""
+    shares = threads * _SHARES_PER_THREAD if threads > 1 else 1
+    return count * np.arange(shares + 1) // shares
+
+
+def memory(tensor: Tensor) -> Any:
+    """Returns the memory of a contiguous tensor on the CPU; NumPy has no bfloat16."""
+    tensor = tensor.detach()
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()

@@ -72,12 +72,13 @@ class _Side:
         self.rows = rows.to(kind)
         self.cuts = cuts
         self.by_rows = torch.zeros_like(rows)
-        lengths = torch.stack([rows[:, :cut].norm(dim=1) for cut in cuts])
+        lengths = rows.new_empty(len(cuts) - 1, len(rows))
+        for level, cut in enumerate(cuts[:-1]):
+            lengths[level] = rows[:, :cut].norm(dim=1)
         self.inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
-        """(levels, N) factors that scale the first entries to length 1."""
-        self.inverse[-1] = 1.0
+        """(levels - 1, N) factors that scale the first entries to length 1."""
         self.along = torch.zeros_like(self.inverse)
-        """(levels, N) dot products of scaled entries and the gradients by them."""
+        """(levels - 1, N) dot products of scaled entries and the gradients by them."""
 
     def gradient(self) -> Tensor:
         """Returns (N, D), the gradient by the rows as they were before scaling."""

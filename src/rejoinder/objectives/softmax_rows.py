@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rejoinder.native import kernel
-from rejoinder.native.shares import bounds_of, parallel
+from rejoinder.native.shares import even_bounds, memory, parallel
 
 _KINDS = {torch.float32: "f", torch.bfloat16: "b"}
 _LEAST_WORK = 1 << 15
@@ -97,14 +97,9 @@ def _by_kernel(native: Any, scores: Scores, scale: float, column: Tensor | None)
     sums = np.empty(0, np.float32) if column is None else column.numpy()
     threads = torch.get_num_threads() if rows * columns >= _LEAST_WORK else 1
     native.softmax(
-        *(parallel(), threads, bounds_of(range(rows + 1), threads)),
+        *(parallel(), threads, even_bounds(rows, threads)),
         *(_KINDS[cosines.dtype], columns, scores.own, scale),
-        *(_numbers(cosines), left_out, offsets, sums, _numbers(by_scores)),
+        *(memory(cosines), left_out, offsets, sums, memory(by_scores)),
         *(losses.numpy(), alongs.numpy(), correct.numpy()),
     )
     return Softmax(losses.sum(), correct.sum(), by_scores, alongs)
-
-
-def _numbers(tensor: Tensor) -> Any:
-    """Returns the memory of a tensor for the kernel; NumPy has no bfloat16."""
-    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy()

@@ -49,7 +49,8 @@ class Ragged:
         >>> batch.take(np.array([2, 0])).ids.tolist()
         [2, 5, 7]
         """
-        return self._gather(self.offsets[indices], self.lengths[indices])
+        starts = self.offsets[indices]  # without the lengths of all, of which a batch needs few
+        return self._gather(starts, self.offsets[indices + 1] - starts)
 
     def spans(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
         """Returns of each sentence `lengths` (N,) ids from the index `starts` (N,) on.
@@ -62,8 +63,8 @@ class Ragged:
 
     def _gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
         offsets = offsets_of(lengths)
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return Ragged(self.ids[np.repeat(starts, lengths) + within], offsets)
+        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        return Ragged(self.ids[places], offsets)
 
     def first(self, count: int) -> "Ragged":
         """Returns the first `count` ids of each sentence.

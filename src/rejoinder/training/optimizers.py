@@ -65,7 +65,8 @@ class RowOptimizer:
         sums, by_owner = self.pending.sums, self.pending.by_owner
         if by_owner.device.type == "cpu" and by_owner.numel():
             # no sum of so many terms as there are ids is beyond this
-            largest: Tensor = torch.linalg.vector_norm(by_owner, float("inf")) * len(sums.places)
+            low, high = torch.aminmax(by_owner)  # a twentieth of the time of a norm
+            largest = torch.maximum(-low, high) * len(sums.places)
             if largest < _SQUARABLE:
                 return largest
         return sums.mean_squares().sum()
