@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kernels import both_ways
 from rejoinder.encoders import row_sums
-from rejoinder.encoders.row_sums import RowSums, unit_gradients
+from rejoinder.encoders.row_sums import RowSums
 from rejoinder.native import kernel
 
 needs_kernel = pytest.mark.skipif(kernel("_rows") is None, reason="the kernel was not built")
@@ -85,13 +85,3 @@ def test_places_beyond_the_rows_are_refused(place):
     with pytest.raises(ValueError, match="do not belong together"):
         given_.move(table, torch.tensor([place]), torch.ones(2), 1.0)
     assert not table.any()
-
-
-@needs_kernel
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 999), count=st.integers(0, 30), width=st.sampled_from([1, 16, 37]))
-def test_gradients_by_vectors_of_any_length(seed, count, width):
-    generator = torch.Generator().manual_seed(seed)
-    gradient, rows = torch.randn(2, count, width, generator=generator)
-    factors = torch.rand(count, 1, generator=generator)
-    torch.testing.assert_close(*both(lambda: unit_gradients(gradient, rows, factors)))

@@ -68,5 +68,5 @@ def encode_groups(
     vectors = torch.cat([encode(group) for group in batch.groups])  # (filled, D)
     order = torch.cat([group.sentences for group in batch.groups])
     if normalize:
-        vectors = unit_rows(vectors, torch.ones_like(order))
+        vectors = unit_rows(vectors, torch.ones_like(order, dtype=torch.bool))
     return out.index_copy(0, order, vectors.float())

@@ -55,7 +55,7 @@ class TransformerEncoder(nn.Module):
             return out
         vectors = torch.cat([self._encode(pack) for pack in batch.packs])
         if normalize:
-            vectors = unit_rows(vectors, torch.ones_like(batch.order))
+            vectors = unit_rows(vectors, torch.ones_like(batch.order, dtype=torch.bool))
         return out.index_copy(0, batch.order, vectors.float())
 
     def _encode(self, pack: Pack) -> Tensor:

@@ -1,11 +1,11 @@
 """Kernels in C, all optional.
 
 `_words` has ids of words, `_sums` sums of rows of a table and rows of length 1, `_rows` sums and
-updates of rows in training, `_softmax` that of a batch's scores, `_comments` fields of JSON lines,
-`_strings` strings gathered from columns and facts about texts, `_join` hashes of ids and joins by
-them. Where they were not built, `text.words`, `runtime.sums`, `runtime.layers`,
-`encoders.row_sums`, `objectives.softmax_rows` and `corpus` compute the same with Python, NumPy,
-Polars, DuckDB or torch.
+updates of rows in training, `_dense` the arithmetic of its dense layers, `_softmax` that of a
+batch's scores, `_comments` fields of JSON lines, `_strings` strings gathered from columns and facts
+about texts, `_join` hashes of ids and joins by them. Where they were not built, `text.words`,
+`runtime.sums`, `runtime.layers`, `encoders.row_sums`, `encoders.sparse`, `encoders.dense_math`,
+`objectives.softmax_rows` and `corpus` compute the same with Python, NumPy, Polars, DuckDB or torch.
 `REJOINDER_NATIVE=0` in the environment leaves them out, for tests and to rule them out as a cause.
 """
 

@@ -96,7 +96,9 @@ class Optimizers:
 
     def zero(self) -> None:
         """Clears the gradients of the last step."""
-        self.dense.zero_grad(set_to_none=True)
+        for group in self.dense.param_groups:  # a third of the time of `zero_grad`
+            for parameter in group["params"]:
+                parameter.grad = None
 
     def collect(self) -> None:
         """Takes the gradients of the rows of tables, after the backward pass."""

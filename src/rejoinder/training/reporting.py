@@ -44,7 +44,8 @@ class Meter:
     def __init__(self, every: int, tasks: Sequence[str]) -> None:
         """Prepares means for tasks with these labels."""
         self.every, self.tasks = every, tasks
-        self._totals = torch.zeros((), dtype=torch.float64)
+        self._facts: list[Tensor] = []
+        """Those of the stretch so far: sums at each step would take as long as a layer."""
         self._begun = time.perf_counter()
 
     def add(self, step: int, facts: Tensor) -> dict[str, float] | None:
@@ -58,14 +59,15 @@ class Meter:
             facts: (T, 3) by task the loss times the rows, the rows ranked or classified correctly,
                 and the rows.
         """
-        loss, correct, rows = facts.double().unbind(1)
-        took_part = rows > 0
-        means = torch.where(took_part, loss / rows, 0.0)
-        added = torch.stack([means, correct, rows, took_part.double()])
-        self._totals = self._totals.to(added.device) + added
+        self._facts.append(facts)
         if step % self.every:
             return None
-        losses, correct_rows, all_rows, steps = self._totals.tolist()
+        loss, correct, rows = torch.stack(self._facts).double().unbind(2)
+        self._facts.clear()
+        took_part = rows > 0
+        means = torch.where(took_part, loss / rows, 0.0)
+        totals = torch.stack([means, correct, rows, took_part.double()]).sum(dim=1)
+        losses, correct_rows, all_rows, steps = totals.tolist()
         seconds = time.perf_counter() - self._begun
         metrics = {
             "loss": sum(losses) / sum(steps),
@@ -76,6 +78,5 @@ class Meter:
         by_task = {f"loss {name}": loss / count for name, loss, count in parts if count}
         if len(by_task) > 1:
             metrics |= by_task
-        self._totals = torch.zeros_like(self._totals)
         self._begun = time.perf_counter()
         return metrics
