@@ -101,7 +101,8 @@ class Stepper:
         rows = len(batch.left_keys)
         collated = CollatedBatch(self.task, (sentences,), rows, None, None, rows)
         self.optimizers.zero()
-        self.model.loss(collated).loss.backward()  # type: ignore[no-untyped-call]
+        loss = self.model.loss(collated, self.model.embed(sentences)).loss
+        loss.backward()  # type: ignore[no-untyped-call]
         self.optimizers.collect()
         self.optimizers.finite()
         self.optimizers.step(self.phase, 0)

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rejoinder.objectives.joined import Joined
 from rejoinder.objectives.softmax_rows import Scores, softmax
 
 _STRIP_SCORES = 1 << 20
@@ -44,6 +45,7 @@ def in_batch_softmax(
     same: Tensor | None = None,
     symmetric: bool = False,
     nested: Sequence[int] = (),
+    joined: Joined | None = None,
 ) -> StepLoss:
     """Softmax over the candidates of the batch, cross-entropy against the diagonal.
 
@@ -58,9 +60,15 @@ def in_batch_softmax(
         nested: ascending numbers below D. The loss is the mean over the first N entries of all
             rows, scaled to length 1, for each of these N, and the rows as they are (Kusupati et
             al. 2022, section 3); `correct` is that of the rows as they are.
+        joined: the rows of several workers, whose candidates are ranked together. Anchors,
+            candidates and the loss are then those of this worker, but j in `same` counts the
+            candidates of all. The mean of the workers' losses, weighted by their rows, is the loss
+            of all rows.
     """
+    if joined is not None:
+        candidates = joined.candidates(candidates)
     loss, correct = _InBatchSoftmax.apply(  # type: ignore[no-untyped-call]
-        anchors, candidates, scale, same, symmetric, tuple(nested)
+        anchors, candidates, scale, same, symmetric, tuple(nested), joined
     )
     return StepLoss(loss, correct)
 
@@ -109,8 +117,10 @@ class _InBatchSoftmax(torch.autograd.Function):
         same: Tensor | None,
         symmetric: bool,
         nested: tuple[int, ...],
+        joined: Joined | None,
     ) -> tuple[Tensor, Tensor]:
         device, size = anchors.device, len(anchors)
+        first, all_rows = (joined.first, joined.all_rows) if joined else (0, size)
         low = torch.is_autocast_enabled(device.type)
         kind = torch.get_autocast_dtype(device.type) if low else anchors.dtype
         cuts = (*nested, anchors.shape[1])
@@ -121,16 +131,16 @@ class _InBatchSoftmax(torch.autograd.Function):
         with torch.autocast(device.type, enabled=False):
             left, right = _Side(anchors, cuts, kind), _Side(candidates, cuts, kind)
             strips: Iterable[_Strip] = (
-                _strip(left, right, slice(start, min(start + starts.step, size)), same)
+                _strip(left, right, slice(start, min(start + starts.step, size)), same, first)
                 for start in starts
             )
             columns: Sequence[Tensor | None] = [None] * len(cuts)
             if symmetric:
                 strips = stored = list(strips)
                 columns = sums = [
-                    _log_sums(stored, level, scale, size) for level in range(len(cuts))
+                    _log_sums(stored, level, scale, all_rows, joined) for level in range(len(cuts))
                 ]
-                loss += torch.stack(sums).sum()
+                loss += torch.stack(sums)[:, first : first + size].sum()
             for strip in strips:
                 gradients = []
                 for level, scores in enumerate(strip.levels):
@@ -154,18 +164,21 @@ class _InBatchSoftmax(torch.autograd.Function):
         by_anchors, by_candidates, by_scale, factor = ctx.saved_tensors
         by_rows = gradient * factor
         by_scale = gradient * by_scale / ctx.terms
-        return by_rows * by_anchors, by_rows * by_candidates, by_scale, *(None,) * 3
+        return by_rows * by_anchors, by_rows * by_candidates, by_scale, *(None,) * 4
 
 
-def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
-    """Returns the cosines of some anchors with all candidates at every level."""
+def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None, first: int) -> _Strip:
+    """Returns the cosines of some anchors with all candidates at every level.
+
+    The right candidate of anchor 0 is `first`.
+    """
     masked = None
     if same is not None and rows == slice(0, len(left.rows)):
         masked = same[0], same[1]
     elif same is not None:
         ends = torch.tensor([rows.start, rows.stop], device=same.device)
-        first, last = torch.searchsorted(same[0].contiguous(), ends).tolist()
-        masked = same[0, first:last] - rows.start, same[1, first:last]
+        start, stop = torch.searchsorted(same[0].contiguous(), ends).tolist()
+        masked = same[0, start:stop] - rows.start, same[1, start:stop]
     total, levels = None, []
     for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
         added = left.rows[rows, start:stop] @ right.rows[:, start:stop].T
@@ -175,19 +188,25 @@ def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Stri
         cosines = total
         if stop < left.cuts[-1]:
             cosines = total * left.inverse[level, rows, None] * right.inverse[level]
-        levels.append(Scores(cosines, rows.start, masked))
+        levels.append(Scores(cosines, first + rows.start, masked))
     return _Strip(rows, levels)
 
 
-def _log_sums(strips: Sequence[_Strip], level: int, scale: Tensor, size: int) -> Tensor:
+def _log_sums(
+    strips: Sequence[_Strip], level: int, scale: Tensor, size: int, joined: Joined | None
+) -> Tensor:
     """Returns (B,) the logarithm of the sum of exp(score) over all anchors, by candidate."""
     peaks = torch.stack(
         [strip.levels[level].scaled(scale)[:, :size].amax(dim=0) for strip in strips]
     ).amax(dim=0)
+    if joined:
+        joined.peers.most(peaks)
     sums = torch.zeros_like(peaks)
     for strip in strips:
         scores = strip.levels[level].scaled(scale)[:, :size]
         sums += scores.sub_(peaks).exp_().sum(dim=0)
+    if joined:
+        joined.peers.add(sums)
     return sums.log_().add_(peaks)
 
 

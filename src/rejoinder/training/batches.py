@@ -34,6 +34,11 @@ class Part:
         """
         return slice(size * self.index // self.count, size * (self.index + 1) // self.count)
 
+    def size(self, whole: int) -> int:
+        """Returns the length of the part of a sequence."""
+        part = self.of(whole)
+        return int(part.stop - part.start)
+
     def seed(self) -> tuple[int, ...]:
         """Returns numbers that tell apart the random draws of parts; none for a whole."""
         return () if self.count == 1 else (self.index, self.count)

@@ -8,15 +8,18 @@ from typing import Any, cast
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders.base import TrainableEncoder
 from rejoinder.encoders.dense import FeedForward
 from rejoinder.kinds import ENCODERS
 from rejoinder.objectives.in_batch import StepLoss, duplicates
+from rejoinder.objectives.joined import Joined
 from rejoinder.objectives.response_selection import respond
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
+from rejoinder.training.batches import Batch
 from rejoinder.training.machine import multiplies_in_bfloat16
 from rejoinder.training.mixture import MixedBatch
 from rejoinder.training.settings import RunConfig
@@ -38,7 +41,7 @@ class CollatedBatch:
     this order: of all together, or of parts that are encoded one after the other."""
     rows: int
     same: Tensor | None
-    """(2, M) int64, see `objectives.in_batch.duplicates`."""
+    """(2, M) int64, see `objectives.in_batch.in_batch_softmax`."""
     labels: Tensor | None
     all_rows: int
     """Number of rows of all workers' parts of the batch."""
@@ -65,7 +68,6 @@ class TrainableModel(nn.Module):
         self.precision = config.training.precision
         self.nested_dims = config.training.nested_dims
         self.mini_batch_size = config.training.mini_batch_size
-        self.joins_workers = config.objective.gather_across_workers
         module = ENCODERS[config.encoder.kind].module_class
         self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
         if config.training.rank_init:
@@ -119,12 +121,10 @@ class TrainableModel(nn.Module):
         batch, same, labels = mixed.batch, None, None
         total = len(batch.left_keys)
         own = batch.part.of(total)
-        in_loss = slice(total) if self.joins_workers else own
         if batch.labels is not None:
-            labels = torch.from_numpy(batch.labels[in_loss])
+            labels = torch.from_numpy(batch.labels[own])
         elif self.settings.mask_duplicates:
-            keys = batch.left_keys[in_loss], batch.right_keys[in_loss]
-            same = torch.from_numpy(duplicates(*keys))
+            same = torch.from_numpy(_same_of(batch, own, self.settings.gather_across_workers))
         size = 2 * self.mini_batch_size or max(1, len(batch.sentences))
         chunks = tuple(
             self.encoder.collate(batch.sentences.part(start, start + size))
@@ -133,24 +133,25 @@ class TrainableModel(nn.Module):
         rows = own.stop - own.start
         return CollatedBatch(mixed.task, chunks, rows, same, labels, total, batch.more)
 
-    def loss(self, batch: CollatedBatch) -> StepLoss:
-        """Returns the loss of a batch in one part on the model's device; see `loss_of`."""
-        (chunk,) = batch.chunks
-        return self.loss_of(batch, *split_sides(self.embed(chunk), batch.rows))
-
     def embed(self, chunk: Any) -> Tensor:
         """Returns (N, D) float32 unit rows, the embeddings of a part of a batch."""
         with self.autocast():
             embeddings: Tensor = self.encoder(chunk)
             return embeddings
 
-    def loss_of(self, batch: CollatedBatch, left: Tensor, right: Tensor) -> StepLoss:
-        """Returns the loss of the embeddings of both sides; further candidates are behind `right`.
+    def loss(
+        self, batch: CollatedBatch, embeddings: Tensor, joined: Joined | None = None
+    ) -> StepLoss:
+        """Returns the loss of a batch by its embeddings: left sides, right sides, others.
+
+        With `joined`, the candidates are those of several workers.
 
         With `training.nested_dims`, that of an objective that ranks is the mean over the first N
         entries of the embeddings, for each of these N, and all of them (Kusupati et al. 2022, §3).
         """
         task, kind = batch.task, OBJECTIVES[batch.task.objective]
+        # one operation, whose gradient is one, too
+        left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
         with self.autocast():
             inputs = StepInputs(
                 left=left,
@@ -161,6 +162,7 @@ class TrainableModel(nn.Module):
                 head=self.heads[kind.name] if kind.name in self.heads else None,  # noqa: SIM401
                 task=task,
                 settings=self.settings,
+                joined=joined,
             )
             whole = kind.loss(inputs)
             if not (self.nested_dims and kind.ranks):
@@ -181,11 +183,16 @@ class TrainableModel(nn.Module):
         return respond(self.heads[RESPONSES], embeddings)
 
 
-def split_sides(embeddings: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-    """Returns the first `rows` embeddings, and the others."""
-    # one operation, whose gradient is one, too
-    left, right = torch.split(embeddings, [rows, len(embeddings) - rows])
-    return left, right
+def _same_of(batch: Batch, own: slice, joined: bool) -> NDArray[np.int64]:
+    """Returns which candidates are no true negatives of a worker's rows, see `duplicates`.
+
+    With `joined`, the candidates are those of all workers.
+    """
+    if not joined:
+        return duplicates(batch.left_keys[own], batch.right_keys[own])
+    rows, candidates = duplicates(batch.left_keys, batch.right_keys)
+    first, last = np.searchsorted(rows, [own.start, own.stop])
+    return np.stack([rows[first:last] - own.start, candidates[first:last]])
 
 
 def first_entries(inputs: StepInputs, dim: int) -> StepInputs:

@@ -68,9 +68,9 @@ class Steps:
         self.optimizers.zero()
         # dropout follows from the seed, the step and the worker: a resumed run draws the same
         seed = self.config.training.seed * 1_000_003 + step + self.workers.rank * _NEXT_WORKER
-        result, rows = add_gradients(self.model, batch, self.share, seed)
+        result = add_gradients(self.model, batch, self.share, seed)
         self.optimizers.collect()
-        facts = self._facts(batch, result, rows, flags)
+        facts = self._facts(batch, result, flags)
         facts = self.exchange(self.optimizers, self._trained(batch.task), facts)
         if self.workers.count > 1:
             flags = self._told(step, facts[-2:])
@@ -87,16 +87,13 @@ class Steps:
         stop, late = (self._flags > 0).tolist()
         return bool(stop), bool(late)
 
-    def _facts(
-        self, batch: CollatedBatch, result: StepLoss, rows: float, flags: tuple[bool, bool]
-    ) -> Tensor:
+    def _facts(self, batch: CollatedBatch, result: StepLoss, flags: tuple[bool, bool]) -> Tensor:
         """Returns what workers tell each other of a step: (3 T + 2,) float32, see `Meter.add`."""
-        counted = batch.all_rows if self.share.joined else batch.rows
         facts = result.loss.new_zeros(3 * len(self.tasks) + 2)
         first = 3 * self.tasks[batch.task.label]
-        facts[first] = result.loss * rows
-        facts[first + 1] = result.correct * (rows / counted)
-        facts[first + 2] = rows
+        facts[first] = result.loss * batch.rows
+        facts[first + 1] = result.correct
+        facts[first + 2] = batch.rows
         for place, flag in zip((-2, -1), flags, strict=True):
             if flag:
                 facts[place] = 1.0

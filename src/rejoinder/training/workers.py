@@ -68,6 +68,11 @@ class Peers:
         """Replaces a tensor by the sum over all peers; it has the same bytes at all of them."""
         dist.all_reduce(tensor, group=self.group)
 
+    @_waiting
+    def most(self, tensor: Tensor) -> None:
+        """Replaces a tensor by the largest entries over all peers."""
+        dist.all_reduce(tensor, dist.ReduceOp.MAX, group=self.group)
+
 
 NOBODY = Peers()
 """The peers of a worker that has none."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rejoinder.encoders.settings import Activation
     from rejoinder.leaks import EvaluationHashes
     from rejoinder.objectives.in_batch import StepLoss
+    from rejoinder.objectives.joined import Joined
     from rejoinder.training.examples import Examples, LabelledText
     from rejoinder.training.pair_rows import PairRows
     from rejoinder.training.settings import ObjectiveConfig, RunConfig
@@ -192,15 +193,29 @@ class StepInputs:
     """The table `[objective]` of the config."""
     nested: tuple[int, ...] = ()
     """`training.nested_dims` for an objective that `nests`, else empty."""
+    joined: "Joined | None" = None
+    """With `objective.gather_across_workers`, the rows of all workers."""
+
+
+def ranking_loss(step: StepInputs, candidates: "Tensor", *, symmetric: bool) -> "StepLoss":
+    """Each left side picks its own among the candidates, (B + E, D), of the batch.
+
+    With `symmetric`, each of the first B candidates also picks its left side.
+    """
+    from rejoinder.objectives.in_batch import in_batch_softmax
+
+    return in_batch_softmax(
+        *(step.left, candidates, step.scale),
+        same=step.same,
+        symmetric=symmetric,
+        nested=step.nested,
+        joined=step.joined,
+    )
 
 
 def mutual_loss(step: StepInputs) -> "StepLoss":
     """Each side of a row picks the other among those of the batch, as neither comes first."""
-    from rejoinder.objectives.in_batch import in_batch_softmax
-
-    return in_batch_softmax(
-        step.left, step.right, step.scale, same=step.same, symmetric=True, nested=step.nested
-    )
+    return ranking_loss(step, step.right, symmetric=True)
 
 
 @dataclass(frozen=True, kw_only=True)

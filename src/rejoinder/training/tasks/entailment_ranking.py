@@ -11,7 +11,13 @@ from rejoinder.training.examples import (
     InferenceText,
     read_inference_text,
 )
-from rejoinder.training.tasks.base import InferenceFiles, LabelledTask, ObjectiveKind, StepInputs
+from rejoinder.training.tasks.base import (
+    InferenceFiles,
+    LabelledTask,
+    ObjectiveKind,
+    StepInputs,
+    ranking_loss,
+)
 
 if TYPE_CHECKING:
     from rejoinder.objectives.in_batch import StepLoss
@@ -42,16 +48,7 @@ def _examples(task: EntailmentRankingTask, text: InferenceText) -> EntailedExamp
 
 
 def _loss(step: StepInputs) -> "StepLoss":
-    from rejoinder.objectives.in_batch import in_batch_softmax
-
-    return in_batch_softmax(
-        step.left,
-        step.right,
-        step.scale,
-        same=step.same,
-        symmetric=step.task.symmetric,
-        nested=step.nested,
-    )
+    return ranking_loss(step, step.right, symmetric=step.task.symmetric)
 
 
 ENTAILMENT_RANKING = ObjectiveKind(

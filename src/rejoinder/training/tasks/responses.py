@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from rejoinder.training.tasks.base import Head, ObjectiveKind, PairsTask, StepInputs
+from rejoinder.training.tasks.base import Head, ObjectiveKind, PairsTask, StepInputs, ranking_loss
 
 if TYPE_CHECKING:
     from rejoinder.objectives.in_batch import StepLoss
@@ -21,14 +21,11 @@ def _head(config: "RunConfig") -> Head:
 
 
 def _loss(step: StepInputs) -> "StepLoss":
-    from rejoinder.objectives.in_batch import in_batch_softmax
     from rejoinder.objectives.response_selection import respond
 
     assert step.head is not None  # noqa: S101 -- the record has one
     responses = respond(step.head, step.right)
-    return in_batch_softmax(
-        step.left, responses, step.scale, same=step.same, symmetric=step.settings.symmetric
-    )
+    return ranking_loss(step, responses, symmetric=step.settings.symmetric)
 
 
 RESPONSES = ObjectiveKind(name="responses", task=ResponsesTask, loss=_loss, head=_head)
