@@ -1,10 +1,10 @@
-"""Spark on this machine beside the single-machine path: extraction, and encoding.
+"""Spark, and Ray, on this machine beside the single-machine path: extraction, and encoding.
 
     python benchmarks/spark.py extract ../shared/data/conversations/reddit_*.jsonl.zst
     python benchmarks/spark.py encode sentences.txt --model rejoinder-base
 
-One session serves all repetitions, so that the start of Java is told apart. Run it on an idle
-machine: the figures are wall time. The two sides take turns.
+One session serves all repetitions, so that the starts of Java and of Ray are told apart. Run it on
+an idle machine: the figures are wall time. The sides take turns.
 """
 
 import argparse
@@ -15,8 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import ray
+
 from rejoinder.api.encoding import encode_file
-from rejoinder.api.spark_encoding import encode_on_spark
+from rejoinder.api.part_encoding import encode_files
 from rejoinder.corpus.extract import extract
 from rejoinder.models.shipped import shipped_model
 from rejoinder.runtime.encoder import SentenceEncoder
@@ -42,13 +44,16 @@ def encodings(texts: str, model: str | None, threads: int) -> dict[str, Side]:
     def alone(count: int) -> Side:
         return lambda out: encode_file(encoders[count], texts, out / "e.npy").n
 
-    def on_spark(out: Path) -> int:
-        return encode_on_spark(folder, texts, out / "e.npy", part_bytes=size).n
+    def on(engine: str) -> Side:
+        return lambda out: (
+            encode_files(folder, texts, out / "e.npy", engine=engine, part_bytes=size).n
+        )
 
     return {
         "one process, one thread": alone(1),
         f"one process, {threads} threads": alone(threads),
-        "spark": on_spark,
+        "spark": on("spark"),
+        "ray": on("ray"),
     }
 
 
@@ -63,10 +68,13 @@ def main() -> None:
     began = time.perf_counter()
     session = open_session(f"local[{arguments.threads}]", "2GB")
     session.expect(0)
-    started = time.perf_counter() - began
+    started = {"spark": round(time.perf_counter() - began, 1)}
     if arguments.what == "extract":
         sides = extractions(arguments.inputs, arguments.threads)
     else:
+        began = time.perf_counter()
+        ray.init("local", num_cpus=arguments.threads, include_dashboard=False, log_to_driver=False)
+        started["ray"] = round(time.perf_counter() - began, 1)
         sides = encodings(arguments.inputs[0], arguments.model, arguments.threads)
     rates: dict[str, list[float]] = {name: [] for name in sides}
     count = 0
@@ -81,7 +89,7 @@ def main() -> None:
     session.close()
     print(json.dumps({
         "n": count,
-        "session_seconds": round(started, 1),
+        "session_seconds": started,
         "per_second": {
             name: {"median": round(statistics.median(r)), "all": [round(x) for x in r]}
             for name, r in rates.items()

@@ -13,7 +13,17 @@ from rejoinder import errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FUNCTIONS = {
-    *("adapt", "compare", "encode_file", "evaluate", "export", "extract", "load_encoder", "train")
+    *(
+        "adapt",
+        "compare",
+        "encode_file",
+        "encode_files",
+        "evaluate",
+        "export",
+        "extract",
+        "load_encoder",
+        "train",
+    )
 }
 CLASSES = {"EncodedFile", "Hit", "Index", "IndexHit", "SentenceEmbedder", "SentenceEncoder"}
 ERRORS = {

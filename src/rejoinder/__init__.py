@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
     from rejoinder.api.indexing import Index
+    from rejoinder.api.part_encoding import encode_files
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -56,6 +57,7 @@ __all__ = [
     "adapt",
     "compare",
     "encode_file",
+    "encode_files",
     "evaluate",
     "export",
     "extract",
@@ -73,6 +75,7 @@ _MODULES = {
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",
     "encode_file": "api.encoding",
+    "encode_files": "api.part_encoding",
     "evaluate": "api.evaluation",
     "export": "api.export",
     "extract": "corpus.extract",

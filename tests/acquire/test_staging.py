@@ -122,7 +122,13 @@ def test_obstacles(root):
 
 @pytest.mark.parametrize(
     "journal",
-    [b"", b"{}", b"\xff", b"[" * 9999, b'{"complete": true, "files": ["../x"], "folders": []}'],
+    [
+        *(b"", b"{}", b"\xff", b"[" * 9999),
+        *(
+            b'{"complete": true, "files": ["%s"], "folders": []}' % name
+            for name in (b"../x", b"\\ud800", b"\\u0000")
+        ),
+    ],
 )
 def test_a_damaged_journal_is_an_error(root, journal):
     (root / ".adding.json").write_bytes(journal)

@@ -157,10 +157,12 @@ def _recover(root: Path) -> None:
 
 
 def _below(root: Path, names: Sequence[str]) -> list[Path]:
-    """Returns paths below `root`. Raises a ValueError if a path leaves it."""
+    """Returns paths below `root`. Raises a ValueError if a path leaves it, or no file has it."""
     paths = [PurePosixPath(name) for name in names]
-    if any(path.is_absolute() or ".." in path.parts for path in paths):
+    if any(path.is_absolute() or ".." in path.parts or "\0" in str(path) for path in paths):
         raise ValueError(names)
+    for path in paths:
+        os.fsencode(path)  # half of a surrogate pair is in no name
     return [root / path for path in paths]
 
 

@@ -86,7 +86,9 @@ def encode(
     on_too_long: OnTooLongOption = "truncate",
     engine: Annotated[
         str | None,
-        typer.Option(help="Encode files on many cores or machines: spark. Default: this process."),
+        typer.Option(
+            help="Encode files on many cores or machines: spark or ray. Default: this process."
+        ),
     ] = None,
     master: MasterOption = None,
     threads: Annotated[
@@ -116,7 +118,7 @@ def encode(
         )
         return
     if master is not None or threads is not None:
-        raise InputError("--master and --threads are for --engine spark.")
+        raise InputError("--master and --threads are for --engine spark and --engine ray.")
     file = _input_file(texts or [], sentences)
     given = [as_text(text) for text in texts or []]
     if out is None:

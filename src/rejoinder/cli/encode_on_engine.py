@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from rejoinder.api.encoding_engines import encoding_engine
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.output import note, print_encoded
-from rejoinder.errors import InputError, nearest
+from rejoinder.errors import InputError
 
 
 def encode_on_engine(
@@ -22,17 +23,16 @@ def encode_on_engine(
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """Encodes files on Spark to a folder, and says what was written."""
-    if engine != "spark":
-        raise InputError(f"--engine {engine!r}: {nearest(engine, ['spark'])}.")
+    """Encodes files on an engine to a folder, and says what was written."""
+    encoding_engine(engine)
     if out is None or not sources or "-" in sources:
         raise InputError(
-            "--engine spark encodes files to a folder: name the files, and the folder by --out, "
-            "such as vectors.parquet."
+            f"--engine {engine} encodes files to a folder: name the files, and the folder by "
+            "--out, such as vectors.parquet."
         )
     if as_tsv:
         raise InputError("--out writes files and --tsv prints embeddings: leave one of them out.")
-    from rejoinder.api.spark_encoding import encode_on_spark, finished_parts
+    from rejoinder.api.part_encoding import encode_files, finished_parts
     from rejoinder.cli.progress import encoding_bar
     from rejoinder.runtime.long_texts import checked_way
 
@@ -40,10 +40,11 @@ def encode_on_engine(
     folder = model_folder(name, sha256)
     try:
         with encoding_bar() as show:
-            written = encode_on_spark(
+            written = encode_files(
                 folder,
                 sources,
                 out,
+                engine=engine,
                 master=master,
                 threads=threads,
                 response=response,

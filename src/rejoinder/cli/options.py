@@ -43,11 +43,11 @@ MasterOption = Annotated[
     typer.Option(
         "--master",
         metavar="URL",
-        help="Where Spark runs: spark://HOST:7077, yarn, k8s://…, local[4], or Spark Connect at "
-        "sc://HOST. Default: this machine.",
+        help="Where the engine runs. Spark: spark://HOST:7077, yarn, k8s://…, local[4], or Spark "
+        "Connect at sc://HOST. Ray: HOST:6379, ray://HOST:10001. Default: this machine.",
     ),
 ]
-"""`--master` of the commands with `--engine spark`."""
+"""`--master` of the commands with `--engine`."""
 
 OnTooLongOption = Annotated[
     str,

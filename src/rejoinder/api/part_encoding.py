@@ -1,19 +1,17 @@
-"""Encodes the lines of many files on Spark, in parts that are kept when a run is interrupted."""
+"""Encodes the lines of many files on an engine, in parts that outlive an interruption."""
 
 import json
 import shutil
-import tempfile
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from rejoinder.api.encoding import EncodedFile, settings_of
+from rejoinder.api.encoding_engines import encoding_engine
+from rejoinder.api.encoding_engines.base import Cluster, PartTask, record_of
 from rejoinder.api.sentence_stream import EncodingProgress
-from rejoinder.api.spark_encoding_task import PartTask, encode_parts, record_of
 from rejoinder.errors import InputError
 from rejoinder.files.atomic import write_text
 from rejoinder.files.claims import absolute, claim_output, swap_in
@@ -26,8 +24,6 @@ from rejoinder.runtime.batches import BATCH_SIZE
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
 from rejoinder.runtime.long_texts import OnTooLong, checked_way
-from rejoinder.spark.failures import spark_errors
-from rejoinder.spark.session import OpenSession, open_session
 
 PART_BYTES = 16 << 20
 """Bytes of text in a part: about 200,000 sentences, minutes of a slow model's work."""
@@ -36,11 +32,12 @@ _VERSION = 1
 _REMEDY = "Begin again with --overwrite."
 
 
-def encode_on_spark(
+def encode_files(
     model: str | Path,
     sources: str | Path | Iterable[str | Path],
     out: str | Path,
     *,
+    engine: str = "spark",
     master: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
@@ -52,7 +49,7 @@ def encode_on_spark(
     overwrite: bool = False,
     progress: EncodingProgress = lambda _done, _read, _all: None,
 ) -> EncodedFile:
-    """Encodes the lines of files on the executors of Spark to a folder of files.
+    """Encodes the lines of files on the executors of an engine to a folder of files.
 
     Each executor gets the model once. A part of the input becomes a file of the folder
     (`part-00000.parquet` and so on), in the order of the input; `manifest.json` lists them. Parts
@@ -65,8 +62,9 @@ def encode_on_spark(
             patterns of them. All executors must see them and `out` under these paths. Plain files
             are cut into parts, compressed files can't be.
         out: Folder to write, with the suffix of a format: `.npy`, `.parquet` or `.jsonl`.
-        master: See `open_session`, as for `memory` and `threads`.
-        memory: Memory of Java on this machine, or of each executor.
+        engine: One of `ENCODING_ENGINES`.
+        master: Address of the engine's cluster. None means this machine.
+        memory: Spark: memory of Java on this machine, or of each executor.
         threads: Number of parts at a time on this machine. None means all cores.
         response: Encode by `encode_response`.
         batch_size: See `SentenceEncoder.encode`.
@@ -82,6 +80,7 @@ def encode_on_spark(
         ModelError, MissingExtraError, BusyError, StorageError: see `encode_file`.
     """
     begun = time.perf_counter()
+    encode = encoding_engine(engine)
     out = absolute(Path(out))  # executors have other working folders
     format_of(out)
     files = _files([sources] if isinstance(sources, str | Path) else sources)
@@ -101,11 +100,11 @@ def encode_on_spark(
             batch_size, on_too_long,
         )  # fmt: skip
         if pending:
-            session = open_session(master, memory, threads)
             try:
-                _run(session, folder, task, pending)
+                encode(folder, task, pending, Cluster(master, memory, threads))
             finally:
-                session.close()
+                if [path.name for path in place.iterdir()] == [_STATE]:  # nothing to go on from
+                    discard_unfinished(out)
         counts = _sum(place, range(len(parts)))
         progress(counts["n"], 0, None)
         _publish(out, facts, counts, encoder.dim, parts)
@@ -127,17 +126,6 @@ def finished_parts(out: Path) -> tuple[int, int]:
         return 0, 0
     count = len(_state(place)["parts"])
     return sum(_is_finished(place, number, out.suffix) for number in range(count)), count
-
-
-def _run(session: OpenSession, model: Path, task: PartTask, pending: Sequence[int]) -> None:
-    """Encodes the pending parts, one in each task."""
-    with spark_errors(), tempfile.TemporaryDirectory(prefix="rejoinder-") as temporary:
-        name = f"rejoinder-model-{uuid.uuid4().hex}"
-        archive = shutil.make_archive(str(Path(temporary) / name), "zip", model)
-        session.spark.addArtifacts(archive, archive=True)
-        numbers = session.spark.range(0, len(pending), 1, len(pending))
-        work = partial(encode_parts, task, Path(archive).name, tuple(pending))
-        numbers.mapInArrow(work, "number LONG").toArrow()
 
 
 def _files(sources: Iterable[str | Path]) -> list[Path]:

@@ -1,11 +1,9 @@
-"""What an executor of Spark does for an encoding: it encodes one part to a file."""
+"""What an engine of `rejoinder encode` is handed, and what its executors do with it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rejoinder.api.encoding import encode_file
 from rejoinder.errors import InputError, ModelError
@@ -13,10 +11,6 @@ from rejoinder.files.atomic import write_text
 from rejoinder.formats.text_parts import TextPart, part_lines
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.long_texts import OnTooLong
-from rejoinder.spark.failures import told_to_driver
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -34,42 +28,56 @@ class PartTask:
     on_too_long: OnTooLong
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """Where an engine runs; None is the engine's default."""
+
+    master: str | None = None
+    """Address of a cluster; None means this machine."""
+    memory: str | None = None
+    """Memory of each process of the engine, such as `2GB`."""
+    threads: int | None = None
+    """Number of parts at a time on this machine."""
+
+
+EncodingEngine = Callable[[Path, PartTask, Sequence[int], Cluster], None]
+"""The extension point: encodes the numbered parts of a task with the model in a folder.
+
+It sends the model to each executor once, opens it there by `checked_encoder`, calls `encode_part`
+for each number, in any order, and raises the first error that one of these raised. Settings of the
+`Cluster` that have no effect on it are refused by an InputError.
+"""
+
+
 def record_of(folder: Path, number: int, suffix: str) -> tuple[Path, Path]:
     """Returns the file of a part, and that of its counts, which is written when it is finished."""
     name = f"part-{number:05d}"
     return folder / f"{name}{suffix}", folder / f".{name}.counts"
 
 
-def encode_parts(
-    task: PartTask, archive: str, pending: Sequence[int], batches: "Iterator[pa.RecordBatch]"
-) -> "Iterator[pa.RecordBatch]":
-    """Encodes the parts whose places in `pending` come in `batches`, and yields their numbers."""
-    import pyarrow as pa
+def checked_encoder(model: str | Path, sha256: str) -> SentenceEncoder:
+    """Loads the model that was sent to an executor, to compute on one thread.
 
-    for batch in batches:
-        for place in batch.column(0).to_pylist():
-            with told_to_driver():
-                _encode_part(task, archive, pending[place])
-            yield pa.RecordBatch.from_pydict({"number": pa.array([pending[place]], pa.int64())})
-
-
-@lru_cache(1)
-def _encoder(archive: str, sha256: str) -> SentenceEncoder:
-    """Loads the model that the driver sent to this executor, once in each process."""
-    from pyspark import SparkFiles
-
-    encoder = SentenceEncoder.load(SparkFiles.get(archive), threads=1)
+    Raises:
+        ModelError: its weights have another SHA-256.
+    """
+    encoder = SentenceEncoder.load(model, threads=1)
     if encoder.describe()["sha256"] != sha256:
         raise ModelError("an executor has another model than the driver; run the command again.")
     return encoder
 
 
-def _encode_part(task: PartTask, archive: str, number: int) -> None:
+def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
+    """Encodes a part of the input to its file, and writes its counts.
+
+    Raises:
+        InputError: a line is not valid; the file is named.
+    """
     part = task.parts[number]
     path, record = record_of(task.folder, number, task.suffix)
     try:
         written = encode_file(
-            _encoder(archive, task.model_sha256),
+            encoder,
             part_lines(part),
             path,
             response=task.response,
