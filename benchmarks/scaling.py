@@ -27,6 +27,7 @@ from train import PAPER, WORDS
 SIZES = {"paper": PAPER, "words": WORDS}
 EVERY = 5
 """Steps of a stretch."""
+SENT = ("mb_sent_rows", "mb_sent_dense", "mb_sent_candidates")
 
 
 def config_of(chosen: argparse.Namespace, batch: int) -> dict[str, object]:
@@ -78,7 +79,7 @@ def measured(chosen: argparse.Namespace, start: Path, workers: int) -> dict[str,
     shutil.rmtree(run)
     found = {
         name: statistics.median(line.get(name, 0.0) for line in stretches)
-        for name in ("pairs_per_second", "mb_sent_rows", "mb_sent_dense", "mb_dense_all_reduce")
+        for name in ("pairs_per_second", *SENT, "mb_dense_all_reduce")
     }
     return {**found, "mb_loopback": counted if workers > 1 else 0.0}
 
@@ -135,7 +136,8 @@ def main() -> None:
             last = rounds[count][-1]
             print(
                 f"  MB a worker sends per step: {last['mb_sent_rows']:.1f} of rows, "
-                f"{last['mb_sent_dense']:.1f} of dense layers; a dense all-reduce "
+                f"{last['mb_sent_dense']:.1f} of dense layers, "
+                f"{last['mb_sent_candidates']:.1f} of candidates; a dense all-reduce "
                 f"{last['mb_dense_all_reduce']:.1f}; loopback, all workers "
                 f"{last['mb_loopback']:.1f}"
             )

@@ -164,6 +164,16 @@ def test_several_tasks_train_and_a_run_repeats_to_the_bit(start, tmp_path, by):
         assert {"loss responses", "loss entailment"} <= steps[0].keys()
 
 
+def test_what_candidates_send_is_counted(start, tmp_path):
+    tree = tree_of(DAN, objective={"gather_across_workers": True})
+    assert start(2, tree, stop_at=10)[0] == [0, 0]
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
+    sent = [line["mb_sent_candidates"] for line in lines if line["group"] == "train"]
+    width = DAN["encoder"]["layers"][-1]
+    # half of 61 rows, 30 and 31, are gathered, and an all-reduce of 61 sends as many bytes
+    assert sent == pytest.approx([(31 + 61) * width * 4 / 1e6] * 2)
+
+
 def test_workers_may_change_and_the_log_says_so(start, tmp_path):
     tree = tree_of(DAN)
     assert start(2, tree, stop_at=7)[0] == [0, 0]

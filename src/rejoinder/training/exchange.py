@@ -6,14 +6,14 @@ send the gradients by the sums, of which there are fewer than rows, and each wor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from rejoinder.encoders.sparse import RowGradient, gradient_of_rows, merged
 from rejoinder.training.optimizers import Optimizers
-from rejoinder.training.workers import Workers
+from rejoinder.training.workers import Peers, Workers
 
 
 @dataclass
@@ -24,8 +24,35 @@ class Traffic:
     """For the gradients of dense layers, and the numbers of the step."""
     rows: int = 0
     """For the rows of tables: their ids, and the gradients by sums of them or by rows."""
+    candidates: int = 0
+    """For candidates that all workers rank: their embeddings, and the gradients by them."""
     whole: int = 0
     """What an all-reduce of all gradients would have sent, tables as a whole."""
+
+
+@dataclass(frozen=True)
+class CountedPeers(Peers):
+    """Peers that exchange candidates, which is counted."""
+
+    exchange: "Exchange" = field(kw_only=True, repr=False)
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """See `Peers.gather`."""
+        self._count((self.part.count - 1) * _size(tensor))
+        return super().gather(tensor)
+
+    def add(self, tensor: Tensor) -> None:
+        """See `Peers.add`."""
+        self._count(_ring(_size(tensor), self.part.count))
+        super().add(tensor)
+
+    def most(self, tensor: Tensor) -> None:
+        """See `Peers.most`."""
+        self._count(_ring(_size(tensor), self.part.count))
+        super().most(tensor)
+
+    def _count(self, size: int) -> None:
+        self.exchange.traffic.candidates += size
 
 
 class Exchange:
@@ -59,7 +86,7 @@ class Exchange:
         sums = torch.split(flat, [len(facts), counts.numel(), *(p.numel() for p in dense)])
         for parameter, total in zip(dense, sums[2:], strict=True):
             parameter.grad = total.view_as(parameter)
-        self._count(dense=flat.numel() * flat.element_size())
+        self._count(dense=_size(flat))
         if pending:
             sizes = sums[1].view_as(counts).round().long().tolist()
             for table, gradient, (ids, owners) in zip(tables, pending, sizes, strict=True):
@@ -108,6 +135,10 @@ class Exchange:
 def _sizes(gradient: RowGradient) -> tuple[int, int]:
     """Returns the numbers of ids and of owners of a gradient."""
     return len(gradient.owners), len(gradient.by_owner)
+
+
+def _size(tensor: Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
 
 
 def _ring(size: int, workers: int) -> int:

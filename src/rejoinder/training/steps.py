@@ -1,11 +1,13 @@
 """Steps of training: the gradient of a batch, summed over workers, checked, and followed."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from rejoinder.objectives.in_batch import StepLoss
 from rejoinder.text.features import TextFeatures, WordFeatures
-from rejoinder.training.exchange import Exchange, Traffic
+from rejoinder.training.exchange import CountedPeers, Exchange, Traffic
 from rejoinder.training.gradients import Share, add_gradients
 from rejoinder.training.model import CollatedBatch, TrainableModel
 from rejoinder.training.optimizers import Optimizers, phase_at
@@ -34,8 +36,10 @@ class Steps:
         share: Share,
     ) -> None:
         self.config, self.model, self.features = config, model, features
-        self.optimizers, self.workers, self.share = optimizers, workers, share
+        self.optimizers, self.workers = optimizers, workers
         self.exchange = Exchange(workers)
+        peers = CountedPeers(share.peers.part, share.peers.group, exchange=self.exchange)
+        self.share = replace(share, peers=peers)
         self.tasks = {task.label: number for number, task in enumerate(config.mixture)}
         self.whitened = -1
         """The last step that began by whitening rows."""
@@ -146,8 +150,10 @@ class Steps:
             return {}
         sent, self.exchange.traffic = self.exchange.traffic, Traffic()
         steps = every * 1e6
+        candidates = {"mb_sent_candidates": sent.candidates / steps} if self.share.joins else {}
         return {
             "mb_sent_rows": sent.rows / steps,
             "mb_sent_dense": sent.dense / steps,
+            **candidates,
             "mb_dense_all_reduce": sent.whole / steps,
         }

@@ -8,7 +8,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,11 +52,13 @@ def encode_on_ray(model: Path, task: PartTask, pending: Sequence[int], cluster: 
 def _stop(running: "list[ObjectRef[None]]") -> None:
     """Interrupts parts, which keep what they have written, and waits until they have ended."""
     import ray
+    from ray.exceptions import RayError
 
-    for each in running:
-        ray.cancel(each)
-    if running:
-        ray.wait(running, num_returns=len(running), timeout=_PATIENCE)
+    with suppress(RayError):  # that of a lost connection is told already
+        for each in running:
+            ray.cancel(each)
+        if running:
+            ray.wait(running, num_returns=len(running), timeout=_PATIENCE)
 
 
 @contextmanager
