@@ -1,6 +1,7 @@
 """`rejoinder train`: trains an encoder from a config and pairs."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +17,7 @@ from rejoinder.cli.options import (
     set_quiet,
 )
 from rejoinder.cli.output import print_table, status_line
-from rejoinder.errors import InputError, require
+from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +161,11 @@ def _steps(
 
     begun = (run / "config.toml" for run in (out, *(out / f"seed-{seed}" for seed in seeds)))
     source = config or next((path for path in begun if path.is_file()), None)
-    return None if source is None else load_config(source, settings).steps
+    if source is None:
+        return None
+    with suppress(RejoinderError):  # `train` says it, once for all workers
+        return load_config(source, settings).steps
+    return None
 
 
 def _print_summaries(runs: "Iterable[Run]") -> None:
