@@ -47,6 +47,8 @@ rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume
 echo 'How old are you?' | rejoinder encode --json
 
 rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet
+
+rejoinder encode texts/ --engine ray --master auto --out vectors.parquet
 """
 
 

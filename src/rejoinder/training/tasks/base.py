@@ -237,8 +237,8 @@ class ObjectiveKind:
     head: "Callable[[RunConfig], Head] | None" = None
     """The head that the objective trains; None means that it has none."""
     ranks: bool = True
-    """Whether it ranks candidates of the batch: it then has a learned scale, and duplicates can be
-    masked."""
+    """Whether it ranks candidates of the batch. It then has a learned scale, and `loss` heeds
+    `StepInputs.same` and `StepInputs.joined`, as `ranking_loss` does."""
     nests: bool = False
     """Whether `loss` also trains `StepInputs.nested`. If not, `loss` of an objective that ranks is
     called once per number of dimensions, which is slower."""
