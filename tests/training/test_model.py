@@ -20,7 +20,7 @@ def loss_and_model(*settings):
     batch = Batch(sentences, np.arange(4), np.arange(4, 8), Position())
     model = TrainableModel(50, config, torch.Generator().manual_seed(0)).eval()
     collated = model.collate(MixedBatch(config.mixture[0], "responses", batch))
-    return model.loss(collated).loss, model, collated
+    return model.loss(collated, model.embed(collated.chunks[0])).loss, model, collated
 
 
 def plain_loss(u, v, scale):
