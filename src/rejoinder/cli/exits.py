@@ -4,12 +4,10 @@ import io
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import NoReturn
+from collections.abc import Callable
+from contextlib import suppress
 
+from rejoinder.cli.signals import signals_as_exits
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
 from rejoinder.files.platform import TERMINATION_SIGNALS
 from rejoinder.files.storage import lacks_memory, storage_cause
@@ -28,7 +26,7 @@ def status_of(command: Callable[[], object]) -> int:
     """
     _prepare_streams()
     try:
-        with _signals_as_exits():
+        with signals_as_exits():
             status = _run(command)
             sys.stdout.flush()
     except OtherWorkerError:
@@ -81,31 +79,6 @@ def _is_closed_pipe(stop: SystemExit) -> bool:
             return True
         cause = cause.__context__
     return False
-
-
-@contextmanager
-def _signals_as_exits() -> Iterator[None]:
-    """Makes signals that end the process raise `SystemExit`, so that `finally` blocks clean up.
-
-    A command may replace these handlers with its own.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    # `nohup` ignores SIGHUP, and commands that it runs must, too
-    replaced = [n for n in TERMINATION_SIGNALS if signal.getsignal(n) is signal.SIG_DFL]
-    for number in replaced:
-        signal.signal(number, _exit)
-    try:
-        yield
-    finally:
-        for number in replaced:
-            if signal.getsignal(number) is _exit:
-                signal.signal(number, signal.SIG_DFL)
-
-
-def _exit(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
 
 
 def _explained(error: Exception) -> str | None:
