@@ -12,7 +12,8 @@ from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
 from rejoinder.files.platform import TERMINATION_SIGNALS
 from rejoinder.files.storage import lacks_memory, storage_cause
 
-_BAD = 2
+BAD_INPUT = 2
+"""Exit status of misuse, bad input, outputs that can't be written, memory that does not suffice."""
 _INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -30,14 +31,14 @@ def status_of(command: Callable[[], object]) -> int:
             status = _run(command)
             sys.stdout.flush()
     except OtherWorkerError:
-        status = _BAD
+        status = BAD_INPUT
     except RejoinderError as error:
-        status = _report(str(error), _BAD)
+        status = _report(str(error), BAD_INPUT)
     except ModuleNotFoundError as error:
         missing = missing_extra(error)
         if missing is None:
             raise
-        status = _report(str(missing), _BAD)
+        status = _report(str(missing), BAD_INPUT)
     except BrokenPipeError:
         status = 0
     except KeyboardInterrupt:
@@ -46,7 +47,7 @@ def status_of(command: Callable[[], object]) -> int:
         sentence = _explained(error)
         if sentence is None:
             raise
-        status = _report(sentence, _BAD)
+        status = _report(sentence, BAD_INPUT)
     if status == _INTERRUPTED:
         _report("interrupted", status)
     elif status in (128 + number for number in TERMINATION_SIGNALS):

@@ -25,7 +25,8 @@ from rejoinder.cli import (
     train,
     use,
 )
-from rejoinder.cli.exits import status_of
+from rejoinder.cli.exits import BAD_INPUT, status_of
+from rejoinder.cli.memory import prepare_for_limits
 from rejoinder.cli.output import set_quiet
 from rejoinder.cli.words import ModelCommand
 from rejoinder.version import VERSION
@@ -72,6 +73,7 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[  # noqa: ARG001 -- its callback prints it
         bool,
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
@@ -79,6 +81,7 @@ def _root(
 ) -> None:
     """Sentence embeddings learned from conversations."""
     set_quiet(False)
+    prepare_for_limits(context.invoked_subcommand or "rejoinder", status=BAD_INPUT)
 
 
 def run() -> None:

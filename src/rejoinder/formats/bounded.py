@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, NoReturn, Protocol, cast
 
 from rejoinder.errors import InputError
+from rejoinder.files.storage import lacks_memory
 from rejoinder.formats.compression import Frames
 
 _ZSTD_PIECE = 1 << 10
@@ -146,6 +147,8 @@ def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator
     except tuple(errors) as error:
         if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
             raise InputError(f"{path} can't be {action}: {error.strerror}.") from None
+        if lacks_memory(error):
+            raise
         reason = str(error) or "it ends too early"
         raise InputError(f"{path} is damaged or cut: {reason}. Fetch or copy it again.") from None
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.files.storage import read_errors
+from rejoinder.files.storage import lacks_memory, read_errors
 
 if TYPE_CHECKING:  # commands that read compressed texts need no addresses
     from rejoinder.files.places import Place
@@ -139,9 +139,11 @@ def decompressed(
                     done += len(piece)
                     if piece:
                         yield piece
-            except (MemoryError, MissingExtraError):
+            except MissingExtraError:
                 raise
             except Exception as error:  # each library has its own error
+                if lacks_memory(error):
+                    raise
                 raise InputError(
                     f"{path} is damaged: {error}, after {done:,} decompressed bytes. Fetch or "
                     "copy the file again."
