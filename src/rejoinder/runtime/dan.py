@@ -1,4 +1,4 @@
-"""The DAN without torch: sums of rows, and dense layers in NumPy."""
+"""The DAN without torch: sums of rows, and dense layers."""
 
 from rejoinder.errors import ModelError, nearest
 from rejoinder.kinds.dan import COMBINERS
@@ -36,7 +36,7 @@ class DanRuntime:
         """(N, D) float32, not normalised; zero rows for sentences without a known feature."""
         rows = self._rows(batch)
         sums = self.sums(rows)  # (N, width)
-        if not self.layers.weights:
+        if not self.layers.linear:
             return sums
         embeddings = self.layers(sums)
         embeddings[rows.lengths == 0] = 0.0  # an empty sentence must not depend on biases

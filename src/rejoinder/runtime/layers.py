@@ -1,4 +1,4 @@
-"""Dense layers in NumPy: the counterpart of `encoders.dense` in torch."""
+"""Dense layers without torch: the counterpart of `encoders.dense` in torch."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -40,6 +40,46 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+def layers_way() -> str:
+    """Returns how dense layers are computed here: `native` or `numpy`."""
+    return "numpy" if kernel("_layers") is None else "native"
+
+
+class Linear:
+    """A dense layer without an activation: rows times the weights, plus the biases.
+
+    Computed by a kernel in C (`native/_layers.c`), where a row has the same bits in any batch, or,
+    where it is not built or the processor has no AVX2, by NumPy, where the batch rounds it.
+    """
+
+    def __init__(self, weight: NDArray[Any], bias: NDArray[Any] | None = None) -> None:
+        """Takes (outputs, inputs) weights and (outputs,) biases, which are zero by default."""
+        self._weight = _float(weight)
+        self._bias = _float(np.zeros(len(weight)) if bias is None else bias)
+        self._panels: Array | None = None
+
+    def __call__(self, x: Array) -> Array:
+        """(N, inputs) float32 to (N, outputs) float32."""
+        native = kernel("_layers")
+        if native is None or not self._weight.size:
+            return x @ self._weight.T + self._bias
+        if self._panels is None:
+            self._panels = _in_panels(self._weight, native.PANEL)
+        rows = np.ascontiguousarray(x, np.float32)
+        out = np.empty((len(rows), len(self._bias)), np.float32)
+        native.dense(rows.shape[1], rows, self._panels, self._bias, out)
+        return out
+
+
+def _in_panels(weight: Array, width: int) -> Array:
+    """Returns (panels, inputs, width), the columns of `width` outputs together, padded by zeros."""
+    outputs, inputs = weight.shape
+    panels = -(-outputs // width)
+    padded = np.zeros((panels * width, inputs), np.float32)
+    padded[:outputs] = weight
+    return np.ascontiguousarray(padded.reshape(panels, width, inputs).transpose(0, 2, 1))
+
+
 class Layers:
     """Linear layers with an activation between them, and a residual connection if configured."""
 
@@ -55,21 +95,20 @@ class Layers:
         if activation not in _ACTIVATIONS:
             raise ModelError(f"activation {activation!r}: {nearest(activation, _ACTIVATIONS)}.")
         self.activation = _ACTIVATIONS[activation]
-        numbers = range(len(config["layers"]))
-        self.weights = [_float(tensors[f"{name}.layers.{number}.weight"]) for number in numbers]
-        self.biases = [_float(tensors[f"{name}.layers.{number}.bias"]) for number in numbers]
-        self.residual = bool(config["residual"]) and bool(self.weights)
+        each = [f"{name}.layers.{number}" for number in range(len(config["layers"]))]
+        self.linear = [Linear(tensors[f"{a}.weight"], tensors[f"{a}.bias"]) for a in each]
+        self.residual = bool(config["residual"]) and bool(self.linear)
         skip = tensors.get(f"{name}.skip.weight")
-        self.skip: Array | None = None if skip is None else _float(skip)
+        self.skip = None if skip is None else Linear(skip)
 
     def __call__(self, x: Array) -> Array:
         """(N, inputs) float32 to (N, outputs) float32."""
         y = x
-        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            y = (self.activation(y) if number else y) @ weight.T + bias
+        for number, linear in enumerate(self.linear):
+            y = linear(self.activation(y) if number else y)
         if not self.residual:
             return y
-        return y + (x if self.skip is None else x @ self.skip.T)
+        return y + (x if self.skip is None else self.skip(x))
 
 
 def unit_rows(x: Array) -> Array:

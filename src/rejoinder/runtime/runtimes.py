@@ -11,6 +11,7 @@ from rejoinder.kinds.registry import resolve
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
+from rejoinder.runtime.layers import layers_way
 from rejoinder.runtime.sums import sums_way
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
@@ -79,14 +80,15 @@ def computed_by(model: ModelContents) -> dict[str, str]:
     """Returns what computes the embeddings of a model here, without loading it.
 
     `library` does the matrices. Of models of words, `words` is how their ids are found
-    (`text.words`); of a DAN, `sums` how their rows are added (`runtime.sums`).
+    (`text.words`); of a DAN, `sums` how their rows are added (`runtime.sums`), and `layers` how
+    rows pass through dense layers (`runtime.layers`).
     """
     runtime = _runtime_of(model)
     found = {"library": runtime.library}
     if isinstance(model.features, WordFeatures):
         found["words"] = model.features.word_ids.way(BATCH_SIZE)
     if runtime.encoder == "dan":
-        found["sums"] = sums_way()
+        found |= {"sums": sums_way(), "layers": layers_way()}
     return found
 
 
