@@ -181,6 +181,16 @@ def test_neither_order_nor_batch_size_changes_a_result(encoder, given_texts, siz
     assert encoder.count_unknown(given_texts) == (~known).sum()
 
 
+@pytest.mark.skipif(layers_way() != "native", reason="products of NumPy round rows by their batch")
+def test_an_adapted_row_has_the_same_bits_in_any_batch():
+    matrix = np.random.default_rng(0).standard_normal((5, 5), np.float32)
+    encoder = SentenceEncoder(dan_model()).with_adaptation(Adaptation(matrix, {}))
+    given_texts = [f"{WORDS[i % 40]} {WORDS[i % 7]} {WORDS[i % 11]}" for i in range(100)]
+    whole = encoder.encode(given_texts)
+    for start in (1, 37, 99):
+        np.testing.assert_array_equal(encoder.encode(given_texts[start:]), whole[start:])
+
+
 def test_rows_as_the_last_layer_gives_them(encoder):
     given_texts = ["How old are you?", "zebra", "cat"]
     for encode in (encoder.encode, encoder.encode_response):

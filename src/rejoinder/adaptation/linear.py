@@ -15,6 +15,7 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_bytes
 from rejoinder.files.hashed import refuse_constant, sha256_of_array
+from rejoinder.native.linear import Linear
 from rejoinder.protocols import Embeddings
 
 FILE = "adaptation.safetensors"
@@ -80,7 +81,11 @@ class Adaptation:
             ModelError: the rows have another dimension than W.
         """
         self.check_dim(rows.shape[1] if rows.ndim == 2 else 0)
-        return np.asarray(rows @ self.matrix.T)
+        return self._product(rows)
+
+    @cached_property
+    def _product(self) -> Linear:
+        return Linear(self.matrix)
 
     def apply(self, embeddings: Embeddings) -> Embeddings:
         """Returns (N, D) float32 rows of length 1: W u of embeddings of any length.

@@ -6,7 +6,7 @@ batch's scores, `_comments` fields of JSON lines, `_strings` strings gathered fr
 about texts, `_join` hashes of ids and joins by them. Where they were not built, `text.words`,
 `runtime.sums`, `runtime.layers`, `encoders.row_sums`, `encoders.sparse`, `encoders.dense_math`,
 `objectives.softmax_rows` and `corpus` compute the same with Python, NumPy, Polars, DuckDB or torch.
-`_layers` has the dense layers of `runtime.layers`, for x86 with AVX2. `_ending` has a last sentence
+`_layers` has the products of `linear`, for x86 with AVX2. `_ending` has a last sentence
 for a process that a library ends, which is missing without it.
 `REJOINDER_NATIVE=0` in the environment leaves them out, for tests and to rule them out as a cause.
 """

@@ -1,4 +1,4 @@
-/* Products of rows and the weights of dense layers. rejoinder.runtime.layers calls this.
+/* Products of rows and the weights of dense layers. rejoinder.native.linear calls this.
 
    An entry is the sum of its products in their order, whatever rows stand beside it: the libraries
    of BLAS round a row in one way or another, by the shape of the batch and its place within it.

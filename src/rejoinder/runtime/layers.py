@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError, nearest
 from rejoinder.native import kernel
+from rejoinder.native.linear import Linear
 
 Array = NDArray[np.float32]
 
@@ -43,41 +44,6 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 def layers_way() -> str:
     """Returns how dense layers are computed here: `native` or `numpy`."""
     return "numpy" if kernel("_layers") is None else "native"
-
-
-class Linear:
-    """A dense layer without an activation: rows times the weights, plus the biases.
-
-    Computed by a kernel in C (`native/_layers.c`), where a row has the same bits in any batch, or,
-    where it is not built or the processor has no AVX2, by NumPy, where the batch rounds it.
-    """
-
-    def __init__(self, weight: NDArray[Any], bias: NDArray[Any] | None = None) -> None:
-        """Takes (outputs, inputs) weights and (outputs,) biases, which are zero by default."""
-        self._weight = _float(weight)
-        self._bias = _float(np.zeros(len(weight)) if bias is None else bias)
-        self._panels: Array | None = None
-
-    def __call__(self, x: Array) -> Array:
-        """(N, inputs) float32 to (N, outputs) float32."""
-        native = kernel("_layers")
-        if native is None or not self._weight.size:
-            return x @ self._weight.T + self._bias
-        if self._panels is None:
-            self._panels = _in_panels(self._weight, native.PANEL)
-        rows = np.ascontiguousarray(x, np.float32)
-        out = np.empty((len(rows), len(self._bias)), np.float32)
-        native.dense(rows.shape[1], rows, self._panels, self._bias, out)
-        return out
-
-
-def _in_panels(weight: Array, width: int) -> Array:
-    """Returns (panels, inputs, width), the columns of `width` outputs together, padded by zeros."""
-    outputs, inputs = weight.shape
-    panels = -(-outputs // width)
-    padded = np.zeros((panels * width, inputs), np.float32)
-    padded[:outputs] = weight
-    return np.ascontiguousarray(padded.reshape(panels, width, inputs).transpose(0, 2, 1))
 
 
 class Layers:
@@ -140,7 +106,3 @@ def finite(values: Array) -> Array:
     if not np.isfinite(values).all():
         raise ModelError(_NOT_FINITE)
     return values
-
-
-def _float(tensor: NDArray[Any]) -> Array:
-    return np.ascontiguousarray(tensor, np.float32)

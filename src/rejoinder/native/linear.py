@@ -1,0 +1,46 @@
+"""Rows times the weights of a dense layer, by a kernel in C or NumPy."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.native import kernel
+
+Array = NDArray[np.float32]
+
+
+class Linear:
+    """A dense layer without an activation: rows times the weights, plus the biases.
+
+    Computed by a kernel in C (`native/_layers.c`), where a row has the same bits in any batch, or,
+    where it is not built or the processor has no AVX2, by NumPy, where the batch rounds it.
+    """
+
+    def __init__(self, weight: NDArray[Any], bias: NDArray[Any] | None = None) -> None:
+        """Takes (outputs, inputs) weights and (outputs,) biases, which are zero by default."""
+        self._weight = np.ascontiguousarray(weight, np.float32)
+        given = np.zeros(len(weight)) if bias is None else bias
+        self._bias = np.ascontiguousarray(given, np.float32)
+        self._panels: Array | None = None
+
+    def __call__(self, x: Array) -> Array:
+        """(N, inputs) float32 to (N, outputs) float32."""
+        native = kernel("_layers")
+        if native is None or not self._weight.size:
+            return x @ self._weight.T + self._bias
+        if self._panels is None:
+            self._panels = _in_panels(self._weight, native.PANEL)
+        rows = np.ascontiguousarray(x, np.float32)
+        out = np.empty((len(rows), len(self._bias)), np.float32)
+        native.dense(rows.shape[1], rows, self._panels, self._bias, out)
+        return out
+
+
+def _in_panels(weight: Array, width: int) -> Array:
+    """Returns (panels, inputs, width), the columns of `width` outputs together, padded by zeros."""
+    outputs, inputs = weight.shape
+    panels = -(-outputs // width)
+    padded = np.zeros((panels * width, inputs), np.float32)
+    padded[:outputs] = weight
+    return np.ascontiguousarray(padded.reshape(panels, width, inputs).transpose(0, 2, 1))
