@@ -19,6 +19,8 @@ COMMANDS = (
     "extract", "extract carry", "train", "encode", "evaluate", "adapt", "index", "index add",
     "index update", "index compact", "export", "export over",
 )  # fmt: skip
+PATIENCE = 120
+"""Seconds after which a command counts as one that does not end."""
 HOLD = (
     "import sys, pathlib; from rejoinder.files.claims import claim\n"
     "with claim(pathlib.Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
@@ -27,9 +29,8 @@ HOLD = (
 
 def run(words, folder, **options):
     command = [sys.executable, "-m", "rejoinder", *map(str, words)]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, **options
-    )
+    given = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL} | options
+    return subprocess.run(command, cwd=folder, timeout=PATIENCE, **given)
 
 
 def refused(ended):
@@ -146,6 +147,7 @@ def test_memory_that_does_not_suffice(command, prepared, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
     assert "memory does not suffice" in refused(ended)
     assert prepared.faults.digests(tmp_path) == before
