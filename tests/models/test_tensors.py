@@ -51,10 +51,12 @@ def test_a_file_that_was_cut_is_refused(file, large, kept, monkeypatch):
 
 
 @both
-def test_a_foreign_type_is_refused(file, large, monkeypatch):
+@pytest.mark.parametrize("name", ["Q7", "F8_E4M3", "BF16"])
+def test_a_foreign_type_is_refused(file, large, name, monkeypatch):
     monkeypatch.setattr(module, "LARGE", large)
-    header = json.dumps({"a": {"dtype": "Q7", "shape": [1], "data_offsets": [0, 1]}}).encode()
-    file.write_bytes(len(header).to_bytes(8, "little") + header + b"x")
+    size = 2 if name == "BF16" else 1
+    header = json.dumps({"a": {"dtype": name, "shape": [1], "data_offsets": [0, size]}}).encode()
+    file.write_bytes(len(header).to_bytes(8, "little") + header + b"x" * size)
     with pytest.raises(ModelError, match="can't be read"):
         read_tensors(file, remedy="")
 

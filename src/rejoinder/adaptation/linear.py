@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.files.atomic import write_bytes
 from rejoinder.files.hashed import refuse_constant, sha256_of_array
+from rejoinder.formats.tensor_files import UNREADABLE
 from rejoinder.native.linear import Linear
 from rejoinder.protocols import Embeddings
 
@@ -172,7 +173,7 @@ def read_adaptation(path: str | Path) -> Adaptation:
             json.dumps(tree, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates
             matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
             version, sha256, facts = tree["format_version"], tree["sha256"], tree["facts"]
-    except (OSError, KeyError, ValueError, TypeError, RecursionError, SafetensorError) as error:
+    except UNREADABLE as error:
         raise ModelError(
             f"{path} is not an adaptation, or damaged: {error}; copy it again."
         ) from None

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from rejoinder.datasets.files import find_folder, read_bytes, senteval_folders
 from rejoinder.errors import InputError
 from rejoinder.files.hashed import sha256_of
+from rejoinder.formats.tensor_files import UNREADABLE
 
 CAPTIONS = 5
 """Number of captions per image. SentEval uses the first five."""
@@ -59,7 +59,7 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
     """Reads the matrix `features` of a safetensors file, which must be of finite numbers."""
     try:
         features = np.asarray(load(content)["features"], np.float32)
-    except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except UNREADABLE as error:
         raise InputError(
             f"{path} is damaged: {error}; add it again with `rejoinder data add coco`."
         ) from None

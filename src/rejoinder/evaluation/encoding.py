@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import call, first_not_finite, matrix_of, numbers_of, quoted
 from rejoinder.files.atomic import new_file
+from rejoinder.formats.tensor_files import UNREADABLE
 from rejoinder.measures.arrays import Floats, Indices
 from rejoinder.measures.similarity import cosines
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
@@ -73,7 +74,7 @@ class Embedder:
                 embeddings = file.get_tensor("embeddings")
             if len(texts) != len(embeddings):
                 raise ValueError(f"{len(texts)} texts")
-        except (OSError, KeyError, ValueError, SafetensorError) as error:
+        except UNREADABLE as error:
             raise InputError(f"{path} is damaged: {error}; remove it.") from None
         self._keep(texts, embeddings)
         self.dtype = dtype

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from rejoinder.errors import ModelError
+from rejoinder.formats.tensor_files import UNREADABLE
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -32,7 +32,7 @@ def read_tensors(path: Path, *, remedy: str) -> Tensors:
         if path.stat().st_size < LARGE:
             copied: Tensors = load_file(path)
             return copied
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:  # foreign types
+    except UNREADABLE as error:
         raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
     return map_tensors(path, remedy=remedy)
 
@@ -45,7 +45,7 @@ def map_tensors(path: Path, *, remedy: str = "write it again.") -> Tensors:
     """
     try:
         return _mapped(path)
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
 
 

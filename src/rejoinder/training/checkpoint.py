@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
 from rejoinder.files.atomic import new_folder
 from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
+from rejoinder.formats.tensor_files import UNREADABLE
 from rejoinder.training.batches import Position
 from rejoinder.training.config import to_tree
 from rejoinder.training.settings import RunConfig
@@ -228,7 +228,7 @@ def _read(folder: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
         check_file(folder / name, facts, TrainingError, _REMEDY)
         try:
             tensors[name.removesuffix(".safetensors")] = load_file(folder / name)
-        except (OSError, SafetensorError) as error:
+        except UNREADABLE as error:
             raise TrainingError(f"{damaged}: {name}: {error}. {_REMEDY}") from None
     return tensors, values
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from rejoinder.errors import TrainingError
 from rejoinder.files.atomic import write_text
 from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed
+from rejoinder.formats.tensor_files import UNREADABLE
 from rejoinder.text.features import load_features
 from rejoinder.training.checkpoint import config_hash
 from rejoinder.training.config import VOCABULARY_KEYS, to_toml, to_tree
@@ -107,7 +107,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
     try:
         excluded = load_file(run / _EXCLUDED)
         learned = load_file(run / _ROWS)["rows"] if _ROWS in manifest["files"] else None
-    except (OSError, SafetensorError, KeyError) as error:
+    except UNREADABLE as error:
         raise TrainingError(f"the files of {run} can't be read: {error}. {_REMEDY}") from None
     features = load_features(run / "vocabulary", manifest["text"])
     rows = {int(number): value for number, value in excluded.items()}

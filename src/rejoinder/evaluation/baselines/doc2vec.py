@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from rejoinder.errors import InputError, require
 from rejoinder.evaluation.baselines.words import tokens
 from rejoinder.files.atomic import new_file
+from rejoinder.formats.tensor_files import UNREADABLE
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
@@ -99,7 +100,7 @@ class ParagraphVectors:
                 output = file.get_tensor("output")
                 metadata = file.metadata() or {}
             counts = json.loads(metadata["counts"])
-        except (OSError, KeyError, ValueError, SafetensorError) as error:
+        except UNREADABLE as error:
             raise InputError(
                 f"{path} is not a doc2vec model of rejoinder: {error}. gensim's own files are "
                 "pickles and are not read. See benchmarks/baselines.py."
