@@ -41,7 +41,7 @@ def test_too_few_addresses_are_refused_before_the_work(command, least):
     ],
 )
 def test_a_library_that_ends_the_process_is_one_sentence(fault):
-    prepare = "from rejoinder.cli.memory import prepare_for_limits; prepare_for_limits('train', 2)"
+    prepare = "from rejoinder.cli.memory import prepare_for_limits; prepare_for_limits('train')"
     ended = limited(f"{prepare}; {fault}", 4_000)
     assert ended.returncode == 2
     assert ended.stderr.endswith(
@@ -66,7 +66,7 @@ def test_a_window_for_which_memory_does_not_suffice_is_no_damage(tmp_path, words
 @built
 def test_nothing_changes_without_a_limit():
     code = (
-        "from rejoinder.cli.memory import prepare_for_limits; prepare_for_limits('train', 2)\n"
+        "from rejoinder.cli.memory import prepare_for_limits; prepare_for_limits('train')\n"
         "import os; os.abort()"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -21,10 +21,10 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.models.folder import BIGRAM_ROWS
 from rejoinder.models.quantized import dequantized
 from rejoinder.models.smaller import ExportOptions, smaller
+from rejoinder.native import way
 from rejoinder.protocols import Describes, EncodesResponses
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.runtime.inputs import find_model
-from rejoinder.runtime.layers import layers_way
 from rejoinder.runtime.runtimes import open_runtime
 from rejoinder.runtime.search import NotFiniteError, nearest_rows
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
@@ -170,7 +170,7 @@ def test_neither_order_nor_batch_size_changes_a_result(encoder, given_texts, siz
     places = random.sample(range(len(given_texts)), len(given_texts))
     mixed = encoder.encode([given_texts[place] for place in places], batch_size=size)
     # without the kernel of layers, products of matrices round rows by their batch
-    tolerance = 0 if layers_way() == "native" else 1e-6
+    tolerance = 0 if way("_layers") == "native" else 1e-6
     np.testing.assert_allclose(mixed, whole[places], rtol=0, atol=tolerance)
     alone = encoder.encode_response(given_texts[0])
     responses = encoder.encode_response(given_texts)
@@ -181,7 +181,9 @@ def test_neither_order_nor_batch_size_changes_a_result(encoder, given_texts, siz
     assert encoder.count_unknown(given_texts) == (~known).sum()
 
 
-@pytest.mark.skipif(layers_way() != "native", reason="products of NumPy round rows by their batch")
+@pytest.mark.skipif(
+    way("_layers") != "native", reason="products of NumPy round rows by their batch"
+)
 def test_an_adapted_row_has_the_same_bits_in_any_batch():
     matrix = np.random.default_rng(0).standard_normal((5, 5), np.float32)
     encoder = SentenceEncoder(dan_model()).with_adaptation(Adaptation(matrix, {}))

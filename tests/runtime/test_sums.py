@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder import native
 from rejoinder.models.quantized import dequantize_rows, quantize_rows
 from rejoinder.native import kernel
-from rejoinder.runtime.sums import RowSums, sums_way
+from rejoinder.runtime.sums import RowSums
 from rejoinder.text.ragged import Ragged, offsets_of
 
 ROWS, WIDTH = 23, 37
@@ -18,7 +19,7 @@ ways = pytest.mark.parametrize("way", [pytest.param("native", marks=built), "num
 def sums_of(table, scales, way, monkeypatch):
     if way == "numpy":
         monkeypatch.setenv("REJOINDER_NATIVE", "0")
-    assert sums_way() == way
+    assert native.way("_sums") == way
     return RowSums(table, scales)
 
 

@@ -25,7 +25,7 @@ from rejoinder.cli import (
     train,
     use,
 )
-from rejoinder.cli.exits import BAD_INPUT, status_of
+from rejoinder.cli.exits import status_of
 from rejoinder.cli.memory import prepare_for_limits
 from rejoinder.cli.output import set_quiet
 from rejoinder.cli.words import ModelCommand
@@ -81,7 +81,7 @@ def _root(
 ) -> None:
     """Sentence embeddings learned from conversations."""
     set_quiet(False)
-    prepare_for_limits(context.invoked_subcommand or "rejoinder", status=BAD_INPUT)
+    prepare_for_limits(context.invoked_subcommand or "rejoinder")
 
 
 def run() -> None:

@@ -1,5 +1,6 @@
 """Limits of the address space (`ulimit -v`), which libraries in C and Rust do not survive."""
 
+from rejoinder.cli.exits import BAD_INPUT
 from rejoinder.errors import InputError
 from rejoinder.files.platform import address_space_limit
 from rejoinder.native import kernel
@@ -14,8 +15,8 @@ _SENTENCE = (
 )
 
 
-def prepare_for_limits(command: str, status: int) -> None:
-    """Makes a limited address space end a command with a sentence and a status.
+def prepare_for_limits(command: str) -> None:
+    """Makes a limited address space end a command with a sentence and the status of bad input.
 
     Without a limit, nothing is done: the system then promises more memory than there is.
 
@@ -34,4 +35,4 @@ def prepare_for_limits(command: str, status: int) -> None:
         )
     native = kernel("_ending")
     if native is not None:
-        native.tell(_SENTENCE.format(limit=limit / 1e6).encode(), status)
+        native.tell(_SENTENCE.format(limit=limit / 1e6).encode(), BAD_INPUT)

@@ -24,6 +24,11 @@ def kernel(name: str) -> Any:
     return _module(name)
 
 
+def way(name: str) -> str:
+    """Returns how the runtime does the work of the kernels `name` here: `native` or `numpy`."""
+    return "numpy" if kernel(name) is None else "native"
+
+
 @cache
 def _module(name: str) -> Any:
     try:

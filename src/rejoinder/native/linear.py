@@ -1,5 +1,6 @@
 """Rows times the weights of a dense layer, by a kernel in C or NumPy."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,20 @@ class Linear:
         self._weight = np.ascontiguousarray(weight, np.float32)
         given = np.zeros(len(weight)) if bias is None else bias
         self._bias = np.ascontiguousarray(given, np.float32)
-        self._panels: Array | None = None
 
     def __call__(self, x: Array) -> Array:
         """(N, inputs) float32 to (N, outputs) float32."""
         native = kernel("_layers")
         if native is None or not self._weight.size:
             return x @ self._weight.T + self._bias
-        if self._panels is None:
-            self._panels = _in_panels(self._weight, native.PANEL)
         rows = np.ascontiguousarray(x, np.float32)
         out = np.empty((len(rows), len(self._bias)), np.float32)
         native.dense(rows.shape[1], rows, self._panels, self._bias, out)
         return out
+
+    @cached_property
+    def _panels(self) -> Array:
+        return _in_panels(self._weight, kernel("_layers").PANEL)
 
 
 def _in_panels(weight: Array, width: int) -> Array:

@@ -41,11 +41,6 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def layers_way() -> str:
-    """Returns how dense layers are computed here: `native` or `numpy`."""
-    return "numpy" if kernel("_layers") is None else "native"
-
-
 class Layers:
     """Linear layers with an activation between them, and a residual connection if configured."""
 

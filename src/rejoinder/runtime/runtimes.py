@@ -9,10 +9,9 @@ from typing import Protocol
 from rejoinder.errors import ModelError
 from rejoinder.kinds.registry import resolve
 from rejoinder.models.folder import ModelContents
+from rejoinder.native import way
 from rejoinder.protocols import Embeddings
 from rejoinder.runtime.batches import BATCH_SIZE
-from rejoinder.runtime.layers import layers_way
-from rejoinder.runtime.sums import sums_way
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.ragged import Ragged
 
@@ -88,7 +87,7 @@ def computed_by(model: ModelContents) -> dict[str, str]:
     if isinstance(model.features, WordFeatures):
         found["words"] = model.features.word_ids.way(BATCH_SIZE)
     if runtime.encoder == "dan":
-        found |= {"sums": sums_way(), "layers": layers_way()}
+        found |= {"sums": way("_sums"), "layers": way("_layers")}
     return found
 
 

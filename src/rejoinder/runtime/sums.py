@@ -17,11 +17,6 @@ Array = NDArray[np.float32]
 _NO_SCALES = np.empty(0, np.float32)
 
 
-def sums_way() -> str:
-    """Returns how sums are computed here: `native` or `numpy`."""
-    return "numpy" if kernel("_sums") is None else "native"
-
-
 class RowSums:
     """Sums, for each sentence, of the rows of a table that its ids name, divided by n^power.
 
