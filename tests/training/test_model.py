@@ -1,25 +1,28 @@
 """The trained parameters in one module: losses of nested dimensions."""
 
 import numpy as np
+import pytest
 import torch
 
+from rejoinder.objectives import in_batch
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.batches import Batch, Position
 from rejoinder.training.config import load_config
 from rejoinder.training.mixture import MixedBatch
 from rejoinder.training.model import TrainableModel
+from rejoinder.training.tasks import OBJECTIVES
 
-SIZES = ["encoder.width=8", "head.layers=[8, 8]"]
+SIZES = ["encoder.width=8", "head.layers=[8, 8]", "training.precision=fp32"]
 
 
-def loss_and_model(*settings):
+def loss_and_model(*settings, shipped="demo", task=0):
     """The loss of four pairs of random words, and the model."""
-    config = load_config("demo", [*SIZES, *settings])
+    config = load_config(shipped, [*SIZES, *settings])
     generator = np.random.default_rng(0)
     sentences = Ragged(generator.integers(0, 50, 32).astype(np.int32), np.arange(0, 33, 4))
     batch = Batch(sentences, np.arange(4), np.arange(4, 8), Position())
     model = TrainableModel(50, config, torch.Generator().manual_seed(0)).eval()
-    collated = model.collate(MixedBatch(config.mixture[0], "responses", batch))
+    collated = model.collate(MixedBatch(config.mixture[task], "responses", batch))
     return model.loss(collated, model.embed(collated.chunks[0])).loss, model, collated
 
 
@@ -41,3 +44,30 @@ def test_nested_dimensions_train_the_first_entries_too():
     torch.testing.assert_close(nested, torch.stack(losses).mean())
     nested.backward()
     assert all(p.grad.any() for p in model.heads["responses"].parameters())
+
+
+RANKING = [
+    number
+    for number, task in enumerate(load_config("dan-best").mixture)
+    if OBJECTIVES[task.objective].ranks and task.objective != "responses"
+]
+
+
+@pytest.mark.parametrize("task", RANKING)
+def test_dan_best_trains_all_nested_dimensions_in_one_softmax(task, monkeypatch):
+    calls = []
+    apply = in_batch._InBatchSoftmax.apply
+    monkeypatch.setattr(
+        in_batch._InBatchSoftmax, "apply", lambda *inputs: calls.append(inputs) or apply(*inputs)
+    )
+    nested, model, collated = loss_and_model(
+        "training.nested_dims=[2, 5]", shipped="dan-best", task=task
+    )
+    assert len(calls) == 1
+    u, v = model.encoder(collated.chunks[0]).split(4)
+    losses = []
+    for dim in (2, 5, 8):
+        one, other = (torch.nn.functional.normalize(side[:, :dim]) for side in (u, v))
+        scale = model.scale(collated.task.label)
+        losses += [plain_loss(one, other, scale), plain_loss(other, one, scale)]
+    torch.testing.assert_close(nested, torch.stack(losses).mean())

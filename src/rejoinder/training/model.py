@@ -150,6 +150,7 @@ class TrainableModel(nn.Module):
         entries of the embeddings, for each of these N, and all of them (Kusupati et al. 2022, §3).
         """
         task, kind = batch.task, OBJECTIVES[batch.task.objective]
+        nested = self.nested_dims if kind.ranks else ()
         # one operation, whose gradient is one, too
         left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
         with self.autocast():
@@ -162,12 +163,13 @@ class TrainableModel(nn.Module):
                 head=self.heads[kind.name] if kind.name in self.heads else None,  # noqa: SIM401
                 task=task,
                 settings=self.settings,
+                nested=nested if kind.nests else (),
                 joined=joined,
             )
             whole = kind.loss(inputs)
-            if not (self.nested_dims and kind.ranks):
+            if kind.nests or not nested:
                 return whole
-            parts = [kind.loss(first_entries(inputs, dim)).loss for dim in self.nested_dims]
+            parts = [kind.loss(first_entries(inputs, dim)).loss for dim in nested]
             return StepLoss(torch.stack([whole.loss, *parts]).mean(), whole.correct)
 
     def after_embedding(self, task: Task) -> list[nn.Parameter]:
