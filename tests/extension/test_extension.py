@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from config_reference import page
 from rejoinder.cli.main import app
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.evaluation import metrics, tasks
@@ -15,7 +16,6 @@ from rejoinder.evaluation.comparison import compare
 from rejoinder.kinds import ENCODERS, register_encoder
 from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.training.config import load_config, to_toml
-from rejoinder.training.reference import page
 from rejoinder.training.tasks import OBJECTIVES, register_objective
 from runs import same_files
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluation_hashes import build
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.labelled import read_binary, read_sst
 from rejoinder.datasets.sts import read_stsb
@@ -20,7 +21,6 @@ from rejoinder.leaks import (
     sentence_hashes,
     shipped,
 )
-from rejoinder.leaks.build import build
 from rejoinder.text.columns import as_series
 
 

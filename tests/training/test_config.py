@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from config_reference import page
 from rejoinder.cli.main import app
 from rejoinder.encoders.dense import ACTIVATIONS
 from rejoinder.encoders.settings import Activation, Combiner, TransformerConfig
@@ -22,7 +23,6 @@ from rejoinder.runtime.layers import _ACTIVATIONS
 from rejoinder.training.checkpoint import config_hash
 from rejoinder.training.config import load_config, parse_config, to_toml, to_tree
 from rejoinder.training.optimizers import phase_at
-from rejoinder.training.reference import page
 from rejoinder.training.settings import Phase, RunConfig
 from rejoinder.training.shipped import purpose, shipped_names, shipped_text
 from runs import KINDS
@@ -433,7 +433,7 @@ def test_the_config_and_both_runtimes_know_the_same_activations():
 
 def test_the_page_of_keys_is_that_of_the_code():
     found = (ROOT / "docs/config.md").read_text("utf-8")
-    assert found == page(), "write it anew: python -m rejoinder.training.reference > docs/config.md"
+    assert found == page(), "write it anew: python tools/config_reference.py > docs/config.md"
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 This command writes the shipped list of hashes again:
 
-    python -m rejoinder.leaks ../shared/data src/rejoinder/data/evaluation_hashes.safetensors
+    python tools/evaluation_hashes.py ../shared/data evaluation_hashes.safetensors
 """
 
 from rejoinder.leaks.hashes import comparable, pair_hashes, sentence_hashes

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rejoinder.corpus.sample import sample_threads
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError
 from runs import same_files
+from sample_threads import sample_threads
 
 
 def test_a_sample_holds_whole_threads_and_smaller_ones_are_within(small_pairs, tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from power_law import extrapolate, fit_power_law
 from rejoinder.errors import InputError
-from rejoinder.measures.power_law import extrapolate, fit_power_law
 
 SIZES = np.repeat([2e5, 7e5, 2e6], 3)
 TRUE_AT = 0.85 - 0.2 * (6e8 / 1e5) ** -0.25

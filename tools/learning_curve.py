@@ -1,11 +1,11 @@
 """The learning curve: scores on dev against pairs seen and corpus size, extrapolated.
 
-    python benchmarks/learning_curve.py --pairs pairs/ --data ../shared/data --out runs/curve
+    python tools/learning_curve.py --pairs pairs/ --data ../shared/data --out runs/curve
 
 Trains a config on shares of the threads of the pairs, with several seeds. The schedule of a share
 is as much shorter as its corpus is smaller, so that every run ends with a low learning rate and has
 seen each of its pairs equally often. The scores at the end of the runs give a power law with an
-offset by corpus size (`rejoinder.measures.power_law`). Writes `learning-curve.json` and
+offset by corpus size (`power_law`). Writes `learning-curve.json` and
 `learning-curve.svg`.
 
 What is finished or begun in `--out` is gone on with: the same command continues a stopped one.
@@ -22,18 +22,18 @@ from typing import Any
 
 import numpy as np
 
+from power_law import Extrapolation, extrapolate
 from rejoinder.api.training import train_seeds
 from rejoinder.corpus.manifest import FILE, read_manifest
-from rejoinder.corpus.sample import sample_threads
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
 from rejoinder.files.atomic import write_text
-from rejoinder.measures.power_law import Extrapolation, extrapolate
 from rejoinder.training.config import load_config
 from rejoinder.training.machine import describe_machine
 from rejoinder.training.settings import RunConfig
 from rejoinder.version import VERSION
+from sample_threads import sample_threads
 
 SCORES = {"STS-B Pearson": "STS-B dev, Pearson's r, angular", "P@1": "P@1 of 100, dev"}
 ASSUMED = (

@@ -1,6 +1,6 @@
 """Writes the page that documents every key of a config, from the models that check it.
 
-    python -m rejoinder.training.reference > docs/config.md
+    python tools/config_reference.py > docs/config.md
 
 A test compares the page with the code.
 """
@@ -25,7 +25,7 @@ Transformer.
 - `rejoinder config check FILE` reports the faults of a config without training.
 - Keys can be replaced on the command line: `encoder.width=300`, `phases.0.steps=2000`.
 
-The page is generated: `python -m rejoinder.training.reference > docs/config.md`.
+The page is generated: `python tools/config_reference.py > docs/config.md`.
 """
 _TABLE = "| key | allowed | default | meaning |\n|---|---|---|---|"
 

@@ -1,8 +1,14 @@
-"""Builds the shipped list of hashes from the evaluation sets."""
+"""Writes the shipped list of hashes of evaluation sentences.
+
+python tools/evaluation_hashes.py ../shared/data evaluation_hashes.safetensors
+"""
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from safetensors.numpy import save
 
 from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
 from rejoinder.datasets.inference import read_inference
@@ -10,8 +16,9 @@ from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
 from rejoinder.datasets.sentence_pairs import read_mrpc
 from rejoinder.datasets.sts import ROWS, read_stsb
 from rejoinder.errors import InputError
+from rejoinder.files.atomic import write_bytes
 from rejoinder.leaks.hashes import combined_hashes, sentence_hashes
-from rejoinder.leaks.sets import EvaluationSet, distinct, no_hashes
+from rejoinder.leaks.sets import EvaluationSet, as_tensors, distinct, no_hashes
 from rejoinder.text.columns import as_series
 
 Pair = tuple[str, str]
@@ -110,3 +117,7 @@ def _columns(paths: Sequence[Path]) -> list[Pair]:
     lines = [line for path in paths for line in path.read_text("utf-8").split("\n")]
     fields = [[*line.rstrip("\r").split("\t"), ""][:2] for line in lines if line.strip()]
     return [(first, second) for first, second in fields]
+
+
+if __name__ == "__main__":
+    write_bytes(Path(sys.argv[2]), save(as_tensors(build(Path(sys.argv[1])))))
