@@ -30,7 +30,7 @@ from rejoinder.evaluation.calls import identity
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results
-from rejoinder.files.atomic import write_text
+from rejoinder.io.files.atomic import write_text
 from rejoinder.models.shipped import shipped_models
 
 HERE = Path(__file__).parent

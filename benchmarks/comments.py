@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 import zstandard
 
-from rejoinder.corpus.files import find_files
-from rejoinder.files.places import Place
-from rejoinder.formats.compression import decompressed
+from rejoinder.corpus.reading.files import find_files
+from rejoinder.io.files.places import Place
+from rejoinder.io.formats.compression import decompressed
 
 FIELDS = ("id", "parent_id", "link_id", "author", "subreddit", "created_utc", "body")
 

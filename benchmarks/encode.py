@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.api.encoders import load_encoder
+from rejoinder.inference.batches import BATCH_SIZE
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.tensors import Tensors
 from rejoinder.protocols import Encodes, Prepares
-from rejoinder.runtime.batches import BATCH_SIZE
-from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 

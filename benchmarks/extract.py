@@ -24,8 +24,8 @@ from typing import Any, Self
 import duckdb
 
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.files import find_files
-from rejoinder.formats.compression import decompressed
+from rejoinder.corpus.reading.files import find_files
+from rejoinder.io.formats.compression import decompressed
 
 
 class _Disk:

@@ -160,8 +160,8 @@ def some_results(out: Path, whole: Digests, _before: Digests, files: "Files") ->
 
 def run_so_far(out: Path, whole: Digests, _before: Digests, _files: "Files") -> str:
     """What is wrong with a run: its model, or a checkpoint under its name."""
-    from rejoinder.training import checkpoint
-    from rejoinder.training.config import load_config
+    from rejoinder.training.config.loading import load_config
+    from rejoinder.training.loop import checkpoint
 
     model = out / "model"
     if model.exists() and not _below("model", digests(model)).items() <= whole.items():

@@ -20,17 +20,17 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["rejoinder"]):
-    from rejoinder.acquire.pickles import read_coco_pickle
-    from rejoinder.api.index_texts import read_texts
-    from rejoinder.corpus.json_lines import keys_of, parse_block
-    from rejoinder.corpus.tables import table_rows
+    from rejoinder.corpus.reading.json_lines import keys_of, parse_block
+    from rejoinder.corpus.reading.tables import table_rows
+    from rejoinder.datasets.acquire.pickles import read_coco_pickle
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
-    from rejoinder.formats.compression import decompressed
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.string_table import StringTable
-    from rejoinder.training.config import load_config
+    from rejoinder.index.texts import read_texts
+    from rejoinder.io.formats.compression import decompressed
+    from rejoinder.training.config.loading import load_config
 
 FIELDS, NEEDED = ("id", "parent_id", "link_id", "author", "subreddit", "body"), ("id", "body")
 Reader = Callable[[bytes, Path], object]

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.files.hashed import file_facts
 from rejoinder.index import lists
-from rejoinder.runtime.search import nearest_rows
+from rejoinder.inference.search import nearest_rows
+from rejoinder.io.files.hashed import file_facts
 
 THREADS = 2
 LINKS, WIDTH = 16, 128

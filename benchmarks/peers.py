@@ -23,11 +23,11 @@ import numpy as np
 from rejoinder.api.pairs import response_pairs
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import find_model
 from rejoinder.interfaces.targets import export_to
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.runtime.inputs import find_model
 
 Encode = Callable[[list[str]], Any]
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from random import Random
 
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
-from rejoinder.files.atomic import write_text
+from rejoinder.io.files.atomic import write_text
 
 CONFIG = """
 [text]

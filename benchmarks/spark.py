@@ -17,12 +17,12 @@ from pathlib import Path
 
 import ray
 
-from rejoinder.api.encoding import encode_file
-from rejoinder.api.part_encoding import encode_files
 from rejoinder.corpus.extract import extract
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.encoding import encode_file
+from rejoinder.inference.part_encoding import encode_files
+from rejoinder.io.spark.session import open_session
 from rejoinder.models.shipped import shipped_model
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.spark.session import open_session
 
 Side = Callable[[Path], int]
 """Works into a new folder or file, and returns the number of comments or sentences."""

@@ -23,11 +23,11 @@ from typing import Any
 os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.training.config import parse_config
-from rejoinder.training.loop import Limits
-from rejoinder.training.machine import describe_machine
-from rejoinder.training.preparation import Data
-from rejoinder.training.run import begin, go_on
+from rejoinder.training.config.loading import parse_config
+from rejoinder.training.data.preparation import Data
+from rejoinder.training.loop.loop import Limits
+from rejoinder.training.loop.machine import describe_machine
+from rejoinder.training.loop.run import begin, go_on
 
 SHARED: dict[str, Any] = {
     "objective": {"scale": 20.0, "learn_scale": True, "mask_duplicates": True},

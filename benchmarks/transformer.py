@@ -22,16 +22,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rejoinder.corpus.shards import Pairs, open_pairs
-from rejoinder.encoders import packing, transformer
+from rejoinder.encoders.transformer import module as transformer
+from rejoinder.encoders.transformer import packing
 from rejoinder.text.subwords import SubwordFeatures, learn_subwords
-from rejoinder.training.batches import Batch, Position
-from rejoinder.training.config import load_config
-from rejoinder.training.machine import describe_machine, kept_memory, own_torch_state
-from rejoinder.training.model import CollatedBatch, TrainableModel
-from rejoinder.training.optimizers import Optimizers
-from rejoinder.training.settings import RunConfig
-from rejoinder.training.stream import PairStream
-from rejoinder.training.tasks.responses import ResponsesTask
+from rejoinder.training.config.loading import load_config
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.batches import Batch, Position
+from rejoinder.training.data.stream import PairStream
+from rejoinder.training.loop.machine import describe_machine, kept_memory, own_torch_state
+from rejoinder.training.loop.model import CollatedBatch, TrainableModel
+from rejoinder.training.loop.optimizers import Optimizers
+from rejoinder.training.objectives.responses import ResponsesTask
 
 SAMPLE_BLOCKS = 8
 WINDOW = 32_768

@@ -93,10 +93,10 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listener]]:
     """A function that begins a run at `out`, or resumes it, on one thread of the CPU."""
     from rejoinder.corpus.shards import open_pairs
-    from rejoinder.training.config import parse_config
-    from rejoinder.training.loop import Limits
-    from rejoinder.training.preparation import Data
-    from rejoinder.training.run import begin, go_on
+    from rejoinder.training.config.loading import parse_config
+    from rejoinder.training.data.preparation import Data
+    from rejoinder.training.loop.loop import Limits
+    from rejoinder.training.loop.run import begin, go_on
 
     def call(
         tree: Mapping[str, Any],

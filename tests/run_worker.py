@@ -12,13 +12,13 @@ from safetensors.torch import save_file
 
 from rejoinder.cli.exits import status_of
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.training.config import parse_config
-from rejoinder.training.loop import Limits
-from rejoinder.training.preparation import Data
-from rejoinder.training.reporting import SilentReporter
-from rejoinder.training.run import begin, go_on
-from rejoinder.training.steps import Steps
-from rejoinder.training.workers import joined_workers
+from rejoinder.training.config.loading import parse_config
+from rejoinder.training.data.preparation import Data
+from rejoinder.training.loop.loop import Limits
+from rejoinder.training.loop.reporting import SilentReporter
+from rejoinder.training.loop.run import begin, go_on
+from rejoinder.training.loop.steps import Steps
+from rejoinder.training.workers.workers import joined_workers
 
 import_module("torch._dynamo")  # optimisers import it when they are made, which takes seconds
 

@@ -8,9 +8,9 @@ A test compares the page with the code.
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from rejoinder.schema.nodes import Node
-from rejoinder.schema.toml import toml_value
-from rejoinder.training.settings import RunConfig
+from rejoinder.io.schema.nodes import Node
+from rejoinder.io.schema.toml import toml_value
+from rejoinder.training.config.settings import RunConfig
 
 _HEAD = """# Config
 

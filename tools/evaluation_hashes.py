@@ -13,12 +13,12 @@ from safetensors.numpy import save
 from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
 from rejoinder.datasets.inference import read_inference
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
+from rejoinder.datasets.leaks.hashes import combined_hashes, sentence_hashes
+from rejoinder.datasets.leaks.sets import EvaluationSet, as_tensors, distinct, no_hashes
 from rejoinder.datasets.sentence_pairs import read_mrpc
 from rejoinder.datasets.sts import ROWS, read_stsb
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import write_bytes
-from rejoinder.leaks.hashes import combined_hashes, sentence_hashes
-from rejoinder.leaks.sets import EvaluationSet, as_tensors, distinct, no_hashes
+from rejoinder.io.files.atomic import write_bytes
 from rejoinder.text.columns import as_series
 
 Pair = tuple[str, str]

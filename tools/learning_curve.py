@@ -28,10 +28,10 @@ from rejoinder.corpus.manifest import FILE, read_manifest
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, RejoinderError
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
-from rejoinder.files.atomic import write_text
-from rejoinder.training.config import load_config
-from rejoinder.training.machine import describe_machine
-from rejoinder.training.settings import RunConfig
+from rejoinder.io.files.atomic import write_text
+from rejoinder.training.config.loading import load_config
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.loop.machine import describe_machine
 from rejoinder.version import VERSION
 from sample_threads import sample_threads
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rejoinder.measures.arrays import Floats
-from rejoinder.measures.correlation import ScoringError, checked
+from rejoinder.measures import Floats, ScoringError, checked
 
 _EXPONENTS = np.geomspace(0.001, 2, 1_000)
 """The exponents that are tried. For each, limit and gain follow by least squares: this finds the

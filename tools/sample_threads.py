@@ -10,13 +10,13 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus.manifest import SPLITS, Manifest
+from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.shards import Pairs
-from rejoinder.corpus.strings import as_table
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim_output
-from rejoinder.formats.splitmix import mix64
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim_output
+from rejoinder.text.splitmix import mix64
 
 
 def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = False) -> Manifest:

@@ -11,11 +11,8 @@ TYPE_CHECKING = False  # type checkers know the name; importing `typing` would t
 if TYPE_CHECKING:
     from rejoinder.api.adaptation import adapt
     from rejoinder.api.encoders import load_encoder
-    from rejoinder.api.encoding import EncodedFile, encode_file
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
-    from rejoinder.api.indexing import Index
-    from rejoinder.api.part_encoding import encode_files
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -32,9 +29,12 @@ if TYPE_CHECKING:
     )
     from rejoinder.evaluation.comparison import compare
     from rejoinder.index.folder import IndexHit
+    from rejoinder.index.indexing import Index
+    from rejoinder.inference.encoder import SentenceEncoder
+    from rejoinder.inference.encoding import EncodedFile, encode_file
+    from rejoinder.inference.part_encoding import encode_files
+    from rejoinder.inference.search import Hit
     from rejoinder.interfaces.scikit_learn import SentenceEmbedder
-    from rejoinder.runtime.encoder import SentenceEncoder
-    from rejoinder.runtime.search import Hit
 
 __all__ = [
     "BusyError",
@@ -66,16 +66,16 @@ __all__ = [
 ]
 
 _MODULES = {
-    "EncodedFile": "api.encoding",
-    "Hit": "runtime.search",
-    "Index": "api.indexing",
+    "EncodedFile": "inference.encoding",
+    "Hit": "inference.search",
+    "Index": "index.indexing",
     "IndexHit": "index.folder",
     "SentenceEmbedder": "interfaces.scikit_learn",
-    "SentenceEncoder": "runtime.encoder",
+    "SentenceEncoder": "inference.encoder",
     "adapt": "api.adaptation",
     "compare": "evaluation.comparison",
-    "encode_file": "api.encoding",
-    "encode_files": "api.part_encoding",
+    "encode_file": "inference.encoding",
+    "encode_files": "inference.part_encoding",
     "evaluate": "api.evaluation",
     "export": "api.export",
     "extract": "corpus.extract",

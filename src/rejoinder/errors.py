@@ -83,12 +83,15 @@ _EXTRAS = {
     "duckdb": "extract",
     "ibis": "extract",
     "polars": "eval",
+    "pyarrow": "extract",
     "pydantic": "train",
     "pyspark": "spark",
     "scipy": "eval",
     "torch": "train",
 }
 """The extra that brings a package which modules import at their top."""
+_DISTRIBUTIONS = {"ibis": "ibis-framework"}
+"""Names to install packages by, where they differ."""
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
@@ -100,7 +103,9 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
     polars is not installed; it comes with: pip install 'rejoinder[eval]'
     """
     package = (error.name or "").partition(".")[0]
-    return MissingExtraError(package, _EXTRAS[package]) if package in _EXTRAS else None
+    if package not in _EXTRAS:
+        return None
+    return MissingExtraError(_DISTRIBUTIONS.get(package, package), _EXTRAS[package])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

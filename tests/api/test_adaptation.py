@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from rejoinder.adaptation.fitting import FitSettings
-from rejoinder.adaptation.linear import read_adaptation
 from rejoinder.api.adaptation import adapt
 from rejoinder.datasets import sts
 from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.adaptation.fitting import FitSettings
+from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.models.folder import write_model
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import WORDS, dan_model
 
 SETTINGS = FitSettings(learning_rate=3e-3, max_epochs=3)

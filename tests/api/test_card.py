@@ -16,7 +16,7 @@ from rejoinder.cli.main import app
 from rejoinder.errors import InputError, ModelError, TrainingError
 from rejoinder.models.card import FILE
 from rejoinder.models.folder import read_model
-from rejoinder.training.config import parse_config
+from rejoinder.training.config.loading import parse_config
 from runs import DAN
 
 huggingface_hub = pytest.importorskip("huggingface_hub")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from embedding_server import running
-from rejoinder.adaptation.linear import Adaptation
 from rejoinder.api.evaluation import evaluate, repeat
 from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.comparison import compare
-from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.adaptation.linear import Adaptation
 
 WORDS = ["red", "green", "blue", "old", "young", "tall", "short", "warm", "cold", "quick"]
 

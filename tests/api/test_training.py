@@ -7,8 +7,8 @@ import torch
 
 from rejoinder.api.training import train, train_seeds
 from rejoinder.errors import ConfigError, InputError, TrainingError
-from rejoinder.training import examples
-from rejoinder.training.config import parse_config, to_toml
+from rejoinder.training.config.loading import parse_config, to_toml
+from rejoinder.training.data import examples
 from runs import DAN, MULTITASK, TRANSFORMER, Listener, write_labelled
 
 SHORT = {"phases": [{"steps": 4, "batch_size": 16, "learning_rate": 0.01}]}

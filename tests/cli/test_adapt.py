@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from rejoinder.adaptation.fitting import FitSettings
-from rejoinder.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.cli.main import app
 from rejoinder.datasets import sts
 from rejoinder.errors import RejoinderError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.adaptation.fitting import FitSettings
+from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.models.folder import write_model
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import WORDS, dan_model
 
 MODULE = """

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from rejoinder.cli.leaks import _show
 from rejoinder.cli.main import app
+from rejoinder.datasets.leaks import shipped
+from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 from rejoinder.errors import InputError, TrainingError
-from rejoinder.leaks import shipped
-from rejoinder.leaks.search import evaluation_sets, find_leaks
-from rejoinder.training.config import load_config
+from rejoinder.training.config.loading import load_config
 
 CONFIGS = sorted(Path(str(package_files("rejoinder") / "data/configs")).glob("*.toml"))
 LEAKING = "A man is playing a guitar."

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from rejoinder.native import kernel
+from rejoinder.kernels import kernel
 
-built = pytest.mark.skipif(kernel("_ending") is None, reason="the kernel is not built")
+built = pytest.mark.skipif(kernel("cli._ending") is None, reason="the kernel is not built")
 
 
 def limited(code, megabytes, folder=None):
@@ -76,4 +76,4 @@ def test_nothing_changes_without_a_limit():
 @built
 def test_a_sentence_has_bounds():
     with pytest.raises(ValueError, match="1025 bytes; at most 1024 are allowed"):
-        kernel("_ending").tell(bytes(1_025), 2)
+        kernel("cli._ending").tell(bytes(1_025), 2)

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.training.config import parse_config, to_toml
+from rejoinder.training.config.loading import parse_config, to_toml
 from runs import DAN
 
 SHORT = {**DAN, "phases": [{"steps": 2, "batch_size": 16}], "training": {"evaluate_every": 2}}

@@ -17,8 +17,8 @@ from dumps import comment
 from dumps import lines as dumped
 from rejoinder.cli import main
 from rejoinder.corpus.extract import extract
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import write_model
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import bilstm_model, dan_model
 
 SENTENCES = ["How old are you?", "what is your age", "", "good morning"]
@@ -136,7 +136,7 @@ def test_quiet_leaves_errors_alone(call, model, file, tmp_path):
 
 def test_encode_in_pieces_gives_the_same(call, model, file, tmp_path, monkeypatch):
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "whole.npy")
-    monkeypatch.setattr("rejoinder.api.sentence_stream.CHUNK", 3)
+    monkeypatch.setattr("rejoinder.inference.sentence_stream.CHUNK", 3)
     call("encode", "-m", model, "--sentences", file, "--out", tmp_path / "parts.npy")
     parts = np.load(tmp_path / "parts.npy")
     np.testing.assert_allclose(parts, np.load(tmp_path / "whole.npy"), atol=1e-6)

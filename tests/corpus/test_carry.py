@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumps import comment, lines
+from rejoinder.corpus.engines.local import merge, run
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Carried, Manifest, read_manifest
-from rejoinder.corpus.parted import merge, run
 from rejoinder.corpus.shards import COLUMNS
 from rejoinder.errors import BusyError, InputError
-from rejoinder.files import atomic
-from rejoinder.files.hashed import sealed
+from rejoinder.io.files import atomic
+from rejoinder.io.files.hashed import sealed
 
 Tree = dict[str, bytes]
 
@@ -298,7 +298,7 @@ def test_a_kill_at_a_rename_loses_nothing(folder, killed_before, last):
 HOLD = """
 import sys
 from pathlib import Path
-from rejoinder.files.claims import claim
+from rejoinder.io.files.claims import claim
 with claim(Path(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()

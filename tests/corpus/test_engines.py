@@ -15,14 +15,14 @@ from rejoinder.corpus import query
 from rejoinder.corpus.engines import ENGINES, open_engine
 from rejoinder.corpus.engines.base import Engine, Reading, Resources
 from rejoinder.corpus.extract import extract
-from rejoinder.corpus.readers import Report
+from rejoinder.corpus.reading.readers import Report
+from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.rules import PROFILES
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.shards import SHARD_ROWS
-from rejoinder.corpus.strings import as_table
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
-from rejoinder.spark.session import OpenSession, open_session
+from rejoinder.io.spark.session import OpenSession, open_session
 
 DUMP = lines(
     comment("a", "How are you?"),

@@ -23,7 +23,7 @@ from rejoinder.corpus.query import split_borders
 from rejoinder.corpus.schema import as_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
-from rejoinder.formats.compression import decompressed
+from rejoinder.io.formats.compression import decompressed
 
 GOLDEN = Path(__file__).parent / "golden" / "raw_reddit.json"
 

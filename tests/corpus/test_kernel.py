@@ -15,18 +15,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.corpus import query
-from rejoinder.corpus.json_lines import ParsedBlock, lines_of, parse_block
+from rejoinder.corpus.engines.local.hashes import places
+from rejoinder.corpus.engines.local.reading import Classifier, Database
+from rejoinder.corpus.engines.local.rows import Rows
 from rejoinder.corpus.options import Filters
-from rejoinder.corpus.parted.hashes import places
-from rejoinder.corpus.parted.reading import Classifier, Database
-from rejoinder.corpus.parted.rows import Rows
+from rejoinder.corpus.reading.json_lines import ParsedBlock, lines_of, parse_block
+from rejoinder.corpus.reading.strings import (
+    Chosen,
+    Strings,
+    as_strings,
+    gather,
+    hashes,
+    same,
+    sorted_runs,
+)
+from rejoinder.corpus.reading.texts import clean_and_letters
 from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import COMMENTS
-from rejoinder.corpus.strings import Chosen, Strings, as_strings, gather, hashes, same, sorted_runs
-from rejoinder.corpus.texts import clean_and_letters
-from rejoinder.native import kernel
+from rejoinder.kernels import kernel
 
-needs_kernel = pytest.mark.skipif(kernel("_comments") is None, reason="the kernel is not built")
+needs_kernel = pytest.mark.skipif(
+    kernel("corpus.reading._comments") is None, reason="the kernel is not built"
+)
 
 
 @contextmanager
@@ -84,7 +94,9 @@ def test_every_line_reads_as_without_the_kernel(block):
 def test_plain_lines_are_read_by_the_kernel():
     block = b'{"id":"a","body":"\\u00e9 \\ud83d\\ude00\\n","x":[{"y":-1.5e3}]}\n'
     block += b'\n{"parent_id":7,"id":"b","body":null}\n'
-    columns, plain, refused = kernel("_comments").json_fields(block, ("id", "body", "parent_id"), 1)
+    columns, plain, refused = kernel("corpus.reading._comments").json_fields(
+        block, ("id", "body", "parent_id"), 1
+    )
     assert np.frombuffer(plain, np.int64).tolist() == [1, 3]
     assert bytes(refused) == b""
     text = ("é 😀\n".encode(), np.int64([0, 8, 8]).tobytes(), b"\x01\x00")
@@ -227,7 +239,7 @@ def test_strings_are_compared(first, second):
 
 @needs_kernel
 def test_joins_refuse_what_does_not_fit():
-    native = kernel("_join")
+    native = kernel("corpus.reading._join")
     column = as_strings(pl.Series(["a", "b"]))
     chosen = Chosen([column], np.uint32([0, 0]), np.uint32([0, 1]))
     for starts in ([0, 1], [0, 3], [1, 2], [0, 2, 1, 2], []):

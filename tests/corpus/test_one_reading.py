@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dumps import comment, lines
 from fuzzing.dumps import check_beside_malformed, check_line_by_line, ended, parse
 from fuzzing.json_lines import json_lines, malformed_line
-from rejoinder.corpus.comments import as_comments
-from rejoinder.corpus.readers import Report, read_comments
+from rejoinder.corpus.reading.comments import as_comments
+from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.corpus.schema import Columns, as_columns
 
 

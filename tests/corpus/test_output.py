@@ -46,7 +46,7 @@ def test_the_output_is_looked_at_before_the_dumps(tmp_path, dump):
 @contextlib.contextmanager
 def claimed(path: Path) -> Iterator[None]:
     """The claim of another process."""
-    code = "import sys; from pathlib import Path; from rejoinder.files.claims import claim\n"
+    code = "import sys; from pathlib import Path; from rejoinder.io.files.claims import claim\n"
     code += "with claim(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rejoinder.datasets.inference import InferenceColumns, read_inference
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, DataMissingError, InputError
-from rejoinder.formats.json_lines import json_rows
+from rejoinder.io.formats.json_lines import json_rows
 
 SNLI = (
     '{"annotator_labels": ["neutral"], "captionID": "1.jpg#4", "gold_label": "neutral", '

@@ -17,7 +17,7 @@ from rejoinder.datasets.licences import (
     licence_of_file,
     licence_of_source,
 )
-from rejoinder.formats.compression import decompressed
+from rejoinder.io.formats.compression import decompressed
 
 TABLE = tomllib.loads(
     (Path(rejoinder.__file__).parent / "data" / "licences.toml").read_text("utf-8")

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from rejoinder.encoders.shapes import shapes_of
-from rejoinder.kinds import ENCODERS
-from rejoinder.kinds.tables import Table
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.schema.faults import check
+from rejoinder.encoders import ENCODERS
+from rejoinder.encoders.nn.shapes import shapes_of
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.io.formats.json_tables import Table
+from rejoinder.io.schema.faults import check
 from rejoinder.text.ragged import Ragged
-from rejoinder.training.config import to_tree
+from rejoinder.training.config.loading import to_tree
 from runs import SMALL_ENCODERS, same_files, small_run
 
 ROWS = 20

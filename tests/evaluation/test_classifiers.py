@@ -15,8 +15,7 @@ from rejoinder.evaluation.classifiers.relatedness import (
     grade_distribution,
 )
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.correlation import pearson_correlation
-from rejoinder.measures.ranks import spearman_correlation
+from rejoinder.measures import pearson_correlation, spearman_correlation
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

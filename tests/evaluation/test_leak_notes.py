@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from rejoinder.datasets.leaks import shipped
 from rejoinder.evaluation.notes import leak_note
 from rejoinder.evaluation.results import Result, stamp
 from rejoinder.evaluation.tasks import resolve
-from rejoinder.leaks import shipped
 
 SETS = [name for name in shipped() if name != "stsb-train"]
 TRAINING = {"leaks_dropped": 1_570, "leak_sets": SETS}

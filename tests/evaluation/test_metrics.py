@@ -7,8 +7,7 @@ import pytest
 
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
 from rejoinder.evaluation.metrics.precision import precision_at
-from rejoinder.measures.correlation import pearson_correlation
-from rejoinder.measures.ranks import spearman_correlation
+from rejoinder.measures import pearson_correlation, spearman_correlation
 
 
 def test_precision_counts_ranks_within():

@@ -14,7 +14,7 @@ from rejoinder.api.encoders import load_encoder
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation import requests
 from rejoinder.evaluation.remote import OPENAI, TEI, RemoteEncoder, open_openai, open_tei
-from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.inference.encoder import SentenceEncoder
 
 TEXTS = [
     "How old are you?",

@@ -22,7 +22,7 @@ from rejoinder.evaluation.results_file import (
 )
 from rejoinder.evaluation.results_format import as_tree
 from rejoinder.evaluation.variants import variants
-from rejoinder.files.hashed import sealed, sha256_of
+from rejoinder.io.files.hashed import sealed, sha256_of
 
 NAMES = [f"s:{row}" for row in range(40)]
 PREDICTED = np.random.default_rng(0).integers(0, 2, 40).astype(np.float64)

@@ -5,7 +5,7 @@ import numpy as np
 from rejoinder.evaluation.metrics.base import Metric, compare_means
 from rejoinder.evaluation.results import Items, Result
 from rejoinder.evaluation.tasks.base import Family
-from rejoinder.files.hashed import sha256_of
+from rejoinder.io.files.hashed import sha256_of
 
 PAIRS = [
     ("How old are you?", "What is your age?", 5.0),

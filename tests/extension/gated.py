@@ -5,11 +5,11 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from rejoinder.encoders.dense import unit_rows
+from rejoinder.encoders import EncoderKind
+from rejoinder.encoders.nn.dense import unit_rows
+from rejoinder.encoders.nn.sparse import SparseTable, index_bags
 from rejoinder.encoders.settings import EncoderSettings
-from rejoinder.encoders.sparse import SparseTable, index_bags
-from rejoinder.kinds import EncoderKind
-from rejoinder.schema.base import Units
+from rejoinder.io.schema.base import Units
 
 
 class GatedConfig(EncoderSettings):

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from config_reference import page
 from rejoinder.cli.main import app
+from rejoinder.encoders import ENCODERS, register_encoder
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.evaluation import metrics, tasks
 from rejoinder.evaluation.comparison import compare
-from rejoinder.kinds import ENCODERS, register_encoder
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.training.config import load_config, to_toml
-from rejoinder.training.tasks import OBJECTIVES, register_objective
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.training.config.loading import load_config, to_toml
+from rejoinder.training.objectives import OBJECTIVES, register_objective
 from runs import same_files
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.files.hashed import sealed
+from rejoinder.io.files.hashed import sealed
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ COMMANDS = (
 PATIENCE = 120
 """Seconds after which a command counts as one that does not end."""
 HOLD = (
-    "import sys, pathlib; from rejoinder.files.claims import claim\n"
+    "import sys, pathlib; from rejoinder.io.files.claims import claim\n"
     "with claim(pathlib.Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
 )
 

@@ -12,8 +12,8 @@ import tomli_w
 
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
-from rejoinder.training.checkpoint import config_hash
-from rejoinder.training.config import load_config, parse_config, to_toml, to_tree
+from rejoinder.training.config.loading import load_config, parse_config, to_toml, to_tree
+from rejoinder.training.loop.checkpoint import config_hash
 from runs import KINDS
 
 CONFIGS = Path(str(files("rejoinder") / "data" / "configs"))

@@ -23,13 +23,13 @@ import numpy as np
 import zstandard
 from safetensors.numpy import save
 
-from rejoinder.acquire.archives import unpack
-from rejoinder.acquire.conversions import sick_splits
-from rejoinder.acquire.forms import examine
-from rejoinder.acquire.inventory import presence
-from rejoinder.acquire.layout import add
-from rejoinder.acquire.pickles import read_coco_pickle
-from rejoinder.acquire.staging import held
+from rejoinder.datasets.acquire.archives import unpack
+from rejoinder.datasets.acquire.conversions import sick_splits
+from rejoinder.datasets.acquire.forms import examine
+from rejoinder.datasets.acquire.inventory import presence
+from rejoinder.datasets.acquire.layout import add
+from rejoinder.datasets.acquire.pickles import read_coco_pickle
+from rejoinder.datasets.acquire.staging import held
 from rejoinder.datasets.catalogue import DataSet, catalogue
 from rejoinder.datasets.coco import read_coco
 from rejoinder.datasets.cqa import read_cqa
@@ -37,12 +37,12 @@ from rejoinder.datasets.files import content_of, read_bytes
 from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import read_inference, read_snli_split
 from rejoinder.datasets.labelled import read_binary, read_probing, read_sst, read_trec
+from rejoinder.datasets.leaks.sources import read_rows
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.datasets.sts_years import SUBSETS, TRACKS, read_sts_2017, read_sts_year
 from rejoinder.errors import RejoinderError
-from rejoinder.formats.bounded import Limits
-from rejoinder.leaks.sources import read_rows
+from rejoinder.io.formats.bounded import Limits
 
 Files = Mapping[str, bytes]
 

@@ -14,7 +14,7 @@ import zstandard
 
 from dumps import comment
 from fuzzing.datasets import damaged
-from rejoinder.corpus.readers import Report, read_comments
+from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.corpus.schema import COMMENTS, as_columns
 from rejoinder.errors import RejoinderError
 

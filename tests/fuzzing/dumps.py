@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 
 from fuzzing.json_lines import KEYS, json_lines, malformed_line
-from rejoinder.corpus.json_lines import ParsedBlock, parse_block
+from rejoinder.corpus.reading.json_lines import ParsedBlock, parse_block
 
 FIELDS = KEYS[:-1]
 NEEDED = ("id", "body")

@@ -12,10 +12,10 @@ import numpy as np
 
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
-from rejoinder.files.hashed import sealed
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
+from rejoinder.io.files.hashed import sealed
 
 DIM = 3
 _TEXTS = {"a": "one", "b": "très 😀", "": "", "7": "seven", "long": "x" * 300}

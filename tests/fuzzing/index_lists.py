@@ -16,11 +16,11 @@ import numpy as np
 from fuzzing.index_folders import contents
 from fuzzing.models import mutated_bytes, mutated_tree
 from rejoinder.errors import RejoinderError
-from rejoinder.files.hashed import sealed
 from rejoinder.index import lists
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
+from rejoinder.io.files.hashed import sealed
 
 _ROWS, _DIM = 300, 8
 _HEAD = 300

@@ -14,8 +14,8 @@ import zstandard
 from fuzzing.datasets import damaged
 from fuzzing.json_lines import json_lines
 from fuzzing.texts import text
-from rejoinder.api.index_texts import given_texts, read_texts
 from rejoinder.errors import RejoinderError
+from rejoinder.index.texts import given_texts, read_texts
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,

@@ -11,11 +11,11 @@ from random import Random
 import numpy as np
 
 from fuzzing.models import mutated_model
-from rejoinder.adaptation.linear import Adaptation
 from rejoinder.errors import ModelError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import bilstm_model, dan_model, head_table, transformer_model
 
 TEXTS = ["How old are you?", "", "my cat is twenty", "zebra", "très 😀 مرحبا"]

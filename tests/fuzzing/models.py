@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from rejoinder.files.hashed import sealed
+from rejoinder.io.files.hashed import sealed
 
 Files = dict[str, bytes]
 """The files of a model folder by name."""

@@ -23,7 +23,7 @@ from rejoinder.evaluation.report.tables import beside_published, overview
 from rejoinder.evaluation.report.writer import write_report
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.results_file import open_results, read_items, read_results, write_results
-from rejoinder.files.hashed import sealed
+from rejoinder.io.files.hashed import sealed
 
 MAINS = {
     "accuracy": "mr/senteval", "map": "cqa-b/2016", "pearson": "stsb/cosine",

@@ -11,8 +11,8 @@ import ibis
 import polars as pl
 
 from fuzzing.texts import text
-from rejoinder.corpus.cleaning import cleaned
-from rejoinder.corpus.letters import count_letters
+from rejoinder.corpus.reading.cleaning import cleaned
+from rejoinder.corpus.reading.letters import count_letters
 from rejoinder.corpus.rules import PROFILES
 
 _ENTITIES = ("&amp;", "&gt;", "&lt;", "&nbsp;", "&#x200B;", "&#0;", "&#55296;", "&#1114112;", "&;",

@@ -12,13 +12,13 @@ from fuzzing.models import mutated_bytes, mutated_lines, mutated_tensors, mutate
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
-from rejoinder.files.hashed import sealed
-from rejoinder.training import checkpoint
-from rejoinder.training.config import load_config, parse_config
-from rejoinder.training.loop import Limits
-from rejoinder.training.preparation import Data
-from rejoinder.training.run import begin, go_on
-from rejoinder.training.start import read_start
+from rejoinder.io.files.hashed import sealed
+from rejoinder.training.config.loading import load_config, parse_config
+from rejoinder.training.data.preparation import Data
+from rejoinder.training.loop import checkpoint
+from rejoinder.training.loop.loop import Limits
+from rejoinder.training.loop.run import begin, go_on
+from rejoinder.training.loop.start import read_start
 from runs import Listener
 
 Files = Mapping[str, bytes | None]

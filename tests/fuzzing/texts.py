@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from rejoinder.errors import RejoinderError
-from rejoinder.runtime.encoder import SentenceEncoder
+from rejoinder.inference.encoder import SentenceEncoder
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
 _PIECES = (

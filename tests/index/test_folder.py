@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, StorageError
-from rejoinder.files.claims import claim
-from rejoinder.files.hashed import sealed
 from rejoinder.index import folder as folders
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
 from rejoinder.index.segment import FILES, EncodedTexts
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.hashed import sealed
 
 DIM = 4
 EMPTY = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)

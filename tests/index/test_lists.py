@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.files.claims import claim
 from rejoinder.index import lists, part
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
 from rejoinder.index.string_table import mapped, release
+from rejoinder.io.files.claims import claim
 
 DIM = 16
 LEAST = 3_000

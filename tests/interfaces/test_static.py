@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from awkward_texts import awkward_texts
-from rejoinder.adaptation.linear import Adaptation
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.static import obstacle, word_vectors
+from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from rejoinder.adaptation.linear import Adaptation
+from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
-from rejoinder.files.hashed import sealed
-from rejoinder.models.folder import BIGRAM_ROWS, read_model, write_model
+from rejoinder.io.files.hashed import sealed
+from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.folder import read_model, write_model
 from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model
 
 TABLE, LAYER = "encoder.table.weight", "encoder.dnn.layers.0.weight"

@@ -17,9 +17,9 @@ import zstandard
 
 from rejoinder.api.encoders import load_encoder
 from rejoinder.errors import BusyError, InputError, MissingExtraError, ModelError, StorageError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import write_model
 from rejoinder.models.remote import cache_folder, cached_model
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import dan_model
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_safe_address_is_refused(address, sha256, said):
 def test_another_process_is_waited_for_with_patience(served, tmp_path, monkeypatch):
     address, sha256 = served.add("model.zip", archive(tmp_path, "zip"))
     script = (
-        "import sys; from pathlib import Path; from rejoinder.files.claims import claim\n"
+        "import sys; from pathlib import Path; from rejoinder.io.files.claims import claim\n"
         "with claim(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
     )
     holder = subprocess.Popen(

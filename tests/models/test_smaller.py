@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rejoinder.adaptation.linear import Adaptation
+from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
-from rejoinder.models.folder import BIGRAM_ROWS, read_model, write_model
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.runtime.encoder import SentenceEncoder
 from rejoinder.text.buckets import word_buckets
 from runs import same_files
 from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model

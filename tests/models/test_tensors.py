@@ -8,10 +8,10 @@ import pytest
 from safetensors.numpy import save_file
 
 from rejoinder.errors import ModelError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models import tensors as module
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.tensors import read_tensors
-from rejoinder.runtime.encoder import SentenceEncoder
 from tiny_models import dan_model
 
 TENSORS = {

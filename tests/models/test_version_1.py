@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import ModelError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import read_model, write_model
-from rejoinder.runtime.encoder import SentenceEncoder
 
 FOLDERS = Path(__file__).parent / "version_1"
 EXPECTED = json.loads((FOLDERS / "expected.json").read_text("utf-8"))

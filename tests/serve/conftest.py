@@ -2,9 +2,9 @@
 
 import pytest
 
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.shipped import shipped_model
-from rejoinder.runtime.encoder import SentenceEncoder
 from serving import Running, running
 
 

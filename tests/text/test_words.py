@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.native import kernel
+from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
 from rejoinder.text.normalize import tokens_of
 from rejoinder.text.strings import as_strings
@@ -33,7 +33,9 @@ ways = pytest.mark.parametrize(
     [
         pytest.param(
             "native",
-            marks=pytest.mark.skipif(kernel("_words") is None, reason="the kernel is not built"),
+            marks=pytest.mark.skipif(
+                kernel("text._words") is None, reason="the kernel is not built"
+            ),
         ),
         "polars",
         "python",
@@ -115,16 +117,16 @@ def test_a_large_vocabulary_is_found_word_by_word():
 
 def test_the_way_follows_from_what_is_installed(monkeypatch):
     words = WordIds(Vocabulary(WORDS), 0)
-    assert words.way(1) == ("python" if kernel("_words") is None else "native")
+    assert words.way(1) == ("python" if kernel("text._words") is None else "native")
     monkeypatch.setenv("REJOINDER_NATIVE", "0")
     plain = WordIds(Vocabulary(WORDS), 0)
     assert (plain.way(1), plain.way(100_000)) == ("python", "polars")
 
 
-@pytest.mark.skipif(kernel("_words") is None, reason="the kernel is not built")
+@pytest.mark.skipif(kernel("text._words") is None, reason="the kernel is not built")
 class TestKernel:
     def test_what_does_not_fit_is_refused(self):
-        table = kernel("_words").Table
+        table = kernel("text._words").Table
         with pytest.raises(ValueError, match="0x110000 classes"):
             table(b"a\n", b"")
         with pytest.raises(ValueError, match="a line for each word"):

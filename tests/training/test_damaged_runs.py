@@ -6,7 +6,7 @@ import pytest
 
 from fuzzing.run_folders import TinyRun
 from rejoinder.errors import TrainingError
-from rejoinder.files.hashed import sealed
+from rejoinder.io.files.hashed import sealed
 from runs import MULTITASK
 
 STATE = "checkpoints/step-4/state.json"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ports import free_port
-from rejoinder.training import checkpoint
+from rejoinder.training.loop import checkpoint
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]

@@ -3,16 +3,16 @@
 from contextlib import nullcontext
 from pathlib import Path
 
-from rejoinder.adaptation.adapted import Adapted
-from rejoinder.adaptation.fitting import FitSettings
-from rejoinder.adaptation.linear import FILE
-from rejoinder.adaptation.sts import fit_adaptation
 from rejoinder.api.encoders import load_encoder
 from rejoinder.datasets.sts import read_stsb
-from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim_output
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim_output
+from rejoinder.models.adaptation.adapted import Adapted
+from rejoinder.models.adaptation.fitting import FitSettings
+from rejoinder.models.adaptation.linear import FILE
+from rejoinder.models.adaptation.sts import fit_adaptation
 from rejoinder.protocols import Encodes
-from rejoinder.runtime.encoder import SentenceEncoder
 
 
 def adapt(

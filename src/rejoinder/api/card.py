@@ -10,7 +10,7 @@ from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results
 from rejoinder.evaluation.tasks import task_groups
 from rejoinder.evaluation.variants import variants, with_label
-from rejoinder.files.atomic import write_text
+from rejoinder.io.files.atomic import write_text
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 
@@ -137,7 +137,7 @@ def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[st
         run = folder.absolute().parent
         if not (run / "manifest.json").is_file() or not (run / "config.toml").is_file():
             return "", None
-    from rejoinder.training import checkpoint, start
+    from rejoinder.training.loop import checkpoint, start
 
     manifest = start.read_manifest(run)
     training = config.get("training") or {}

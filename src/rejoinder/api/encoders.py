@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rejoinder.adaptation.adapted import Adapted
-from rejoinder.adaptation.linear import read_adaptation
 from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import SentenceTransformers, StoredVectors, open_function
 from rejoinder.evaluation.baselines import open_baseline
 from rejoinder.evaluation.remote import open_openai, open_tei
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.adaptation.adapted import Adapted
+from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.protocols import Encodes
-from rejoinder.runtime.encoder import SentenceEncoder
 
 _PREFIXES: Mapping[str, Callable[[str], Encodes]] = {
     "baseline": open_baseline,

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rejoinder.adaptation.adapted import Adapted
-from rejoinder.adaptation.linear import read_adaptation
 from rejoinder.api.encoders import load_encoder
 from rejoinder.api.pairs import response_pairs
 from rejoinder.errors import InputError
@@ -18,6 +16,8 @@ from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import ResultsFile, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, collect, iter_results
 from rejoinder.evaluation.tasks.base import Context
+from rejoinder.models.adaptation.adapted import Adapted
+from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.protocols import Encodes
 
 Request = Mapping[str, Any]

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rejoinder.files.claims import claim_output
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import find_model
+from rejoinder.io.files.claims import claim_output
 from rejoinder.models.folder import ModelContents, folder_bytes, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.runtime.inputs import find_model
 
 Scores = Callable[[ModelContents], Mapping[str, float]]
 """Scores a model on dev, by name."""

@@ -8,9 +8,9 @@ from rejoinder.datasets.sts import read_stsb
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.tasks.response import rank_responses
 from rejoinder.evaluation.tasks.similarity import score_stsb
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
-from rejoinder.runtime.encoder import SentenceEncoder
 
 _MOST_INPUTS = 10_000
 """Number of inputs whose responses are ranked."""

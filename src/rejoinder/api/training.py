@@ -8,15 +8,15 @@ from typing import TypedDict, Unpack
 
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, TrainingError
-from rejoinder.files.claims import claim, refuse_occupied
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.training.config import load_config
-from rejoinder.training.loop import Evaluate, Limits
-from rejoinder.training.preparation import Data, PreparationProgress, Prepared
-from rejoinder.training.reporting import Reporter, SilentReporter
-from rejoinder.training.run import RunResult, begin, go_on, removed_if_refused
-from rejoinder.training.settings import RunConfig
-from rejoinder.training.workers import Workers, joined_workers
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.io.files.claims import claim, refuse_occupied
+from rejoinder.training.config.loading import load_config
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared
+from rejoinder.training.loop.loop import Evaluate, Limits
+from rejoinder.training.loop.reporting import Reporter, SilentReporter
+from rejoinder.training.loop.run import RunResult, begin, go_on, removed_if_refused
+from rejoinder.training.workers.workers import Workers, joined_workers
 
 Config = RunConfig | Path | str
 """A config, the path of a TOML file, or the name of a shipped config."""

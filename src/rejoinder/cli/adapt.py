@@ -62,8 +62,8 @@ def adapt(
     quiet: QuietOption = False,
 ) -> None:
     """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
-    from rejoinder.adaptation.fitting import FitSettings
     from rejoinder.api import adaptation
+    from rejoinder.models.adaptation.fitting import FitSettings
 
     set_quiet(quiet)
     printed = form_of(as_json=as_json, as_tsv=as_tsv)

@@ -37,7 +37,7 @@ def show(
     quiet: QuietOption = False,
 ) -> None:
     """Show a whole config as TOML: every key that has an effect, with defaults filled in."""
-    from rejoinder.training.config import effective_tree, load_config, to_toml
+    from rejoinder.training.config.loading import effective_tree, load_config, to_toml
 
     set_quiet(quiet)
     loaded = load_config(config, overrides or ())
@@ -57,7 +57,7 @@ def check(
 ) -> None:
     """Check configs and report all faults; the exit status is 2 if there are any."""
     from rejoinder.errors import ConfigError, RejoinderError
-    from rejoinder.training.config import load_config
+    from rejoinder.training.config.loading import load_config
 
     set_quiet(quiet)
     messages: dict[str, str] = {}
@@ -85,8 +85,8 @@ def list_configs(
     as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
 ) -> None:
     """List the shipped configs: name, kind of encoder, purpose."""
-    from rejoinder.training.config import load_config
-    from rejoinder.training.shipped import purpose, shipped_names
+    from rejoinder.training.config.loading import load_config
+    from rejoinder.training.config.shipped import purpose, shipped_names
 
     set_quiet(quiet)
     rows = [(name, load_config(name).encoder.kind, purpose(name)) for name in shipped_names()]

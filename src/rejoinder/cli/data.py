@@ -21,9 +21,9 @@ from rejoinder.errors import InputError, require
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rejoinder.acquire.fetch import Failed
-    from rejoinder.acquire.inventory import Presence
-    from rejoinder.acquire.layout import Added
+    from rejoinder.datasets.acquire.fetch import Failed
+    from rejoinder.datasets.acquire.inventory import Presence
+    from rejoinder.datasets.acquire.layout import Added
     from rejoinder.datasets.catalogue import DataSet
 
 _EPILOG = """Examples:
@@ -65,7 +65,7 @@ def list_sets(
 ) -> None:
     """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
     require("data", "polars")
-    from rejoinder.acquire.inventory import presence
+    from rejoinder.datasets.acquire.inventory import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
     set_quiet(quiet)
@@ -115,7 +115,7 @@ def add_sets(
 ) -> None:
     """Lay out local files in SentEval's folders: recognised by content, cleaned, rows counted."""
     require("data", "polars")
-    from rejoinder.acquire.layout import add
+    from rejoinder.datasets.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
@@ -141,8 +141,8 @@ def fetch_sets(
 ) -> None:
     """Download data sets from their official addresses and lay them out. Downloads resume."""
     require("data", "polars")
-    from rejoinder.acquire.fetch import Failed, fetch
     from rejoinder.cli.progress import download_bar
+    from rejoinder.datasets.acquire.fetch import Failed, fetch
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
@@ -187,8 +187,8 @@ def list_licences(
         shown = all_rows()
     else:
         from rejoinder.corpus.shards import open_pairs
-        from rejoinder.training.config import load_config
-        from rejoinder.training.licences import data_rows
+        from rejoinder.training.config.licences import data_rows
+        from rejoinder.training.config.loading import load_config
 
         loaded = load_config(config)
         shown = data_rows(loaded, None if pairs is None else open_pairs(pairs))

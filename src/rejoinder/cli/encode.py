@@ -33,8 +33,8 @@ from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.sentence_stream import EncodedChunk, EncodingProgress
-    from rejoinder.runtime.encoder import SentenceEncoder
+    from rejoinder.inference.encoder import SentenceEncoder
+    from rejoinder.inference.sentence_stream import EncodedChunk, EncodingProgress
 
 EXAMPLES = """Examples:
 
@@ -168,9 +168,9 @@ def _write(
     overwrite: bool,
 ) -> None:
     """Writes the embeddings to a file, and says what was written."""
-    from rejoinder.api.encoding import check_output, encode_file, interrupted_sentences
     from rejoinder.cli.progress import encoding_bar
-    from rejoinder.files.claims import claim
+    from rejoinder.inference.encoding import check_output, encode_file, interrupted_sentences
+    from rejoinder.io.files.claims import claim
 
     check_output(out, resume=resume, overwrite=overwrite)
     with claim(out):  # before the model is loaded, which may take long
@@ -219,8 +219,8 @@ def _print(
     encoder: "SentenceEncoder", lines: Iterable[str], form: str, *, response: bool, batch_size: int
 ) -> None:
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
-    from rejoinder.api.sentence_stream import encoded_chunks
     from rejoinder.cli.progress import encoding_bar
+    from rejoinder.inference.sentence_stream import encoded_chunks
 
     counts: Counter[str] = Counter()
 
@@ -241,14 +241,14 @@ def _print(
 
 
 def _json_lines(chunks: "Iterable[EncodedChunk]") -> Iterator[str]:
-    from rejoinder.formats.embedding_files.jsonl import json_lines
+    from rejoinder.io.formats.embedding_files.jsonl import json_lines
 
     for chunk in chunks:
         yield from json_lines(chunk.texts, chunk.embeddings)
 
 
 def _tsv_lines(chunks: "Iterable[EncodedChunk]") -> Iterator[str]:
-    from rejoinder.formats.embedding_files.jsonl import exact
+    from rejoinder.io.formats.embedding_files.jsonl import exact
 
     for chunk in chunks:
         for row in chunk.embeddings:

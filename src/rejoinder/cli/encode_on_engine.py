@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from rejoinder.api.encoding_engines import encoding_engine
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.output import note, print_encoded
 from rejoinder.errors import InputError
+from rejoinder.inference.engines import encoding_engine
 
 
 def encode_on_engine(
@@ -32,9 +32,9 @@ def encode_on_engine(
         )
     if as_tsv:
         raise InputError("--out writes files and --tsv prints embeddings: leave one of them out.")
-    from rejoinder.api.part_encoding import encode_files, finished_parts
     from rejoinder.cli.progress import encoding_bar
-    from rejoinder.runtime.long_texts import checked_way
+    from rejoinder.inference.long_texts import checked_way
+    from rejoinder.inference.part_encoding import encode_files, finished_parts
 
     name, sha256, way = model
     folder = model_folder(name, sha256)

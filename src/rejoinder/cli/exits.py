@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from rejoinder.cli.signals import signals_as_exits
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
-from rejoinder.files.platform import TERMINATION_SIGNALS
-from rejoinder.files.storage import lacks_memory, storage_cause
+from rejoinder.io.files.platform import TERMINATION_SIGNALS
+from rejoinder.io.files.storage import lacks_memory, storage_cause
 
 BAD_INPUT = 2
 """Exit status of misuse, bad input, outputs that can't be written, memory that does not suffice."""
@@ -95,7 +95,7 @@ def _explained(error: Exception) -> str | None:
     if error.filename is not None and error.strerror:
         name = os.fsdecode(error.filename)
         return f"{name} can't be read or written: {cause or error.strerror.lower()}."
-    # errors on files come from rejoinder.files, which names them: this one is on standard output
+    # errors on files come from rejoinder.io.files, which names them: this one is on standard output
     return f"standard output can't be written: {cause}." if cause else None
 
 

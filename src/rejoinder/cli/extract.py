@@ -110,7 +110,7 @@ def extract(
     require("extract", "polars")
     from rejoinder.cli.progress import StageProgress
     from rejoinder.corpus.extract import extract as run
-    from rejoinder.files.places import as_place
+    from rejoinder.io.files.places import as_place
 
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)

@@ -22,8 +22,8 @@ from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.indexing import Index
-    from rejoinder.api.sentence_stream import EncodingProgress
+    from rejoinder.index.indexing import Index
+    from rejoinder.inference.sentence_stream import EncodingProgress
 
 EXAMPLES = """Examples:
 
@@ -109,7 +109,7 @@ def index(
         raise InputError(
             f"{' and '.join(wrong)} can only be given for a new index; {change} changes one."
         )
-    from rejoinder.api.indexing import Index
+    from rejoinder.index.indexing import Index
     from rejoinder.index.lists import LEAST_ROWS
 
     with encoding_bar() as progress:

@@ -15,7 +15,7 @@ from rejoinder.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rejoinder.leaks.search import Leak
+    from rejoinder.datasets.leaks.search import Leak
 
 EXAMPLES = """Examples:
 
@@ -68,7 +68,7 @@ def leaks(
     A pipe gets TSV, a row per set. The sentences of --show are printed on a terminal and in JSON.
     """
     from rejoinder.cli.progress import StageProgress
-    from rejoinder.leaks.search import evaluation_sets, find_leaks
+    from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 
     set_quiet(quiet)
     sources = [Path(name) for name in split_list(train)]

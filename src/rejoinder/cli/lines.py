@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import InputError
-from rejoinder.formats.text_lines import file_lines, text_lines
+from rejoinder.io.formats.text_lines import file_lines, text_lines
 
 _READ_BYTES = 1 << 20
 

@@ -2,8 +2,8 @@
 
 from rejoinder.cli.exits import BAD_INPUT
 from rejoinder.errors import InputError
-from rejoinder.files.platform import address_space_limit
-from rejoinder.native import kernel
+from rejoinder.io.files.platform import address_space_limit
+from rejoinder.kernels import kernel
 
 _LEAST = {"extract": 3_000, "train": 3_000, "reproduce": 3_000, "evaluate": 2_000, "leaks": 2_000}
 """MB of addresses that the libraries of a command reserve on two cores, by `VmPeak` of Linux; with
@@ -33,6 +33,6 @@ def prepare_for_limits(command: str) -> None:
             f"of {command} reserve {least:,} MB, though they use less memory; raise the limit, or "
             "limit the memory itself (MemoryMax of systemd, --memory of containers)."
         )
-    native = kernel("_ending")
+    native = kernel("cli._ending")
     if native is not None:
         native.tell(_SENTENCE.format(limit=limit / 1e6).encode(), BAD_INPUT)

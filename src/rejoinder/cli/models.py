@@ -8,7 +8,7 @@ from rejoinder.cli.output import form_of, note, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.runtime.encoder import SentenceEncoder
+    from rejoinder.inference.encoder import SentenceEncoder
 
 EXAMPLES = """Examples:
 
@@ -63,9 +63,9 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
     Raises:
         RejoinderError: there is no such model, or it can't be downloaded.
     """
+    from rejoinder.inference.inputs import find_model
     from rejoinder.models.remote import is_address
     from rejoinder.models.shipped import shipped_model
-    from rejoinder.runtime.inputs import find_model
 
     if model is None:
         if sha256 is not None:
@@ -88,8 +88,8 @@ def open_encoder(
 
     `on_too_long` is the value of `--on-too-long`.
     """
-    from rejoinder.runtime.encoder import SentenceEncoder
-    from rejoinder.runtime.long_texts import checked_way
+    from rejoinder.inference.encoder import SentenceEncoder
+    from rejoinder.inference.long_texts import checked_way
 
     way = checked_way(on_too_long)
     return SentenceEncoder.load(model_folder(model, sha256), on_too_long=way)

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rejoinder.api.encoding import EncodedFile
+    from rejoinder.inference.encoding import EncodedFile
 
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
 

@@ -11,7 +11,7 @@ from rejoinder.cli.output import status_line
 from rejoinder.errors import require
 
 if TYPE_CHECKING:
-    from rejoinder.training.reporting import Reporter
+    from rejoinder.training.loop.reporting import Reporter
 
 EXAMPLES = """Examples:
 
@@ -54,11 +54,11 @@ def reproduce(
     """
     set_quiet(quiet)
     require("train", "polars", "torch", "pydantic")
+    from rejoinder.api.reproduce.budgets import budget_of
+    from rejoinder.api.reproduce.work import Options, Work
+    from rejoinder.api.reproduce.writer import write_reproduction
     from rejoinder.cli.progress import TrainingProgress
-    from rejoinder.files.claims import claim
-    from rejoinder.reproduce.budgets import budget_of
-    from rejoinder.reproduce.work import Options, Work
-    from rejoinder.reproduce.writer import write_reproduction
+    from rejoinder.io.files.claims import claim
 
     require("report", "jinja2", "matplotlib")  # missed now, not after hours of training
     options = Options(

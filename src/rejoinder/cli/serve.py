@@ -112,7 +112,7 @@ def _contents(model: str | None, sha256: str | None, opened: "TextIndex | None")
 
     if opened is None:
         return read_model(model_folder(model, sha256))
-    from rejoinder.api.indexing import place_of_model, refuse_other_model
+    from rejoinder.index.indexing import place_of_model, refuse_other_model
 
     place = place_of_model(opened) if model is None else model_folder(model, sha256)
     contents = read_model(place)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-from rejoinder.files.platform import TERMINATION_SIGNALS
+from rejoinder.io.files.platform import TERMINATION_SIGNALS
 
 _CAN_WAKE = hasattr(signal, "pthread_kill") and hasattr(signal, "SIGURG")
 _PATIENCE = 0.05

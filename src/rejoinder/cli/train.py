@@ -97,7 +97,7 @@ def train(
     from rejoinder.api.training import train as train_run
     from rejoinder.api.training import train_seeds
     from rejoinder.cli.progress import TrainingProgress
-    from rejoinder.training.workers import worker_leads
+    from rejoinder.training.workers.workers import worker_leads
 
     leads = worker_leads()
     set_quiet(quiet or not leads)
@@ -157,7 +157,7 @@ def _steps(
     config: str | None, out: Path, settings: "Sequence[str]", seeds: "Sequence[int]"
 ) -> int | None:
     """Returns the number of steps of a run, for the bar; None if there is no config to read."""
-    from rejoinder.training.config import load_config
+    from rejoinder.training.config.loading import load_config
 
     begun = (run / "config.toml" for run in (out, *(out / f"seed-{seed}" for seed in seeds)))
     source = config or next((path for path in begun if path.is_file()), None)

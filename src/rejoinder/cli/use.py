@@ -21,8 +21,8 @@ from rejoinder.cli.output import form_of, note, note_unknown, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.api.indexing import Index
-    from rejoinder.runtime.encoder import SentenceEncoder
+    from rejoinder.index.indexing import Index
+    from rejoinder.inference.encoder import SentenceEncoder
 
 _LISTED = 5
 """Number of sentences without a known word that a note names."""
@@ -140,8 +140,8 @@ def search(
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     if index is not None:
-        from rejoinder.api.indexing import Index
-        from rejoinder.runtime.long_texts import checked_way
+        from rejoinder.index.indexing import Index
+        from rejoinder.inference.long_texts import checked_way
 
         place = None if model is None else model_folder(model, model_sha256)
         opened = Index.open(index, place, on_too_long=checked_way(on_too_long))
@@ -225,9 +225,9 @@ def info(
     quiet: QuietOption = False,
 ) -> None:
     """Show what a model is and what it was trained on."""
+    from rejoinder.inference.runtimes import computed_by
     from rejoinder.models.folder import folder_bytes, read_model
     from rejoinder.models.terms import licence_of, terms_of, training_rows
-    from rejoinder.runtime.runtimes import computed_by
 
     set_quiet(quiet)
     folder = model_folder(model, model_sha256)

@@ -6,7 +6,7 @@ from rejoinder.corpus import query
 from rejoinder.corpus.engines.base import Engine, Extraction, Outcome
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.errors import InputError
-from rejoinder.files.places import Place
+from rejoinder.io.files.places import Place
 
 
 def by_query(

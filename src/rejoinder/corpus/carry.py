@@ -20,9 +20,9 @@ from typing import Any
 from rejoinder.corpus.manifest import Counts
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import new_folder, write_text
-from rejoinder.files.claims import claim, sweep
-from rejoinder.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
+from rejoinder.io.files.atomic import new_folder, write_text
+from rejoinder.io.files.claims import claim, sweep
+from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
 from rejoinder.version import VERSION
 
 FORMAT = 1

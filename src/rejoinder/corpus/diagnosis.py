@@ -6,7 +6,7 @@ from typing import Any
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.base import Engine
 from rejoinder.corpus.manifest import Counts, Malformed
-from rejoinder.files.places import Place
+from rejoinder.io.files.places import Place
 
 _LISTED = 3
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rejoinder.corpus import query, strings  # noqa: F401 -- first: their errors name the extra
+from rejoinder.corpus import query
 from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.carry import Carry, carrying, check_carry
 from rejoinder.corpus.diagnosis import no_pairs
@@ -21,19 +21,19 @@ from rejoinder.corpus.engines.base import (
     Reading,
     Resources,
 )
-from rejoinder.corpus.files import find_files, refuse_inside
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
-from rejoinder.corpus.readers import Report
+from rejoinder.corpus.reading.files import find_files, refuse_inside
+from rejoinder.corpus.reading.readers import Report
 from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
 from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
-from rejoinder.files.address_folders import check_ours, new_folder_at, refuse_occupied
-from rejoinder.files.addresses import Address
-from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim_output
-from rejoinder.files.places import Place, as_place, scratch_folder, size_of
+from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse_occupied
+from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim_output
+from rejoinder.io.files.places import Place, as_place, scratch_folder, size_of
 from rejoinder.version import VERSION
 
 

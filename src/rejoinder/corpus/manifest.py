@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import InputError
-from rejoinder.files.addresses import Address
-from rejoinder.files.atomic import write_text
-from rejoinder.files.hashed import check_seal, sealed
-from rejoinder.files.places import Place, as_place
+from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.hashed import check_seal, sealed
+from rejoinder.io.files.places import Place, as_place
 
 FORMAT = 1
 FILE = "manifest.json"

@@ -8,16 +8,12 @@ import functools
 import operator
 from collections.abc import Sequence
 
+import ibis
+import ibis.expr.types as ir
+
 from rejoinder.corpus.options import Filters
 from rejoinder.corpus.rules import Rule
 from rejoinder.corpus.schema import COMMENTS
-from rejoinder.errors import MissingExtraError
-
-try:
-    import ibis
-    import ibis.expr.types as ir
-except ImportError:
-    raise MissingExtraError("ibis-framework", "extract") from None
 
 ORDER = ("part", "thread_id", "response_id")
 """The columns that order the output. Strings are compared as bytes of UTF-8."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from rejoinder.corpus.manifest import SPLITS, Manifest, read_manifest
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import check_file, sha256_of
+from rejoinder.io.files.hashed import check_file, sha256_of
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
 BLOCK_ROWS = 4_096

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rejoinder.corpus.ahead import mapped_ahead
 from rejoinder.corpus.manifest import SPLITS, Shard
+from rejoinder.corpus.reading.ahead import mapped_ahead
+from rejoinder.corpus.reading.strings import as_arrow, as_strings, hashes, one_array
 from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS
-from rejoinder.corpus.strings import as_arrow, as_strings, hashes, one_array
-from rejoinder.files.addresses import Address
-from rejoinder.files.hashed import sha256_of, sha256_of_file
-from rejoinder.files.places import Place
+from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.hashed import sha256_of, sha256_of_file
+from rejoinder.io.files.places import Place
 
 _SCHEMA = pa.schema([(name, pa.large_string()) for name in COLUMNS])
 _REPEATED = ["thread_id", "source", "split"]

@@ -21,7 +21,7 @@ class DataFile:
     path: str
     """Path below a folder of data sets."""
     kind: str
-    """One of the kinds in `rejoinder.acquire.forms`."""
+    """One of the kinds in `rejoinder.datasets.acquire.forms`."""
     rows: int
     """Published number of rows, without a header. 0 means unknown for this file alone."""
     letters: str = ""

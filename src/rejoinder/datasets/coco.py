@@ -10,8 +10,8 @@ from safetensors.numpy import load
 
 from rejoinder.datasets.files import find_folder, read_bytes, senteval_folders
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tensor_files import UNREADABLE
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.tensor_files import UNREADABLE
 
 CAPTIONS = 5
 """Number of captions per image. SentEval uses the first five."""

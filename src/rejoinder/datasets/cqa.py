@@ -17,8 +17,8 @@ from rejoinder.datasets.files import (
     refuse_repeats,
 )
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import filled_lines
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.tables import filled_lines
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {

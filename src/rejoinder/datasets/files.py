@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.files.storage import read_errors
-from rejoinder.formats.bounded import OPENERS, read_packed
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.storage import read_errors
+from rejoinder.io.formats.bounded import OPENERS, read_packed
 
 T = TypeVar("T", bound=Sized)
 

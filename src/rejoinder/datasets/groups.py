@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.files import read_bytes
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.json_lines import (
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.json_lines import (
     FieldType,
     first_object,
     is_json_lines,
@@ -20,7 +20,7 @@ from rejoinder.formats.json_lines import (
     line_of,
     matching_rows,
 )
-from rejoinder.formats.tables import filled_lines
+from rejoinder.io.formats.tables import filled_lines
 
 _GROUP = "sentences"
 _PAIR = ("sentence1", "sentence2")

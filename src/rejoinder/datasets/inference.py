@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rejoinder.datasets.files import is_file, missing, read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.json_lines import (
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.json_lines import (
     FieldType,
     first_object,
     is_json_lines,
@@ -21,7 +21,7 @@ from rejoinder.formats.json_lines import (
     line_of,
     matching_rows,
 )
-from rejoinder.formats.tables import table_columns
+from rejoinder.io.formats.tables import table_columns
 
 NO_GOLD = "-"
 """The label of SNLI and MultiNLI where the annotators did not agree."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.files import find_folder, read_bytes, read_splits
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import filled_lines, tab_separated, text_lines
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.tables import filled_lines, tab_separated, text_lines
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from rejoinder.datasets.files import (
     senteval_folders,
 )
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import filled_lines, tab_separated, text_lines
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.tables import filled_lines, tab_separated, text_lines
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
 

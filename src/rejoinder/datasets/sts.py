@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.files import is_file, missing, number_of, read_bytes, refuse_repeats
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import blake2b_number, sha256_of
-from rejoinder.formats.tables import tab_separated, text_lines
+from rejoinder.io.files.hashed import blake2b_number, sha256_of
+from rejoinder.io.formats.tables import tab_separated, text_lines
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs as published, by split."""

@@ -9,8 +9,8 @@ import numpy as np
 from rejoinder.datasets.files import find_folder, is_file, missing, number_of, read_bytes
 from rejoinder.datasets.sts import GradedPairs, is_tokenised
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.formats.tables import text_lines
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.tables import text_lines
 
 SUBSETS = {
     12: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),

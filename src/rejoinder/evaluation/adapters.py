@@ -13,7 +13,7 @@ import polars as pl
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import TRACEBACK, call, raised
-from rejoinder.files.hashed import sha256_of, sha256_of_file
+from rejoinder.io.files.hashed import sha256_of, sha256_of_file
 from rejoinder.protocols import Embeddings, Encodes
 
 

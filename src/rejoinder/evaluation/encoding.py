@@ -10,10 +10,9 @@ from safetensors.numpy import save
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import call, first_not_finite, matrix_of, numbers_of, quoted
-from rejoinder.files.atomic import new_file
-from rejoinder.formats.tensor_files import UNREADABLE
-from rejoinder.measures.arrays import Floats, Indices
-from rejoinder.measures.similarity import cosines
+from rejoinder.io.files.atomic import new_file
+from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.measures import Floats, Indices, cosines
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
 
 _CACHED_VALUES = 250_000_000

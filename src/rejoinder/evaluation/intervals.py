@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rejoinder.measures.arrays import Floats, Indices
-from rejoinder.measures.correlation import row_correlations
-from rejoinder.measures.ranks import ranks as ranked
+from rejoinder.measures import Floats, Indices, row_correlations
+from rejoinder.measures import ranks as ranked
 
 RESAMPLES = 2_000
 _CHUNK = 200

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 
 @dataclass(frozen=True)

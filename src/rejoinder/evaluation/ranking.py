@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.measures.arrays import Floats
+from rejoinder.measures import Floats
 
 CUTOFF = 10
 """Only the first ten of a list count."""

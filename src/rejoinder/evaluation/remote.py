@@ -18,7 +18,7 @@ from rejoinder.errors import InputError, require
 from rejoinder.evaluation.calls import first_not_finite, matrix_of, quoted
 from rejoinder.evaluation.requests import RefusedError, post
 from rejoinder.evaluation.vector_cache import VectorCache
-from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.protocols import Embeddings
 from rejoinder.version import VERSION
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import refuse_constant
+from rejoinder.io.files.hashed import refuse_constant
 
 if TYPE_CHECKING:
     import httpx

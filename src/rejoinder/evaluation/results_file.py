@@ -15,10 +15,10 @@ from rejoinder.evaluation.calls import first_repeated
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.results import Key, Result
 from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, results_of
-from rejoinder.files.atomic import write_bytes, write_text
-from rejoinder.files.claims import claim
-from rejoinder.files.hashed import check_seal, sealed, sha256_of
-from rejoinder.measures.correlation import LARGEST, ScoringError
+from rejoinder.io.files.atomic import write_bytes, write_text
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.hashed import check_seal, sealed, sha256_of
+from rejoinder.measures import LARGEST, ScoringError
 
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
 _EXACT = 1e-9

@@ -17,9 +17,9 @@ from rejoinder.evaluation.results import Key, Missing, Result, settings_key, sta
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context, Family
 from rejoinder.evaluation.variants import variants, with_label
-from rejoinder.files.claims import claim
-from rejoinder.files.hashed import sha256_of
-from rejoinder.measures.correlation import ScoringError
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes
 
 EvaluationProgress = Callable[[int, int, str], None]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, t
 
 from rejoinder.errors import InputError
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 RESAMPLES = 10_000
 _CHUNK_VALUES = 4_000_000

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import sha256_of
-from rejoinder.files.storage import creation_errors
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.storage import creation_errors
 from rejoinder.protocols import Embeddings
 
 _AT_ONCE = 500

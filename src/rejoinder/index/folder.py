@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import new_folder, write_bytes
-from rejoinder.files.claims import claim, sweep
-from rejoinder.files.hashed import check_file, file_facts, sha256_of
-from rejoinder.files.storage import storage_errors
 from rejoinder.index import lists
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
 from rejoinder.index.part import Part, are_large, search_parts
 from rejoinder.index.segment import DTYPES, FILES, EncodedTexts, Segment, write_segment
 from rejoinder.index.string_table import StringTable, mapped, release
+from rejoinder.inference.inputs import whole_number
+from rejoinder.io.files.atomic import new_folder, write_bytes
+from rejoinder.io.files.claims import claim, sweep
+from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
+from rejoinder.io.files.storage import storage_errors
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.inputs import whole_number
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""

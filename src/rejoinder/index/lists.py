@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
-from rejoinder.files.hashed import check_file
 from rejoinder.index.manifest import REMEDY
+from rejoinder.inference.search import dots, nearest_rows
+from rejoinder.io.files.hashed import check_file
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.search import dots, nearest_rows
 
 FILE = "lists.faiss"
 LEAST_ROWS = 200_000

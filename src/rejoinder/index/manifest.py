@@ -9,9 +9,9 @@ from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import write_text
-from rejoinder.files.hashed import read_sealed, sealed
 from rejoinder.index.segment import DTYPES
+from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.hashed import read_sealed, sealed
 
 FILE = "index.json"
 FORMAT_VERSION = 1

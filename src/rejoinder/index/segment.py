@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.files.hashed import blake2b_number
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
+from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
+from rejoinder.io.files.hashed import blake2b_number
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.search import NotFiniteError, dots, nearest_rows
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",

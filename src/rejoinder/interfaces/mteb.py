@@ -14,12 +14,12 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
 from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import find_model
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.shipped import DEFAULT
 from rejoinder.models.terms import terms_of, training_rows
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.runtime.inputs import find_model
 
 _OPEN = "cc-by-sa-4.0"
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from rejoinder.errors import InputError, require
+from rejoinder.inference.batches import BATCH_SIZE
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.shipped import DEFAULT
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.batches import BATCH_SIZE
-from rejoinder.runtime.encoder import SentenceEncoder
 
 require("eval", "sklearn")
 

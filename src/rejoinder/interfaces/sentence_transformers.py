@@ -7,8 +7,8 @@ import torch
 from sentence_transformers.base.modules import InputModule
 
 from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.shipped import DEFAULT
-from rejoinder.runtime.encoder import SentenceEncoder
 
 _TEXTS = "texts"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.encoders.quantized import dequantized
 from rejoinder.models.folder import ModelContents
-from rejoinder.models.quantized import dequantized
 from rejoinder.text.features import WordFeatures
 
 

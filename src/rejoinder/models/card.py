@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rejoinder.adaptation.linear import source_of
 from rejoinder.datasets.catalogue import catalogue
 from rejoinder.datasets.licences import DataRow
-from rejoinder.formats.yaml import yaml_text
+from rejoinder.io.formats.yaml import yaml_text
+from rejoinder.models.adaptation.linear import source_of
 from rejoinder.models.terms import Terms, terms_of, training_rows
 
 FILE = "MODEL_CARD.md"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.adaptation.linear import FILE as ADAPTATION
 from rejoinder.errors import ModelError
-from rejoinder.files.hashed import check_seal, refuse_constant
-from rejoinder.kinds.tables import Table, is_size
+from rejoinder.io.files.hashed import check_seal, refuse_constant
+from rejoinder.io.formats.json_tables import Table, is_size
+from rejoinder.models.adaptation.linear import FILE as ADAPTATION
 from rejoinder.models.layout import RESPONSES
 from rejoinder.models.version_1 import upgraded
 from rejoinder.text.subwords import FILE as SUBWORDS

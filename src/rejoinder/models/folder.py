@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from rejoinder.adaptation.linear import FILE as ADAPTATION
-from rejoinder.adaptation.linear import Adaptation, read_adaptation
+from rejoinder.encoders import EncoderKind
+from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders.kinds import Shapes
+from rejoinder.encoders.quantized import scales_name
 from rejoinder.errors import ModelError
-from rejoinder.files.atomic import new_folder, write_bytes, write_text
-from rejoinder.files.hashed import check_file, file_facts, sealed
-from rejoinder.kinds import EncoderKind
-from rejoinder.kinds.base import Shapes
+from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
+from rejoinder.io.files.hashed import check_file, file_facts, sealed
+from rejoinder.models.adaptation.linear import FILE as ADAPTATION
+from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.models.card import FILE as CARD
 from rejoinder.models.card import model_card
 from rejoinder.models.config import (
@@ -29,14 +31,11 @@ from rejoinder.models.config import (
     read_config,
 )
 from rejoinder.models.layout import expected_shapes, known_kind
-from rejoinder.models.quantized import scales_name
 from rejoinder.models.tensors import Tensors, read_tensors
 from rejoinder.models.version_1 import renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 
-BIGRAM_ROWS = "encoder.bigram_rows"
-"""Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
 _TYPES: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
 _FLOATS = (np.float16, np.float32)
 _ROWS = (np.int8, *_FLOATS)

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from rejoinder.encoders import ENCODERS, EncoderKind
+from rejoinder.encoders.kinds import ACTIVATIONS, Shapes, dense_shapes
 from rejoinder.errors import ModelError
-from rejoinder.kinds import ENCODERS, EncoderKind
-from rejoinder.kinds.base import ACTIVATIONS, Shapes, dense_shapes
-from rejoinder.kinds.tables import Table
+from rejoinder.io.formats.json_tables import Table
 
 RESPONSES = "responses"
 """The head of the response side, F in v' = F(v)."""

@@ -8,8 +8,8 @@ from threading import Lock
 from urllib.parse import urlsplit
 
 from rejoinder.errors import BusyError, InputError, ModelError, StorageError, require
-from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import absolute, claim
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import absolute, claim
 from rejoinder.models.config import FILE
 
 CACHE = "REJOINDER_CACHE"
@@ -123,8 +123,8 @@ def _wait_and_fetch(address: str, folder: Path, progress: Progress | None) -> No
 
 
 def _fetch(address: str, folder: Path, progress: Progress | None) -> None:
-    from rejoinder.acquire.archives import unpack
-    from rejoinder.acquire.fetch import download
+    from rejoinder.datasets.acquire.archives import unpack
+    from rejoinder.datasets.acquire.fetch import download
 
     archive = folder.with_name(f"{folder.name}.archive")
     with _LOCK, claim(folder):

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders.quantized import Tensors, dequantized, quantize_rows, scales_name
 from rejoinder.errors import InputError, ModelError
-from rejoinder.models.folder import BIGRAM_ROWS, ModelContents
+from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
-from rejoinder.models.quantized import Tensors, dequantized, quantize_rows, scales_name
 from rejoinder.text.features import WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from rejoinder.errors import ModelError
-from rejoinder.formats.tensor_files import UNREADABLE
+from rejoinder.io.formats.tensor_files import UNREADABLE
 
 Tensors = dict[str, NDArray[Any]]
 

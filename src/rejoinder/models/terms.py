@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rejoinder.adaptation.linear import source_of
 from rejoinder.datasets.licences import (
     NOT_STATED,
     DataRow,
@@ -14,6 +13,7 @@ from rejoinder.datasets.licences import (
     licence_of_file,
     licence_of_source,
 )
+from rejoinder.models.adaptation.linear import source_of
 
 _CARD = "MODEL_CARD.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)

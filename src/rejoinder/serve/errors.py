@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from rejoinder.errors import RejoinderError
-from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.serve.answers import json_response
 from rejoinder.serve.batching import OverloadedError, StoppedError
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.surrogates import replace_surrogates
 
 
 class RequestBody(BaseModel):

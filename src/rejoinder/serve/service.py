@@ -8,13 +8,13 @@ from fastapi import Request
 from numpy.typing import NDArray
 
 from rejoinder.index.folder import IndexHit, TextIndex
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.search import Hit
+from rejoinder.inference.tokens import Token, TokenReader
+from rejoinder.inference.why import Explainer, Explanation, can_explain
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.protocols import Embeddings
-from rejoinder.runtime.encoder import SentenceEncoder
-from rejoinder.runtime.search import Hit
-from rejoinder.runtime.tokens import Token, TokenReader
-from rejoinder.runtime.why import Explainer, Explanation, can_explain
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import refused
 from rejoinder.serve.lifecycle import Drain

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.formats.splitmix import GOLDEN_GAMMA, mix64
+from rejoinder.text.splitmix import GOLDEN_GAMMA, mix64
 
 
 def bigram_buckets(

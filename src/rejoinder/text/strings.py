@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rejoinder.errors import InputError
-from rejoinder.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.surrogates import replace_surrogates
 
 
 def as_strings(sentences: Iterable[str]) -> list[str]:

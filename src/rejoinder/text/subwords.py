@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rejoinder.errors import InputError, MissingExtraError, ModelError
-from rejoinder.files.atomic import write_text
+from rejoinder.io.files.atomic import write_text
 from rejoinder.text.normalize import RULES, normalize_text
 from rejoinder.text.ragged import Ragged
 from rejoinder.text.strings import as_strings

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rejoinder.errors import ModelError
-from rejoinder.files.atomic import write_text
+from rejoinder.io.files.atomic import write_text
 
 FILE = "vocabulary.txt"
 

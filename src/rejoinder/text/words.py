@@ -1,6 +1,6 @@
 """Ids of the words of sentences, computed by the fastest of three ways that is there.
 
-- `native`: a kernel in C (`native/_words.c`), for any number of sentences.
+- `native`: a kernel in C (`text/_words.c`), for any number of sentences.
 - `polars`: whole columns, for many sentences where Polars is installed and the kernel is not.
 - `python`: a sentence at a time.
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.native import kernel
+from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
 from rejoinder.text.normalize import normalize_text, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
@@ -32,7 +32,7 @@ class WordIds:
     def __init__(self, vocabulary: Vocabulary, unknown_buckets: int) -> None:
         """Creates the ids of a vocabulary and `unknown_buckets` buckets of words not in it."""
         self.vocabulary, self.unknown_buckets = vocabulary, unknown_buckets
-        self._native = kernel("_words")
+        self._native = kernel("text._words")
         self._ways: dict[str, Callable[[Sequence[str], bool], Ragged]] = {
             "native": self._by_kernel,
             "polars": self._by_columns,
@@ -69,7 +69,7 @@ class WordIds:
     @cached_property
     def _table(self) -> Any:
         """The kernel's table of words."""
-        return kernel("_words").Table(self.vocabulary.text.encode(), classes())
+        return kernel("text._words").Table(self.vocabulary.text.encode(), classes())
 
     def _by_columns(self, sentences: Sequence[str], keep_unknown: bool) -> Ragged:
         import polars as pl

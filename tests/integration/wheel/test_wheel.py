@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import rejoinder
+from rejoinder.kernels import kernel
 from rejoinder.models.folder import write_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
-from rejoinder.native import kernel
 
 ANSWER_BUDGET = 2.0
 """Seconds of the processor from the start of a command to its answer, the fewest of three. Other
@@ -84,9 +84,10 @@ def test_an_installation_without_extras_is_small():
 
 
 def test_the_kernels_in_c_are_built():
-    files = (Path(__file__).parents[3] / "src/rejoinder/native").glob("_*.c")
-    names = sorted(file.stem for file in files)
-    assert "_words" in names
+    source = Path(__file__).parents[3] / "src/rejoinder"
+    files = [file.relative_to(source).with_suffix("") for file in source.rglob("_*.c")]
+    names = [".".join(file.parts) for file in files]
+    assert "text._words" in names
     assert [name for name in names if kernel(name) is None] == []
     facts = json.loads(command("info", "--json").stdout)
     ways = {"words": "native", "sums": "native", "layers": "native"}

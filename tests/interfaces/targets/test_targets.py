@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
 from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.interfaces.targets import TARGETS, export_to
 from rejoinder.models.folder import write_model
-from rejoinder.runtime.encoder import SentenceEncoder
 from runs import same_files
 from tiny_models import WORDS, dan_model
 

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import InputError, MissingExtraError, nearest
-from rejoinder.kinds.registry import resolve
+from rejoinder.registry import resolve
 
 if TYPE_CHECKING:
     from rejoinder.corpus.engines.base import Engine, Opener, Resources
-    from rejoinder.files.places import Place
+    from rejoinder.io.files.places import Place
 
 ENGINES: dict[str, str] = {
-    "local": "rejoinder.corpus.engines.local:LocalEngine",
+    "local": "rejoinder.corpus.engines.local.engine:LocalEngine",
     "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
-    "spark": "rejoinder.corpus.engines.spark:SparkEngine",
+    "spark": "rejoinder.corpus.engines.spark.engine:SparkEngine",
 }
 """`module:class` by name of the engine. The module is imported when the engine is used. A function
 instead of a class will do (see `Opener`)."""

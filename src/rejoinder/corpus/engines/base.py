@@ -10,10 +10,10 @@ import polars as pl
 
 from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.readers import Report
+from rejoinder.corpus.reading.readers import Report
 from rejoinder.corpus.schema import Columns
 from rejoinder.corpus.writer import Written
-from rejoinder.files.places import Place
+from rejoinder.io.files.places import Place
 
 
 @dataclass(frozen=True)

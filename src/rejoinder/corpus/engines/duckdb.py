@@ -14,12 +14,12 @@ import pyarrow as pa
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.base import Reading, Resources
 from rejoinder.corpus.options import ExtractProgress
-from rejoinder.corpus.readers import Report, read_comments
+from rejoinder.corpus.reading.readers import Report, read_comments
 from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError, StorageError
-from rejoinder.files.places import Place, size_of
-from rejoinder.formats.amounts import parse_bytes
+from rejoinder.io.files.places import Place, size_of
+from rejoinder.io.formats.amounts import parse_bytes
 
 _SHARE = 0.95
 """Share of the allowed memory that DuckDB is told. The process took 2.5 GB of 2 GB with all of it,

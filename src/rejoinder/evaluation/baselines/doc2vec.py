@@ -15,8 +15,8 @@ from safetensors.numpy import save
 
 from rejoinder.errors import InputError, require
 from rejoinder.evaluation.baselines.words import tokens
-from rejoinder.files.atomic import new_file
-from rejoinder.formats.tensor_files import UNREADABLE
+from rejoinder.io.files.atomic import new_file
+from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
 from rejoinder.evaluation.baselines.words import not_prepared, tokens
-from rejoinder.measures.arrays import Floats
+from rejoinder.measures import Floats
 from rejoinder.protocols import Embeddings
 
 _SIF_WEIGHT = 1e-3

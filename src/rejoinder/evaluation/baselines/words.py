@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.files.hashed import sha256_number
+from rejoinder.io.files.hashed import sha256_number
 from rejoinder.protocols import Embeddings
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rejoinder.evaluation.classifiers.logistic import LogisticGrid, Problems
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 Labels = NDArray[np.int64]
 """The class of each row, from 0."""

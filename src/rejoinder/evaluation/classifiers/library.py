@@ -8,7 +8,7 @@ import numpy as np
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 try:
     from sklearn.linear_model import LogisticRegression

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.measures.arrays import Indices
+from rejoinder.measures import Indices
 
 Float32s = NDArray[np.float32]
 

@@ -18,7 +18,7 @@ import numpy as np
 from rejoinder.errors import InputError, MissingExtraError, nearest
 from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 try:
     import torch

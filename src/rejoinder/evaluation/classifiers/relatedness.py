@@ -16,9 +16,7 @@ from scipy.special import softmax
 from rejoinder.errors import require
 from rejoinder.evaluation.classifiers.learners import Features
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.arrays import Floats
-from rejoinder.measures.correlation import pearson_correlation
-from rejoinder.measures.ranks import spearman_correlation
+from rejoinder.measures import Floats, pearson_correlation, spearman_correlation
 
 _PENALTIES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 """Factors of half the squared weights in the objective, from strong to weak. The solution for each

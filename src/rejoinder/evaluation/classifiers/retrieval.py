@@ -15,7 +15,7 @@ from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features
 from rejoinder.evaluation.classifiers.relatedness import EarlyStopping
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.arrays import Indices
+from rejoinder.measures import Indices
 
 try:
     import torch

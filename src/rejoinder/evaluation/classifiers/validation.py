@@ -9,8 +9,7 @@ import numpy as np
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels, open_learner
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures.arrays import Floats, Indices
-from rejoinder.measures.correlation import ScoringError
+from rejoinder.measures import Floats, Indices, ScoringError
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric, compare_means
-from rejoinder.measures.arrays import Floats
+from rejoinder.measures import Floats
 
 
 def _errors(items: Items) -> Floats:

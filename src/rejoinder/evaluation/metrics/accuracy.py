@@ -4,7 +4,7 @@ import numpy as np
 
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric, compare_correct
-from rejoinder.measures.arrays import Floats
+from rejoinder.measures import Floats
 
 _ROUNDED = 0.005
 """SentEval's accuracies and F1 are rounded to two digits."""

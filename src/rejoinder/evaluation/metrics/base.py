@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.significance import RESAMPLES, Test, mcnemar, paired_bootstrap
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 INTERVAL_RESAMPLES = 2_000
 """Bootstrap draws of an interval, where the p-value comes from another test."""

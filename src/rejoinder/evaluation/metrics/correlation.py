@@ -11,9 +11,15 @@ from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items, subsets_of
 from rejoinder.evaluation.metrics.base import INTERVAL_RESAMPLES, Metric, MetricPattern
 from rejoinder.evaluation.significance import Test, paired_bootstrap, williams
-from rejoinder.measures.arrays import Floats, Indices
-from rejoinder.measures.correlation import ScoringError, pearson_correlation, row_correlations
-from rejoinder.measures.ranks import ranks, spearman_correlation
+from rejoinder.measures import (
+    Floats,
+    Indices,
+    ScoringError,
+    pearson_correlation,
+    ranks,
+    row_correlations,
+    spearman_correlation,
+)
 
 
 def correlations(x: Floats, gold: Floats) -> dict[str, float]:

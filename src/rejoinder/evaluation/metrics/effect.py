@@ -9,7 +9,7 @@ from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric
 from rejoinder.evaluation.significance import Test, paired_bootstrap
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 _EQUAL = 1e-6
 """Standard deviations below this are rounding errors of float32 embeddings."""

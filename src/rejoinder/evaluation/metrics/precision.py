@@ -8,7 +8,7 @@ import re
 
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric, MetricPattern, compare_correct
-from rejoinder.measures.arrays import Floats, Indices
+from rejoinder.measures import Floats, Indices
 
 CUTOFFS = (1, 3, 10)
 """N of the scores that a result has."""

@@ -10,7 +10,7 @@ from rejoinder.errors import require
 from rejoinder.evaluation.report.tables import names
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.variants import variants, with_label
-from rejoinder.measures.arrays import Floats
+from rejoinder.measures import Floats
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """The palette of Okabe and Ito: distinct for colour-blind readers and in grey."""

@@ -10,8 +10,8 @@ from rejoinder.evaluation.report.tables import beside_published, names, overview
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items, read_results
 from rejoinder.evaluation.variants import variants
-from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim_output
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim_output
 
 
 def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -> list[Path]:

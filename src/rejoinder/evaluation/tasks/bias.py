@@ -18,8 +18,8 @@ from rejoinder.evaluation.metrics.effect import effect_sizes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.significance import permutation_test
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.files.hashed import sha256_of
-from rejoinder.measures.arrays import Floats
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.measures import Floats
 
 
 def read_word_lists() -> tuple[Mapping[str, Any], str]:

@@ -20,7 +20,7 @@ from rejoinder.evaluation.metrics.accuracy import f1_score
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.measures.arrays import Indices
+from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
 Columns = tuple[list[str], ...]

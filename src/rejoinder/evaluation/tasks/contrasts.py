@@ -11,7 +11,7 @@ from rejoinder.evaluation.intervals import mean_interval, resampled_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.files.hashed import sha256_of
+from rejoinder.io.files.hashed import sha256_of
 
 KINDS = ("word-order", "negation", "numbers", "swaps", "names")
 """What distinguishes the sentence that differs. `swaps` are antonyms and other single words."""

@@ -14,7 +14,7 @@ from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.measures.arrays import Indices
+from rejoinder.measures import Indices
 from rejoinder.protocols import Entails
 
 

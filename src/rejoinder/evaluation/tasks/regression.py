@@ -16,8 +16,8 @@ from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
-from rejoinder.files.hashed import sha256_of
-from rejoinder.measures.arrays import Floats
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.measures import Floats
 
 _SPLITS = ("train", "dev", "test")
 

@@ -16,7 +16,7 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.precision import CUTOFFS, precision_at, precision_name
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.measures.arrays import Indices
+from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
 
 NEGATIVES = 99

@@ -11,7 +11,7 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.files.hashed import sha256_of
+from rejoinder.io.files.hashed import sha256_of
 
 _NAME = "COCO"
 _SPLITS = ("train", "valid", "test")

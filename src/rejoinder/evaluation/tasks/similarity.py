@@ -19,9 +19,8 @@ from rejoinder.evaluation.metrics.correlation import correlations, rescaled, sha
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Family, Hashes
-from rejoinder.files.hashed import sha256_of
-from rejoinder.measures.arrays import Floats, Indices
-from rejoinder.measures.similarity import angular_similarity
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.measures import Floats, Indices, angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
 
 _DIFFICULT = (115, 84, 184, 14, 78, 195)

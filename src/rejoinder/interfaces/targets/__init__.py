@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rejoinder.errors import InputError
-from rejoinder.files.atomic import new_folder
-from rejoinder.files.claims import claim_output
-from rejoinder.kinds.registry import Registry
+from rejoinder.inference.inputs import find_model
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.claims import claim_output
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.smaller import ExportOptions, smaller
-from rejoinder.runtime.inputs import find_model
+from rejoinder.registry import Registry
 
 FOLDER = "FOLDER"
 """Stands for the path of the folder in the Python that a target returns."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from rejoinder.files.atomic import write_text
 from rejoinder.interfaces.static import WordVectors
 from rejoinder.interfaces.tokenizer import tokenizer_json
+from rejoinder.io.files.atomic import write_text
 from rejoinder.models.card import Use, model_card
 from rejoinder.models.folder import ModelContents, config_of
 

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rejoinder.errors import InputError, require
+from rejoinder.inference.torch_runtime import TorchRuntime
 from rejoinder.interfaces.targets import FOLDER, Target
 from rejoinder.models.folder import ModelContents, write_model
-from rejoinder.runtime.torch_runtime import TorchRuntime
 
 _OPSET = 17
 _AXES = {
@@ -58,7 +58,7 @@ def _graph(encoder: Any) -> bytes:
     """Returns the encoder as a graph, with any number of sentences and positions."""
     import torch
 
-    from rejoinder.encoders.padding import PaddedGroup
+    from rejoinder.encoders.nn.padding import PaddedGroup
 
     class Group(torch.nn.Module):
         """The encoder as a function of tensors."""

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from rejoinder.kinds.registry import resolve
+from rejoinder.registry import resolve
 
 MODULES = (
     "rejoinder.serve.routes.tei",

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from rejoinder.index.folder import IndexHit
-from rejoinder.runtime.search import Hit
-from rejoinder.runtime.tokens import Token
+from rejoinder.inference.search import Hit
+from rejoinder.inference.tokens import Token
 from rejoinder.serve.answers import json_response
 from rejoinder.serve.errors import RequestError
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures

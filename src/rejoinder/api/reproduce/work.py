@@ -1,0 +1,260 @@
+"""The work behind the tables, in stages; a stage whose output is there is not repeated."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rejoinder.api.pairs import response_pairs
+from rejoinder.api.reproduce.budgets import NLI, Budget, multitask_config, response_config
+from rejoinder.api.training import train
+from rejoinder.corpus.extract import extract
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.errors import DataMissingError, InputError
+from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results_file import read_results, write_results
+from rejoinder.evaluation.run import iter_results
+from rejoinder.evaluation.tasks.base import Context
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.io.files.atomic import write_text
+from rejoinder.models.adaptation.adapted import Adapted
+from rejoinder.models.adaptation.linear import read_adaptation
+from rejoinder.models.adaptation.sts import fit_adaptation
+from rejoinder.protocols import Encodes
+from rejoinder.training.config.loading import parse_config
+from rejoinder.training.loop.machine import describe_machine
+from rejoinder.training.loop.reporting import Reporter
+
+MODELS = ("Reddit", "Reddit tuned", "Reddit+SNLI", "Reddit+SNLI tuned")
+"""The paper's names of the four models."""
+_TASKS = ("response/p@n", "stsb/angular", "snli/head", "cqa-b/2016", "cqa-b/2017")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a reproduction."""
+
+    data: Path
+    out: Path
+    encoder: str
+    budget: Budget
+    seed: int = 1
+    device: str = "auto"
+    threads: int | None = None
+    also: tuple[Path, ...] = ()
+    """Folders of models trained elsewhere, which the tables show below the reproduction's."""
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """Everything that the tables and figures show."""
+
+    results: Mapping[str, Sequence[Result]]
+    """Results by the paper's name of the model, then those of `also` and of "NAME tuned"."""
+    also: tuple[str, ...]
+    """Names of the models that were trained elsewhere."""
+    curve: Mapping[float, Sequence[Result]]
+    """Results by the share of the NLI data."""
+    missing: tuple[str, ...]
+    """Evaluation tasks without a result, because their data is missing."""
+    facts: Mapping[str, Any]
+    """Seconds and steps of each stage, number of pairs, hardware."""
+
+
+class Work:
+    """The stages of one reproduction in the folder `out/work`."""
+
+    def __init__(
+        self,
+        options: Options,
+        reporter: Callable[[str, int], AbstractContextManager[Reporter]],
+    ) -> None:
+        """Begins a reproduction, or continues the one in its folder.
+
+        `reporter` returns the reporter of a run, from the name of the run and its steps.
+
+        Raises:
+            InputError: the folder holds another reproduction.
+        """
+        self.options, self._reporter = options, reporter
+        self.folder = options.out / "work"
+        self._facts: dict[str, Any] = {}
+        self._missing: dict[str, None] = {}
+        self._open()
+
+    def _open(self) -> None:
+        """Refuses a folder of other options, and writes these to it."""
+        options, budget = self.options, asdict(self.options.budget)
+        wanted = {"encoder": options.encoder, "budget": budget, "seed": options.seed}
+        wanted = json.loads(json.dumps(wanted))  # tuples become lists, as in the file
+        path = self.folder / "options.json"
+        if path.is_file():
+            stored = json.loads(path.read_text("utf-8"))
+            if stored["options"] != wanted:
+                raise InputError(
+                    f"{self.options.out} holds a reproduction with other options "
+                    f"({stored['options']['encoder']}, {stored['options']['budget']['name']}); "
+                    "name another folder with --out."
+                )
+            self._facts = stored["stages"]
+        elif self.options.out.exists() and any(self.options.out.iterdir()):
+            raise InputError(f"{self.options.out} is not empty; name another folder with --out.")
+        self._wanted = wanted
+        self._remember()
+
+    def _remember(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        tree = {"options": self._wanted, "stages": self._facts}
+        write_text(self.folder / "options.json", json.dumps(tree, indent=1) + "\n")
+
+    def run(self) -> Reproduced:
+        """Does all stages that are not done yet.
+
+        Raises:
+            RejoinderError: data is missing, a model of `also` can't be loaded or has the name of
+                another, or a stage fails; finished stages stay.
+        """
+        also = self._also()  # first, so that a wrong path is told before hours of training
+        self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
+        tree = response_config(self.options.encoder, self.options.budget, self.options.seed)
+        base = self._trained("responses", tree, 1.0)
+        nli = self._nli()
+        budget = self.options.budget
+        both = self._trained("multitask", multitask_config(tree, budget, str(base), nli), 0.5)
+        models = [*self._with_tuned(base), *self._with_tuned(both)]
+        results = {
+            name: self._evaluated(name, model, _TASKS)
+            for name, model in zip(MODELS, models, strict=True)
+        }
+        for name, encoder in also.items():
+            results |= self._evaluated_elsewhere(name, encoder)
+        curve = {}
+        for share in budget.curve:
+            config = multitask_config(tree, budget, str(base), nli, share)
+            name = f"multitask-{round(100 * share)}"
+            model = SentenceEncoder.load(self._trained(name, config, 0.125))
+            curve[share] = self._evaluated(name, model, ("stsb/angular",))
+        count = open_pairs(self.folder / "pairs").count("train")
+        facts = {"stages": self._facts, "machine": describe_machine(), "pairs": count}
+        return Reproduced(results, tuple(also), curve, tuple(self._missing), facts)
+
+    def _stage(self, name: str, made: Path, work: Callable[[], Mapping[str, Any] | None]) -> None:
+        """Does `work` unless the file `made` by it is there; notes its seconds and facts."""
+        if made.exists():
+            return
+        begun = time.perf_counter()
+        facts = work() or {}
+        self._facts[name] = {"seconds": round(time.perf_counter() - begun, 1), **facts}
+        self._remember()
+
+    def _extract(self) -> None:
+        dumps = [self.options.data / pattern for pattern in self.options.budget.dumps]
+        extract(dumps, self.folder / "pairs")
+
+    def _nli(self) -> str:
+        for name in NLI:
+            if (self.options.data / name).is_file():
+                return name
+        raise DataMissingError(
+            f"SNLI's train split is not below {self.options.data}; looked for {', '.join(NLI)}. "
+            "`rejoinder data list` says where to get it."
+        )
+
+    def _trained(self, name: str, tree: Mapping[str, Any], part: float) -> Path:
+        """Returns the model folder of a run, which begins or continues if it is not done."""
+        run = self.folder / "runs" / name
+        model = run / "model"
+        self._stage(name, model / "config.json", lambda: self._train(name, run, tree, part))
+        return model
+
+    def _train(self, name: str, run: Path, tree: Mapping[str, Any], part: float) -> dict[str, Any]:
+        """Trains a model in the folder `run`, in `part` of the budget's minutes."""
+        options, phase = self.options, tree["phases"][0]
+        minutes = options.budget.minutes
+        begun = (run / "manifest.json").is_file()
+        with self._reporter(name, phase["steps"]) as reporter:
+            result = train(
+                None if begun else parse_config(tree, name),
+                out=run,
+                pairs=self.folder / "pairs",
+                data=options.data,
+                device=options.device,
+                threads=options.threads,
+                minutes=None if minutes is None else minutes * part,
+                resume=begun,
+                overwrite=not begun,
+                evaluate=lambda _encoder: {},
+                reporter=reporter,
+            )
+        if result.interrupted is not None:
+            raise KeyboardInterrupt  # the run has a checkpoint; the same command continues it
+        return {
+            "steps": result.steps,
+            "minutes of training": round(result.seconds / 60, 2),
+            "leaks": result.leaks,
+            "batch size": phase["batch_size"],
+        }
+
+    def _with_tuned(self, model: Path) -> tuple[Encodes, Encodes]:
+        """Returns a model, and the model with its adaptation."""
+        encoder = SentenceEncoder.load(model)
+        run = model.parent
+        return encoder, self._tuned(run.name, encoder, run / "adaptation.safetensors")
+
+    def _tuned(self, name: str, encoder: SentenceEncoder, made: Path) -> Encodes:
+        """Returns an encoder with its adaptation, which is the file `made`."""
+
+        def work() -> None:
+            train, dev = (read_stsb(self.options.data, split) for split in ("train", "dev"))
+            fit_adaptation(encoder, train, dev).write(made)
+
+        self._stage(f"{name} tuned", made, work)
+        return Adapted(encoder, read_adaptation(made))
+
+    def _also(self) -> dict[str, SentenceEncoder]:
+        """Returns the models that were trained elsewhere, by name."""
+        models: dict[str, SentenceEncoder] = {}
+        for place in self.options.also:
+            encoder = SentenceEncoder.load(place, threads=self.options.threads)
+            name = encoder.describe()["name"]
+            if name in models or name in MODELS:
+                raise InputError(
+                    f"--also {place}: there is another model {name!r} in the tables; give one of "
+                    "them another name with `rejoinder export MODEL --name NAME --out DIR`."
+                )
+            models[name] = encoder
+        return models
+
+    def _evaluated_elsewhere(self, name: str, encoder: SentenceEncoder) -> dict[str, list[Result]]:
+        """Returns the results of a model that was trained elsewhere, as it is and tuned."""
+        about = encoder.describe()
+        stem = f"also-{about['sha256'][:12]}"
+        results = {name: self._evaluated(name, encoder, _TASKS, stem)}
+        if about["adaptation"] is None:
+            tuned = f"{name} tuned"
+            made = self.folder / "also" / f"{stem}.safetensors"
+            adapted = self._tuned(name, encoder, made)
+            results[tuned] = self._evaluated(tuned, adapted, _TASKS, f"{stem}-tuned")
+        return results
+
+    def _evaluated(
+        self, name: str, encoder: Encodes, tasks: Sequence[str], stem: str | None = None
+    ) -> list[Result]:
+        """Returns the results of an encoder on tasks. Their file is called `stem`, or `name`."""
+        path = self.folder / "results" / f"{stem or name}.json"
+        pairs = self.folder / "pairs"
+        context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))
+
+        def work() -> None:
+            outcomes = iter_results(encoder, tasks, context)
+            write_results(path, [result for result in outcomes if isinstance(result, Result)])
+
+        self._stage(f"{name}: evaluation", path, work)
+        results = read_results(path)
+        done = {result.task for result in results}
+        self._missing |= {f"{task} of {name}": None for task in tasks if task not in done}
+        return results

@@ -1,0 +1,134 @@
+"""Writes the report of a reproduction: `index.html`, `tables.md`, `results.json` and figures."""
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from rejoinder.api.reproduce.tables import tables_of
+from rejoinder.api.reproduce.work import Options, Reproduced
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.errors import InputError
+from rejoinder.evaluation.report.pages import render_page
+from rejoinder.evaluation.report.plots import COLOURS, new_figure, predicted_against_gold, svg_of
+from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results_file import read_items
+from rejoinder.evaluation.results_format import as_tree
+from rejoinder.io.files.atomic import write_text
+from rejoinder.version import VERSION
+
+_SHOWN = "Reddit+SNLI"
+"""The model of table 5 and figure 7."""
+_LINES = (
+    ("dev", "all", "o-"),
+    ("test", "all", "s-"),
+    ("dev", "captions", "^--"),
+    ("test", "captions", "v--"),
+)
+"""Split, genre and marker of each line. Markers tell the lines apart without colours."""
+
+
+def write_reproduction(work: Reproduced, options: Options) -> None:
+    """Writes the report into the folder `options.out`.
+
+    Raises:
+        InputError: the STS Benchmark is not the one that was scored.
+        MissingExtraError: Jinja2 or matplotlib is not installed.
+        StorageError: a file can't be written.
+    """
+    items = _items(work, options)
+    tables = tables_of(work, options.encoder, items)
+    title = f"STS Benchmark, test: {_SHOWN} ({options.encoder})"
+    predictions, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
+    figures = {
+        "figure7": predicted_against_gold(title, predictions, gold),
+        "figure8": _figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
+    }
+    about = {
+        "encoder": options.encoder,
+        "command": f"rejoinder reproduce --encoder {options.encoder} --budget "
+        f"{options.budget.name} --seed {options.seed}"
+        + "".join(f" --also {place}" for place in options.also),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "version": VERSION,
+        "note": _note(work),
+    }
+    heading = (
+        f"# Yang et al. 2018, reproduced with the encoder `{about['encoder']}`\n\n"
+        f"`{about['command']}`, {about['date']}, rejoinder {about['version']}. {about['note']}\n\n"
+    )
+    contents = {
+        **{f"{name}.svg": svg for name, svg in figures.items()},
+        "tables.md": heading + "\n".join(table.markdown() for table in tables),
+        "results.json": _results(work, options),
+        "index.html": render_page(
+            "reproduction.html.j2", tables, list(figures.values()), about=about
+        ),
+    }
+    for name, content in contents.items():
+        write_text(options.out / name, content)
+
+
+def _note(work: Reproduced) -> str:
+    note = "The published Tables 2 to 6 are the Transformer's."
+    if not work.also:
+        return note
+    names = " and ".join(f"`{name}`" for name in work.also)
+    return f"{note} {names}: trained elsewhere, by a recipe of its own (`--also`)."
+
+
+def _results(work: Reproduced, options: Options) -> str:
+    tree = {
+        "format_version": 1,
+        "rejoinder_version": VERSION,
+        "encoder": options.encoder,
+        "budget": options.budget.name,
+        "seed": options.seed,
+        "facts": work.facts,
+        "missing": list(work.missing),
+        "results": {
+            name: [as_tree(result) for result in results] for name, results in work.results.items()
+        },
+        "figure8": {
+            f"{share:g}": [as_tree(result) for result in results]
+            for share, results in work.curve.items()
+        },
+    }
+    return json.dumps(tree, indent=1, allow_nan=False) + "\n"
+
+
+def _items(work: Reproduced, options: Options) -> pl.DataFrame:
+    """Returns predictions, gold and texts of the shown model on STS-B test."""
+    results = work.results[_SHOWN]
+    result = next(
+        result for result in results if (result.task, result.split) == ("stsb/angular", "test")
+    )
+    frame = read_items(options.out / "work" / "results" / f"{_SHOWN}.json", result)
+    pairs = read_stsb(options.data, "test")
+    if len(pairs) != len(frame):
+        raise InputError(f"the STS Benchmark below {options.data} is not the one that was scored.")
+    texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
+    return frame.with_columns(pl.Series("text", texts))
+
+
+def _figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:
+    """Plots Pearson's r on STS-B against the share of the NLI training data, from 0 to 1."""
+    figure, axes = new_figure(5.5, 4)
+    shares = sorted(curve)
+    for (split, genre, marker), colour in zip(_LINES, COLOURS, strict=False):
+        values = [_pearson(curve[share], split, genre) for share in shares]
+        percent = [100 * share for share in shares]
+        axes.plot(percent, values, marker, color=colour, label=f"{genre}, {split}")
+    axes.set_xlabel("share of the NLI training data, %")
+    axes.set_ylabel("Pearson's r on the STS Benchmark")
+    axes.set_title(model, fontsize=9)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    return svg_of(figure)
+
+
+def _pearson(results: Sequence[Result], split: str, genre: str) -> float:
+    [result] = [result for result in results if result.split == split]
+    scores = result.scores if genre == "all" else result.groups[f"main-{genre}"].scores
+    return float(scores["pearson"])

@@ -1,0 +1,174 @@
+"""The comments of earlier extractions, in files that are read a part at a time.
+
+A file has a batch for each of 2**`BITS` parts, so that an extraction of fewer parts reads several
+batches for one of its own. Only comments of threads that go on come into memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rejoinder.corpus.engines.local.batches import SCHEMA, batch_of, block_of, rows_of
+from rejoinder.corpus.engines.local.hashes import Hashes, among
+from rejoinder.corpus.engines.local.rows import (
+    ELSEWHERE,
+    GONE,
+    KEPT,
+    NUMBERS,
+    STRINGS,
+    Block,
+    CrossingError,
+    Rows,
+    concatenated,
+)
+
+BITS = 9
+"""Number of parts of a file, as a power of two. It is the largest of an extraction."""
+_NUMBERS = range(len(NUMBERS))
+_STRINGS = range(len(NUMBERS), len(NUMBERS) + len(STRINGS))
+
+
+class CarriedComments:
+    """The comments of earlier extractions. No id is there twice."""
+
+    def __init__(self, files: Sequence[Path], bits: int) -> None:
+        """Reads from `files` for an extraction of 2**`bits` parts."""
+        self._files, self._bits = files, bits
+
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
+    def known(self, ids: Hashes) -> Hashes:
+        """Returns which of the hashes of ids, in increasing order, are carried: also in order."""
+        # in order they are found in half of the time
+        ordered = (np.sort(hashes) for _, _, hashes in self._ids())
+        found = [hashes[among(hashes, ids)] for hashes in ordered]
+        return np.sort(np.concatenate([_NO_HASHES, *found]))
+
+    def comments(self, ids: Hashes) -> tuple[Rows, Block]:
+        """Returns the comments with these hashes of ids, which are in increasing order."""
+        taken = _Taken()
+        for path, number, hashes in self._ids():
+            mask = among(hashes, ids)
+            if mask.any():
+                taken.add(path, number, rows_of(_read(path, number, _NUMBERS), 0), mask)
+        return taken.all()
+
+    def part(self, part: int, fresh: Rows, ids: Hashes) -> tuple[Rows, Block]:
+        """Returns the comments of a part that are in the threads of its comments `fresh`.
+
+        `ids` are the hashes of all ids of this extraction, in increasing order.
+
+        Raises:
+            CrossingError: a comment of this extraction has an answer in a thread of its own.
+        """
+        threads = np.unique(fresh.thread)
+        taken = _Taken()
+        for path in self._files:
+            for number in self._batches(part):
+                found = rows_of(_read(path, number, _NUMBERS), 0)
+                mask = among(found.thread, threads)
+                rest = found[~mask & found.answers & (found.rule == KEPT)]
+                if among(rest.parent, ids).any():
+                    raise CrossingError(ELSEWHERE)
+                taken.add(path, number, found, mask)
+        return taken.all()
+
+    def _batches(self, part: int) -> range:
+        several = 1 << (BITS - self._bits)
+        return range(part * several, (part + 1) * several)
+
+    def _ids(self) -> Iterator[tuple[Path, int, Hashes]]:
+        """Yields each batch of each file: the path, the number, and the hashes of ids."""
+        for path in self._files:
+            with _opened(path, (0,)) as reader:
+                for number in range(1 << BITS):
+                    yield path, number, reader.get_batch(number)["hash_id"].to_numpy(False)
+
+
+class CarriedWriter:
+    """Writes the comments of an extraction for later ones."""
+
+    def __init__(self, path: Path, bits: int) -> None:
+        """Writes to `path` in an extraction of 2**`bits` parts."""
+        self._file = pa.OSFile(str(path), "wb")
+        options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+        self._writer = pa.ipc.new_file(self._file, SCHEMA, options=options)
+        self._bits = bits
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        with self._file:
+            self._writer.close()
+
+    def batches(self, part: int, rows: Rows, blocks: list[Block]) -> list[pa.RecordBatch]:
+        """Returns the comments of a part, ready to write. May be called by several threads."""
+        rows = rows[rows.rule != GONE]
+        # of rows with the same content any may be left: not their order decides about the bytes
+        pieces = rows[np.lexsort((rows.id, rows.thread))].in_parts(BITS)
+        several = 1 << (BITS - self._bits)
+        first = part * several
+        return [
+            _without_dropped_texts(batch_of(pieces[number], blocks))
+            for number in range(first, first + several)
+        ]
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Writes the batches of the next part."""
+        for batch in batches:
+            self._writer.write_batch(batch)
+
+
+_NO_HASHES = np.empty(0, np.uint64)
+
+
+def _without_dropped_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Returns a batch where comments that broke a rule have no text: only their ids are needed."""
+    kept = pc.equal(batch["hash_rule"], pa.scalar(KEPT, pa.uint8()))
+    text = pc.if_else(kept, batch["text"], pa.scalar("", pa.large_string()))
+    return batch.set_column(SCHEMA.get_field_index("text"), "text", text)
+
+
+@contextmanager
+def _opened(path: Path, columns: Sequence[int]) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    """Opens a file to read some of its columns, by their numbers. The others are not read."""
+    options = pa.ipc.IpcReadOptions(included_fields=list(columns), use_threads=False)
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file, options=options) as reader:
+        yield reader
+
+
+def _read(path: Path, number: int, columns: Sequence[int]) -> pa.RecordBatch:
+    """Returns some columns of a batch."""
+    with _opened(path, columns) as reader:
+        return reader.get_batch(number)
+
+
+class _Taken:
+    """Comments that are chosen from several batches."""
+
+    def __init__(self) -> None:
+        self._rows: list[Rows] = []
+        self._strings: list[pa.RecordBatch] = []
+
+    def add(self, path: Path, number: int, rows: Rows, mask: NDArray[np.bool_]) -> None:
+        """Takes those of the `rows` of a batch that `mask` chooses, with their strings."""
+        if mask.any():
+            self._rows.append(rows[mask])
+            self._strings.append(_read(path, number, _STRINGS).filter(pa.array(mask)))
+
+    def all(self) -> tuple[Rows, Block]:
+        """Returns what was taken, with the strings in one block."""
+        rows = concatenated(self._rows)
+        schema = pa.schema([SCHEMA.field(index) for index in _STRINGS])
+        table = pa.Table.from_batches(self._strings, schema)
+        which, row = np.zeros(len(rows), np.uint32), np.arange(len(rows), dtype=np.uint32)
+        return replace(rows, which=which, row=row), block_of(table)

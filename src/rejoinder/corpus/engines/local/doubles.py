@@ -1,0 +1,132 @@
+"""Rows with the same id: which of them stays, and how many go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.corpus import query
+from rejoinder.corpus.engines.duckdb import DuckDBEngine
+from rejoinder.corpus.engines.local.carried import CarriedComments
+from rejoinder.corpus.engines.local.hashes import among
+from rejoinder.corpus.engines.local.rows import GONE, Rows
+from rejoinder.corpus.engines.local.store import Store
+
+_NO_HASHES = np.empty(0, np.uint64)
+_OLD = "_old"
+_ORDER = ("text", "parent", "thread", "source", "rule")
+"""The columns by which `query.unique` chooses a row."""
+
+
+@dataclass(frozen=True)
+class Doubles:
+    """The rows that go, and their number."""
+
+    duplicates: int = 0
+    """Rows that repeat another row."""
+    conflicts: int = 0
+    """Rows that differ from another row with the same id."""
+    gone: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
+    """Rows to leave out, by part."""
+    carried: NDArray[np.uint64] = field(default_factory=lambda: _NO_HASHES)
+    """Hashes of the ids that carried comments have, in increasing order."""
+    overruled: int = 0
+    """Ids of a carried comment in whose place one extraction might have kept a row of this one."""
+
+    def without(self, part: int, rows: Rows) -> Rows:
+        """Returns the rows of a part with the rule `GONE` where they go."""
+        if part in self.gone:
+            rows.rule[self.gone[part]] = GONE
+        return rows
+
+
+def find_doubles(
+    store: Store,
+    ids: NDArray[np.uint64],
+    rules: list[str],
+    engine: DuckDBEngine,
+    carried: CarriedComments,
+    known: NDArray[np.uint64],
+) -> Doubles:
+    """Compares the rows with the same id by the query of all engines; carried ones always stay.
+
+    `ids` are the hashes of all ids, `known` those of carried comments, both in increasing order;
+    `rules` are the names of the rules.
+    """
+    repeated = np.unique(ids[1:][ids[1:] == ids[:-1]])
+    wanted = np.union1d(repeated, known)
+    if not len(wanted):
+        return Doubles()
+    given = _rows_with(wanted, store, rules)
+    table = engine.take("doubles", given)
+    same_ids = engine.keep("repeated", query.repeated_ids(table.drop("part", "place", "hash")))
+    counts = engine.rows(query.repeated_counts(same_ids)).row(0)
+    duplicates, conflicts = (int(count or 0) for count in counts)
+    left = engine.rows(query.unique(table, same_ids).select("part", "place"))
+    best = given.join(left, on=["part", "place"])
+    rows, block = carried.comments(known)
+    older = _frame(0, np.arange(len(rows)), rows, [block], rules)
+    both = given.join(older, on="id", suffix=_OLD)
+    equal = both.filter(_same_content()).get_column("id").n_unique()
+    ids_of_both = both.get_column("id").unique()
+    left = left.join(both, on=["part", "place"], how="anti")
+    gone = given.join(left, on=["part", "place"], how="anti")
+    by_part = gone.partition_by("part", as_dict=True)
+    return Doubles(
+        duplicates + equal,
+        conflicts + len(ids_of_both) - equal,
+        {int(key[0]): frame.get_column("place").to_numpy() for key, frame in by_part.items()},
+        np.unique(both.get_column("hash").to_numpy()),
+        _overruled(best, older),
+    )
+
+
+def _same_content() -> pl.Expr:
+    """Whether a row has the content of the carried one. Of dropped ones the text is not known."""
+    equal = [pl.col(name).eq_missing(pl.col(f"{name}{_OLD}")) for name in _ORDER if name != "text"]
+    text = pl.col("rule").is_not_null() | (pl.col("text") == pl.col(f"text{_OLD}"))
+    return pl.all_horizontal(*equal, text)
+
+
+def _overruled(best: pl.DataFrame, older: pl.DataFrame) -> int:
+    """Counts the carried comments that one extraction over everything might not have kept."""
+    pairs = best.join(older, on="id", suffix=_OLD)
+    revived = pl.col("rule").is_null() & pl.col(f"rule{_OLD}").is_not_null()
+    before = pl.lit(False)
+    for name in reversed(_ORDER):
+        mine, old = pl.col(name), pl.col(f"{name}{_OLD}")
+        less = mine.is_not_null() & (old.is_null() | (mine < old))
+        before = less | (mine.eq_missing(old) & before)
+    lost = pl.col(f"rule{_OLD}").is_null() & before
+    return pairs.filter(revived | lost.fill_null(False)).height
+
+
+def _rows_with(hashes: NDArray[np.uint64], store: Store, rules: list[str]) -> pl.DataFrame:
+    """Returns the rows whose ids have the hashes, which are in increasing order."""
+    frames = []
+    for part in store.parts():
+        rows, blocks = store.part(part)
+        if len(found := np.flatnonzero(among(rows.id, hashes))):
+            frames.append(_frame(part, found, rows[found], blocks, rules))
+    return pl.concat(frames)
+
+
+def _frame(
+    part: int, places: NDArray[np.int64], rows: Rows, blocks: Any, rules: list[str]
+) -> pl.DataFrame:
+    """Returns rows with the columns of `query.classified`, their hash, part and place in it."""
+    names = pl.Series([None, *rules], dtype=pl.String)
+    strings = {
+        name: rows.strings(blocks, name).to_polars()
+        for name in ("id", "parent", "thread", "source", "text")
+    }
+    return pl.DataFrame(strings).with_columns(
+        parent=pl.when(pl.Series(rows.answers)).then("parent"),
+        rule=names.gather(rows.rule),
+        part=pl.lit(part, pl.Int64),
+        place=pl.Series(places, dtype=pl.Int64),
+        hash=pl.Series(rows.id, dtype=pl.UInt64),
+    )

@@ -1,0 +1,243 @@
+"""Spark: the engine for many machines. Its executors read the dumps and write the shards.
+
+Only counts, the names of files, and the entries of shards pass through the driver.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ibis
+import ibis.expr.types as ir
+import polars as pl
+
+from rejoinder.corpus import query
+from rejoinder.corpus.engines.base import Reading, Resources
+from rejoinder.corpus.engines.spark.tasks import COMMENT_FIELDS, file_reader, shard_writer
+from rejoinder.corpus.manifest import FILE as MANIFEST
+from rejoinder.corpus.manifest import SPLITS, Malformed, Shard
+from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.reading.readers import FileReport, Report, check_files, check_keys
+from rejoinder.corpus.shards import SHARD_ROWS
+from rejoinder.corpus.writer import Written
+from rejoinder.errors import InputError
+from rejoinder.io.files.address_folders import clear
+from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.places import Place, size_of
+from rejoinder.io.spark.failures import spark_errors
+from rejoinder.io.spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_DEEPEST = 4
+"""Kept tables that are made of each other. Spark plans a table with all that it is made of, which
+doubles in size with each step up the chains of replies; beyond this a table is cut off from that,
+and not computed again where an executor is lost."""
+_EXPANSION = 8
+"""Bytes of comments by byte of a compressed dump."""
+_PARTITION_BITS = 33
+"""`monotonically_increasing_id` is the partition, shifted by this, plus the row within it."""
+
+
+class SparkEngine:
+    """A session of Spark that keeps tables in the memory and on the disks of its executors."""
+
+    takes_addresses = True
+
+    def __init__(self, resources: Resources) -> None:
+        """Opens a session, see `Opener`. An active session of this process is used."""
+        self._session = open_session(
+            resources.master, resources.memory, resources.threads, resources.spill
+        )
+        self.spark = self._session.spark
+        self._numbers = count()
+        self._kept: list[DataFrame] = []
+        self._views: list[str] = []
+        self._depths: dict[str, int] = {}
+
+    def read(
+        self, name: str, reading: Reading, progress: ExtractProgress
+    ) -> tuple[ir.Table, Report]:
+        """Keeps the selection of the comments as the table `name`: a task reads a file."""
+        check_files(reading.files, reading.columns, reading.separator)
+        progress("reading", 0, None)
+        size = sum(map(size_of, reading.files))
+        self._session.expect(size * _EXPANSION)
+        reader = file_reader(reading)
+        with spark_errors():
+            # range() promises a number in each partition, so that no two files share a task
+            numbers = self.spark.range(0, len(reading.files), 1, len(reading.files))
+            view = self._view("read", numbers.mapInArrow(reader, COMMENT_FIELDS))
+            selected = reading.select(query.comments_table(view))
+            kept = self._persisted(self._sql(selected))
+            told = kept.filter("id IS NULL").select("text").toArrow()
+            view = self._view(name, kept.filter("id IS NOT NULL"))
+        report = _report(reading.files, told.column(0).to_pylist())
+        check_keys(report, reading.columns)
+        self._depths[view] = 1
+        return ibis.table(selected.schema(), name=view), report
+
+    def keep(self, name: str, expression: ir.Table) -> ir.Table:
+        """Computes a table once and keeps it as `name`."""
+        sql = ibis.to_sql(expression, dialect="pyspark")
+        depth = 1 + max((self._depths[view] for view in self._depths if view in sql), default=0)
+        with spark_errors():
+            table = self.spark.sql(sql)
+            if depth > _DEEPEST:
+                table, depth = table.localCheckpoint(), 0
+            view = self._view(name, table if depth == 0 else self._persisted(table))
+        self._depths[view] = depth
+        return ibis.table(expression.schema(), name=view)
+
+    def rows(self, expression: ir.Table) -> pl.DataFrame:
+        """Computes a small result."""
+        with spark_errors():
+            return _frame(self._sql(expression))
+
+    def write(
+        self, pairs: ir.Table, limit: int | None, folder: Place, progress: ExtractProgress
+    ) -> Written:
+        """Writes pairs to shards: Spark sorts and numbers them, and a task writes a shard."""
+        from pyspark.sql import functions as f
+
+        progress("sorting", 0, None)
+        with spark_errors():
+            # kept, because numbering and writing must see the same partitions
+            ordered = self._persisted(self._sql(query.ordered(pairs, None)))
+            row = f.monotonically_increasing_id()
+            numbered = ordered.withColumn("row", row)
+            sizes = numbered.groupBy(f.expr(f"row >> {_PARTITION_BITS} AS partition"), "part")
+            cut = _Cut(_frame(sizes.count()), limit)
+            if not cut.rows:
+                return Written()
+            placed = cut.placed(numbered, self.spark.createDataFrame(cut.starts.to_arrow()))
+            progress("writing", 0, cut.rows)
+            shards = self._write_shards(placed, cut.shards, folder)
+            written = self._counted(placed, shards)
+        progress("writing", written.rows, written.rows)
+        _check_written(folder, written.shards)
+        return written
+
+    def close(self) -> None:
+        """Drops the tables, and stops the session unless it is the caller's."""
+        with suppress(Exception):  # the session may have ended already
+            for table in self._kept:
+                table.unpersist()
+            for view in self._views:
+                self.spark.catalog.dropTempView(view)
+        self._session.close()
+
+    def _sql(self, expression: ir.Table) -> "DataFrame":
+        return self.spark.sql(ibis.to_sql(expression, dialect="pyspark"))
+
+    def _view(self, name: str, table: "DataFrame") -> str:
+        """Gives a table a name of its own: Spark Connect looks names up again at each use."""
+        view = f"rejoinder_{name}_{next(self._numbers)}_{id(self):x}"
+        table.createOrReplaceTempView(view)
+        self._views.append(view)
+        return view
+
+    def _persisted(self, table: "DataFrame") -> "DataFrame":
+        """Keeps a table, which is computed at its first use, and again where it is lost."""
+        self._kept.append(table.persist())
+        return table
+
+    def _write_shards(self, placed: "DataFrame", shards: int, folder: Place) -> list[Shard]:
+        if isinstance(folder, Address):
+            clear(folder, MANIFEST)
+        writer = shard_writer(folder)
+        by_shard = placed.repartition(shards, "shard").groupBy("shard")
+        told = by_shard.applyInArrow(writer, "number INT, entry STRING")
+        entries = dict(_frame(told).iter_rows())
+        if isinstance(folder, Path):
+            for left in folder.glob(".attempt-*"):
+                shutil.rmtree(left, ignore_errors=True)
+        return [Shard(**json.loads(entries[number])) for number in sorted(entries)]
+
+    def _counted(self, placed: "DataFrame", shards: Sequence[Shard]) -> Written:
+        """Returns the counts of the pairs, which Spark computes."""
+        from pyspark.sql import functions as f
+
+        written = Written(list(shards))
+        sources = _frame(placed.groupBy("part", "source").count().orderBy("part", "source"))
+        for part, source, rows in sources.iter_rows():
+            written.rows += rows
+            written.splits[SPLITS[part]] += rows
+            written.sources[source][SPLITS[part]] = rows
+        # of hashes, as on one machine: they take less space than texts
+        distinct = [
+            _frame(placed.select(f.xxhash64(name).alias("h")).distinct().groupBy().count()).item()
+            for name in ("input", "response")
+        ]
+        written.unique_inputs, written.unique_responses = distinct
+        return written
+
+
+class _Cut:
+    """Where the shards begin in a table that is ordered over all its partitions."""
+
+    def __init__(self, sizes: pl.DataFrame, limit: int | None) -> None:
+        """Takes the number of rows (`count`) by `partition` and `part`."""
+        sizes = sizes.sort("partition", "part")
+        self.starts = sizes.group_by("partition", maintain_order=True).agg(pl.col("count").sum())
+        self.starts = self.starts.select(
+            "partition", start=pl.col("count").cum_sum() - pl.col("count")
+        )
+        by_part = dict(sizes.group_by("part").agg(pl.col("count").sum()).iter_rows())
+        left = sum(by_part.values()) if limit is None else limit
+        self.rows = 0
+        self.shards = 0
+        self.firsts: list[tuple[int, int]] = []
+        """Number of rows and of shards before each split."""
+        for part in range(len(SPLITS)):
+            self.firsts.append((self.rows, self.shards))
+            rows = min(by_part.get(part, 0), left - self.rows)
+            self.rows += rows
+            self.shards += -(-rows // SHARD_ROWS)
+
+    def placed(self, numbered: "DataFrame", starts: "DataFrame") -> "DataFrame":
+        """Returns the rows that are written with their place among all and their `shard`."""
+        from pyspark.sql import functions as f
+
+        partition = f.expr(f"row >> {_PARTITION_BITS}")
+        within = f.expr(f"row & {(1 << _PARTITION_BITS) - 1}L")
+        joined = numbered.withColumn("partition", partition).join(f.broadcast(starts), "partition")
+        placed = joined.withColumn("place", within + f.col("start"))
+        shard: Column = f.lit(None)
+        for part, (rows, shards) in enumerate(self.firsts):
+            number = f.floor((f.col("place") - rows) / SHARD_ROWS) + shards
+            shard = f.when(f.col("part") == part, number).otherwise(shard)
+        kept = placed.filter(f.col("place") < self.rows)
+        return kept.withColumn("shard", shard.cast("int")).drop("row", "partition", "start")
+
+
+def _frame(table: "DataFrame") -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(table.toArrow()))
+
+
+def _report(files: Sequence[Place], told: Sequence[str]) -> Report:
+    """Returns the counts that the executors told, in the order of the files."""
+    report = Report()
+    entries = {entry["number"]: entry for entry in map(json.loads, told)}
+    for number, path in enumerate(files):
+        entry = entries[number]
+        report.files.append(FileReport(path, **entry["counts"]))
+        report.add_malformed([Malformed(**line) for line in entry["malformed"]])
+        report.keys |= dict.fromkeys(entry["keys"])
+    return report
+
+
+def _check_written(folder: Place, shards: Sequence[Shard]) -> None:
+    entries: Iterable[Place] = folder.iterdir()
+    sizes = {path.name: size_of(path) for path in entries}
+    for shard in shards:
+        if sizes.get(shard.file) != shard.bytes:
+            raise InputError(
+                f"the executors wrote {shard.file} to disks of their own; name an output in a "
+                "folder that all machines share."
+            )

@@ -1,0 +1,110 @@
+"""What executors of Spark do for an extraction: read a file, write a shard."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from rejoinder.corpus.engines.base import Reading
+from rejoinder.corpus.manifest import SPLITS, Shard
+from rejoinder.corpus.reading.readers import Report, read_file
+from rejoinder.corpus.reading.strings import as_table
+from rejoinder.corpus.schema import COMMENTS, Columns
+from rejoinder.corpus.shards import COLUMNS
+from rejoinder.corpus.writer import write_shard
+from rejoinder.io.files.places import Place
+from rejoinder.io.files.storage import storage_errors
+from rejoinder.io.spark.failures import told_to_driver
+
+Batches = Iterator[pa.RecordBatch]
+
+COMMENT_FIELDS = ", ".join(
+    f"{name} {'INT' if name == 'letters' else 'STRING'}" for name in COMMENTS
+)
+"""The schema of `schema.COMMENTS` as Spark writes it."""
+_ARROW = pa.schema([(name, pa.int32() if name == "letters" else pa.string()) for name in COMMENTS])
+_BATCH_ROWS = 16_384
+
+
+def file_reader(reading: Reading) -> Callable[[Batches], Batches]:
+    """Returns a function that takes numbers of files and yields their comments.
+
+    Behind the comments of each file comes a row without an id, which no comment lacks. Its text is
+    the JSON of the counts of the file.
+    """
+    # executors have other working folders
+    files = [path.absolute() if isinstance(path, Path) else path for path in reading.files]
+    return partial(_read_files, files, reading.columns, reading.strict, reading.separator)
+
+
+def _read_files(
+    files: Sequence[Place], columns: Columns, strict: bool, separator: str | None, batches: Batches
+) -> Batches:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            report = Report()
+            pieces = read_file(files[number], columns, report, strict=strict, separator=separator)
+            with told_to_driver():
+                for comments in pieces:
+                    yield from _batches(comments)
+            yield from _batches(_told(number, report))
+
+
+def _told(number: int, report: Report) -> pa.RecordBatch:
+    [file] = report.files
+    told = {
+        "number": number,
+        "counts": {
+            "comments": file.comments,
+            "malformed": file.malformed,
+            "bytes_read": file.bytes_read,
+        },
+        "malformed": [asdict(line) for line in report.malformed],
+        "keys": list(report.keys),
+    }
+    return pa.RecordBatch.from_pylist([{"text": json.dumps(told)}], schema=_ARROW)
+
+
+def _batches(comments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    table = pa.Table.from_batches([comments]).cast(_ARROW)
+    return iter(table.to_batches(max_chunksize=_BATCH_ROWS))
+
+
+def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
+    """Returns a function that writes the rows of one shard and returns its number and entry."""
+
+    def write(rows: pa.Table) -> pa.Table:  # Spark reads the types
+        return _write_rows(folder, rows)
+
+    return write
+
+
+def _write_rows(folder: Place, rows: pa.Table) -> pa.Table:
+    # the order of rows that come out of a shuffle is any
+    frame = pl.DataFrame(pl.from_arrow(rows)).sort("place")
+    table = as_table(frame.select(COLUMNS[:-1]))
+    number, split = frame.item(0, "shard"), SPLITS[frame.item(0, "part")]
+    # Spark may run a task twice at a time: only whole shards get their name, and both are the same
+    with told_to_driver():
+        if isinstance(folder, Path):
+            shard = _write_beside(folder, number, split, table)
+        else:
+            shard = write_shard(folder, number, split, table)
+    return pa.table({"number": [number], "entry": [json.dumps(asdict(shard))]}).cast(
+        pa.schema([("number", pa.int32()), ("entry", pa.string())])
+    )
+
+
+def _write_beside(folder: Path, number: int, split: str, table: pa.Table) -> Shard:
+    with storage_errors(folder):
+        attempt = Path(tempfile.mkdtemp(prefix=".attempt-", dir=folder))
+        shard = write_shard(attempt, number, split, table)
+        (attempt / shard.file).replace(folder / shard.file)
+        shutil.rmtree(attempt, ignore_errors=True)
+    return shard

@@ -1,0 +1,1 @@
+"""Reads dumps of comments."""

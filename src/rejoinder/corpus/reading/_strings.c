@@ -1,0 +1,206 @@
+/* Strings gathered from columns, and facts about texts: strings and texts of rejoinder.corpus call
+   this, and work without it. */
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+#include "fast.h"
+#include "columns.h"
+
+static const char *checked_prefix(const char *prefix) {
+    if (!prefix[0] || strlen(prefix) == 3) return prefix;
+    PyErr_SetString(PyExc_ValueError, "a prefix has three bytes or none");
+    return NULL;
+}
+
+static PyObject *gather(PyObject *self, PyObject *arguments) {
+    (void)self;
+    PyObject *list;
+    Py_buffer which, rows;
+    const char *prefix;
+    if (!PyArg_ParseTuple(arguments, "O!y*y*s", &PyList_Type, &list, &which, &rows, &prefix)) return NULL;
+    Columns columns = {0};
+    PyObject *ends = NULL, *content = NULL, *result = NULL;
+    Py_ssize_t count = rows.len / 4, bad = -1;
+    if (which.len != rows.len) PyErr_SetString(PyExc_ValueError, "which and rows differ in length");
+    if (PyErr_Occurred() || !checked_prefix(prefix) || columns_of(list, &columns)) goto done;
+    if (!(ends = PyBytes_FromStringAndSize(NULL, (count + 1) * 8))) goto done;
+    int64_t *to = (int64_t *)PyBytes_AsString(ends);
+    const uint32_t *column = which.buf, *row = rows.buf;
+    Py_BEGIN_ALLOW_THREADS
+    to[0] = 0;
+    for (Py_ssize_t index = 0; index < count; index++) {
+        if (index + AHEAD < count && (Py_ssize_t)column[index + AHEAD] < columns.count)
+            FETCH((const int64_t *)columns.columns[column[index + AHEAD]].ends.buf +
+                               row[index + AHEAD]);
+        String found = string_at(&columns, column[index], row[index], prefix);
+        if (found.size == NO_STRING) { bad = index; break; }
+        to[index + 1] = to[index] + (int64_t)found.size;
+    }
+    Py_END_ALLOW_THREADS
+    if (bad >= 0) {
+        PyErr_Format(PyExc_IndexError, "no row %u in column %u", row[bad], column[bad]);
+        goto done;
+    }
+    if (!(content = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)to[count]))) goto done;
+    uint8_t *out = (uint8_t *)PyBytes_AsString(content);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t index = 0; index < count; index++) {
+        if (index + AHEAD < count)
+            FETCH(string_at(&columns, column[index + AHEAD], row[index + AHEAD], "").start);
+        String found = string_at(&columns, column[index], row[index], prefix);
+        if (found.size != NO_STRING) memcpy(out + to[index], found.start, found.size);
+    }
+    Py_END_ALLOW_THREADS
+    result = Py_BuildValue("(OO)", content, ends);
+done:
+    Py_XDECREF(content);
+    Py_XDECREF(ends);
+    release(&columns);
+    PyBuffer_Release(&which);
+    PyBuffer_Release(&rows);
+    return result;
+}
+
+enum { WIDE = 1, UNCLEAN = 2 };
+
+#if defined(__SSE2__)
+/* Returns 16 bytes of a text of which `size` are left, with zeros behind its end. */
+static __m128i bytes_of(const uint8_t *text, size_t size, const uint8_t *readable) {
+    static const uint8_t masks[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                      255, 255, 255, 255, 255, 255, 255, 255};
+    if (size >= 16) return _mm_loadu_si128((const __m128i *)text);
+    if (readable - text >= 16)
+        return _mm_and_si128(_mm_loadu_si128((const __m128i *)text),
+                             _mm_loadu_si128((const __m128i *)(masks + 16 - size)));
+    uint8_t rest[16] = {0};
+    memcpy(rest, text, size);
+    return _mm_loadu_si128((const __m128i *)rest);
+}
+
+static uint8_t ascii_facts(const uint8_t *text, size_t size, const uint8_t *readable, int32_t *letters) {
+    __m128i count = _mm_setzero_si128(), odd = count, wide = count;
+    unsigned before = 1, doubled = 0, spaces = 0;
+    for (size_t index = 0; index < size; index += 16) {
+        __m128i bytes = bytes_of(text + index, size - index, readable);
+        __m128i from_a = _mm_sub_epi8(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+        __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+        count = _mm_add_epi64(count, _mm_sad_epu8(_mm_and_si128(letter, _mm_set1_epi8(1)), _mm_setzero_si128()));
+        __m128i from_tab = _mm_sub_epi8(bytes, _mm_set1_epi8('\t'));
+        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(_mm_min_epu8(from_tab, _mm_set1_epi8(4)), from_tab));
+        odd = _mm_or_si128(odd, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('&')));
+        wide = _mm_or_si128(wide, bytes);
+        spaces = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')));
+        doubled |= spaces & (spaces << 1 | before);
+        before = spaces >> 15;
+    }
+    *letters = _mm_cvtsi128_si32(count) + _mm_cvtsi128_si32(_mm_srli_si128(count, 8));
+    int last_is_space = size && text[size - 1] == ' ';
+    return (uint8_t)((_mm_movemask_epi8(wide) ? WIDE : 0) |
+                     (doubled || last_is_space || _mm_movemask_epi8(odd) ? UNCLEAN : 0));
+}
+#else
+static uint8_t ascii_facts(const uint8_t *text, size_t size, const uint8_t *readable, int32_t *letters) {
+    (void)readable;
+    int32_t count = 0;
+    uint8_t wide = 0, unclean = 0, before = ' ';
+    for (size_t index = 0; index < size; index++) {
+        uint8_t c = text[index];
+        count += (uint8_t)((c | 0x20) - 'a') < 26;
+        wide |= c;
+    }
+    for (size_t index = 0; index < size; index++) {
+        uint8_t c = text[index];
+        unclean |= (c == '&') | ((uint8_t)(c - '\t') < 5) | ((c == ' ') & (before == ' '));
+        before = c;
+    }
+    unclean |= size && before == ' ';
+    *letters = count;
+    return (uint8_t)((wide >> 7 ? WIDE : 0) | (unclean ? UNCLEAN : 0));
+}
+#endif
+
+/* Counts the letters of a text of UTF-8 by a table with a bit for each character. */
+static int32_t wide_letters(const uint8_t *text, size_t size, const uint8_t *table) {
+    int32_t count = 0;
+    for (size_t index = 0; index < size;) {
+        uint32_t c = text[index];
+        size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        if (index + more >= size) break;
+        static const uint8_t firsts[] = {0x7F, 0x1F, 0x0F, 0x07};
+        c &= firsts[more];
+        for (size_t next = 1; next <= more; next++) c = c << 6 | (text[index + next] & 0x3F);
+        count += table[c >> 3] >> (c & 7) & 1;
+        index += more + 1;
+    }
+    return count;
+}
+
+/* Counts the letters of a text, and finds whether it has characters beyond ASCII (WIDE) and may have
+   what cleaning changes (UNCLEAN): an ampersand, or white space other than single spaces within. */
+static uint8_t facts(const uint8_t *text, size_t size, const uint8_t *readable, const uint8_t *table,
+                     int32_t *letters) {
+    uint8_t found = ascii_facts(text, size, readable, letters);
+    if (!(found & WIDE)) return found;
+    *letters = wide_letters(text, size, table);
+    /* U+0085, U+00A0, U+1680, U+2000 to U+205F, U+3000 and their neighbours */
+    for (size_t index = 0; !(found & UNCLEAN) && index + 1 < size; index++) {
+        uint8_t c = text[index], next = text[index + 1];
+        uint8_t last = index + 2 < size ? text[index + 2] : 0;
+        if ((c == 0xC2 && (next == 0x85 || next == 0xA0)) || (c == 0xE1 && next == 0x9A) ||
+            (c == 0xE2 && next == 0x80 && (last < 0x8C || (last >= 0xA8 && last <= 0xAF))) ||
+            (c == 0xE2 && next == 0x81) || (c == 0xE3 && next == 0x80))
+            found |= UNCLEAN;
+    }
+    return found;
+}
+
+#define TABLE_BYTES (0x200000 / 8)
+
+static PyObject *text_facts(PyObject *self, PyObject *arguments) {
+    (void)self;
+    Py_buffer content, ends, table;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*", &content, &ends, &table)) return NULL;
+    Py_ssize_t rows = ends.len / 8 - 1;
+    PyObject *letters = NULL, *kinds = NULL;
+    if (table.len != TABLE_BYTES)
+        PyErr_Format(PyExc_ValueError, "a table of %d bytes is expected", TABLE_BYTES);
+    else if ((letters = PyBytes_FromStringAndSize(NULL, rows * 4)))
+        kinds = PyBytes_FromStringAndSize(NULL, rows);
+    if (kinds) {
+        const uint8_t *texts = content.buf, *readable = texts + content.len;
+        const int64_t *borders = ends.buf;
+        int32_t *counts = (int32_t *)PyBytes_AsString(letters);
+        uint8_t *flags = (uint8_t *)PyBytes_AsString(kinds);
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t row = 0; row < rows; row++)
+            flags[row] = facts(texts + borders[row], (size_t)(borders[row + 1] - borders[row]), readable,
+                               table.buf, counts + row);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&content);
+    PyBuffer_Release(&ends);
+    PyBuffer_Release(&table);
+    if (!kinds) {
+        Py_XDECREF(letters);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", letters, kinds);
+}
+
+static PyMethodDef methods[] = {
+    {"gather", gather, METH_VARARGS, "gather(columns, which, rows, prefix) -> (content, ends)"},
+    {"text_facts", text_facts, METH_VARARGS, "text_facts(content, ends, table) -> (letters, kinds)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_strings", "Strings gathered, facts about texts.", -1, methods,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__strings(void) { return PyModule_Create(&module); }

@@ -1,0 +1,146 @@
+"""Finding dumps: the files that paths, patterns and folders name, and the format of each."""
+
+from collections.abc import Iterable, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Literal
+
+from rejoinder.corpus.reading.parquet import MAGIC
+from rejoinder.errors import InputError
+from rejoinder.io.files.address_folders import MARKER
+from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.places import Place, as_place, for_each
+from rejoinder.io.files.storage import read_errors
+from rejoinder.io.formats.compression import compression, decompressed
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+"""The suffixes of tables, and what usually separates their columns."""
+_JSON = (".jsonl", ".ndjson")
+_MANIFEST = "manifest.json"
+_LISTED = 5
+
+Format = Literal["json", "table", "parquet"]
+
+
+def find_files(dumps: Iterable[str | Path | Address]) -> list[Place]:
+    """Returns the files that paths, addresses, patterns and folders name, once each, by name.
+
+    In a folder, the files that are dumps by their names or contents count. Its subfolders are not
+    searched.
+
+    Raises:
+        InputError: a path or a pattern names no file, or a folder holds no dump.
+    """
+    files: set[Place] = set()
+    for named in dumps:
+        dump = as_place(named) if isinstance(named, str | Path) else named
+        with read_errors(dump):
+            files.update(_files(dump))
+    return sorted(files, key=lambda path: (path.name, str(path)))
+
+
+def _files(dump: Place) -> Sequence[Place]:
+    if isinstance(dump, Address):
+        dump = dump.looked_up()
+    if dump.is_dir():
+        return _dumps_in(dump)
+    if not dump.exists():
+        return _matches(dump)
+    if not dump.is_file():
+        raise InputError(f"{dump} is not a regular file; write it to a file first.")
+    return [dump]
+
+
+def refuse_inside(files: Sequence[Place], out: Place) -> None:
+    """Refuses an output folder that holds one of the input files."""
+    for path in files:
+        if _is_in(path, out):
+            raise InputError(f"{path} is in {out}, which would be replaced; name another output.")
+
+
+def _is_in(path: Place, folder: Place) -> bool:
+    if isinstance(path, Path) and isinstance(folder, Path):
+        return folder.resolve() in path.resolve().parents
+    return isinstance(path, Address) and isinstance(folder, Address) and path.is_in(folder)
+
+
+def format_of(path: Place) -> Format:
+    """Returns the format of a file, by its content if that decides, else by its suffixes."""
+    if compression(path) is None:
+        with path.open("rb") as file:  # it is readable: `compression` has opened it
+            head = file.read(8)
+        if head.startswith(MAGIC):
+            return "parquet"
+        if head.startswith(b"PK\x03\x04") and ".parquet" not in _suffixes(path):
+            raise InputError(f"{path} is a zip archive; unpack it and name the files in it.")
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(f"{path} is UTF-16; save it as UTF-8.")
+    if ".parquet" in _suffixes(path):
+        return "parquet"
+    return "table" if separator_of(path) else "json"
+
+
+def separator_of(path: Place) -> str | None:
+    """Returns what usually separates the columns of a table with that name, None for no table."""
+    return next((SEPARATORS[name] for name in _suffixes(path) if name in SEPARATORS), None)
+
+
+def _suffixes(path: Place) -> list[str]:
+    return [suffix.lower() for suffix in path.suffixes]
+
+
+def _matches(pattern: Place) -> Sequence[Place]:
+    matches: Sequence[Place] = (
+        pattern.matches()
+        if isinstance(pattern, Address)
+        else [Path(match) for match in glob(str(pattern))]  # noqa: PTH207
+    )
+    files = [path for path in matches if path.is_file()]
+    if files:
+        return files
+    if matches:
+        raise InputError(
+            f"{pattern} matches folders only ({_listed(matches)}); name one of them, or "
+            "the files in it."
+        )
+    raise InputError(f"{pattern} is not a file or folder, nor a pattern that matches one.")
+
+
+def _dumps_in(folder: Place) -> list[Place]:
+    everything: Iterable[Place] = folder.iterdir()
+    inside = sorted((path for path in everything if not path.name.startswith(".")), key=str)
+    if (folder / _MANIFEST).is_file() and any(".parquet" in _suffixes(path) for path in inside):
+        raise InputError(
+            f"{folder} holds pairs already, the output of an extraction; see its {_MANIFEST}."
+        )
+    if isinstance(folder, Address) and (folder / MARKER).is_file():
+        raise InputError(f"{folder} holds pairs that are not finished; extract them again first.")
+    files = [path for path in inside if path.is_file()]
+    are_dumps = for_each(_is_dump, files)
+    dumps = [path for path, is_dump in zip(files, are_dumps, strict=True) if is_dump]
+    if not dumps:
+        raise InputError(
+            f"{folder} holds no dump{f', only {_listed(inside)}' if inside else '; it is empty'}. "
+            "In a folder, JSON lines, CSV, TSV and Parquet files are read, compressed or not; name "
+            "files with other suffixes one by one, and those of its subfolders as "
+            f"'{folder / '*' / '*.zst'}'."
+        )
+    return dumps
+
+
+def _is_dump(path: Place) -> bool:
+    """Returns whether a file in a folder is a dump rather than a README or a list of hashes."""
+    if set(_suffixes(path)) & {*_JSON, ".parquet", *SEPARATORS.keys() - {".txt"}}:
+        return True
+    try:
+        head = next(decompressed(path), b"").removeprefix(BYTE_ORDER_MARK)
+    except InputError:
+        return compression(path) is not None  # reading a damaged file reports it later
+    line = head.lstrip().split(b"\n")[0]
+    return line.startswith(b"{") and line.rstrip() != b"{"  # "{" alone: JSON over several lines
+
+
+def _listed(paths: Sequence[Place]) -> str:
+    names = [path.name + ("/" if path.is_dir() else "") for path in sorted(paths, key=str)]
+    return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")

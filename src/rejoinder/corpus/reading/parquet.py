@@ -1,0 +1,87 @@
+"""Comments from Parquet files: typed columns become the same text as in JSON lines."""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from rejoinder.corpus.reading.json_lines import ParsedBlock, without_missing
+from rejoinder.corpus.reading.strings import as_table
+from rejoinder.corpus.schema import Columns
+from rejoinder.errors import InputError
+from rejoinder.io.files.places import Place, local_copy
+from rejoinder.io.formats.json_lines import POLARS_ERRORS
+
+MAGIC = b"PAR1"
+_BLOCK_ROWS = 65_536
+
+
+def parquet_pieces(
+    path: Place, columns: Columns, on_read: Callable[[int], None]
+) -> Iterator[Callable[[], ParsedBlock]]:
+    """Yields functions that parse the rows of a file, about 65,536 rows at a time.
+
+    A row with null in a needed column is malformed. `on_read` is called with the approximate
+    number of bytes that a piece takes in the file.
+    """
+    with local_copy(path) as file:
+        try:
+            yield from _pieces(file, path, columns, on_read)
+        except POLARS_ERRORS as error:
+            raise InputError(
+                f"{path} is damaged or not a Parquet file: {_first_line(error)}."
+            ) from None
+
+
+def _pieces(
+    file: Path, path: Place, columns: Columns, on_read: Callable[[int], None]
+) -> Iterator[Callable[[], ParsedBlock]]:
+    scan = pl.scan_parquet(file)
+    schema = scan.collect_schema()
+    columns.check(schema.names(), str(path))
+    wanted = [name for name in dict.fromkeys(columns.names.values()) if name in schema]
+    for name in wanted:
+        if schema[name].is_nested():
+            raise InputError(
+                f"{path} has {schema[name]} in the column {name!r}; text or numbers are "
+                "expected. Name another column with --columns."
+            )
+    rows = scan.select(pl.len()).collect().item()
+    size = file.stat().st_size
+    row = 1
+    for frame in scan.select(wanted).collect_batches(chunk_size=_BLOCK_ROWS, maintain_order=True):
+        numbers = range(row, row + len(frame))
+        yield partial(_parsed, frame, numbers, columns.needed, path)
+        row += len(frame)
+        on_read(size * len(frame) // max(rows, 1))
+
+
+def _parsed(
+    frame: pl.DataFrame, numbers: range, needed: tuple[str, ...], path: Place
+) -> ParsedBlock:
+    try:
+        text = frame.select(_as_text(column) for column in frame)
+    except POLARS_ERRORS as error:
+        raise InputError(
+            f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
+        ) from None
+    return without_missing(as_table(text), numbers, needed, path.name)
+
+
+def _as_text(values: pl.Series) -> pl.Series:
+    """Returns (N,) strings: floats as in JSON lines, NaN and infinities as null."""
+    text = values.cast(pl.String)
+    if not values.dtype.is_float():
+        return text
+    text = text.set(~values.is_finite().fill_null(True), None).str.strip_suffix(".0")
+    rows = text.str.contains("e", literal=True).fill_null(False).arg_true()
+    if not len(rows):
+        return text
+    digits = [format(Decimal(number), "f") for number in text.gather(rows)]
+    return text.scatter(rows, digits)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n")[0].rstrip(".")

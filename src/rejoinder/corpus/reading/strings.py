@@ -1,0 +1,150 @@
+"""Columns of strings as two buffers, and strings gathered from several columns at once."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rejoinder.kernels import kernel
+
+Index = NDArray[np.uint32]
+
+
+class Strings(NamedTuple):
+    """(N,) strings without nulls, laid out as in a `large_string` array of Arrow."""
+
+    content: memoryview
+    """All strings, one after the other, in UTF-8."""
+    ends: memoryview
+    """(N + 1,) int64: string i is `content[ends[i]:ends[i + 1]]`."""
+
+    def __len__(self) -> int:
+        return self.ends.nbytes // 8 - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both buffers."""
+        ends = np.frombuffer(self.ends, np.int64)
+        return int(ends[-1] - ends[0]) + self.ends.nbytes
+
+    def to_arrow(self) -> pa.LargeStringArray:
+        """Returns the strings as an array of Arrow that shares their memory."""
+        buffers = (pa.py_buffer(self.ends), pa.py_buffer(self.content))
+        return pa.LargeStringArray.from_buffers(len(self), *buffers)
+
+    def to_polars(self) -> pl.Series:
+        """Returns the strings as a series of Polars that shares their memory."""
+        return pl.Series(self.to_arrow(), dtype=pl.String)
+
+
+class Chosen(NamedTuple):
+    """(N,) strings: string i is row `rows[i]` of column `which[i]`, without `prefix`."""
+
+    columns: Sequence[Strings]
+    which: Index
+    rows: Index
+    prefix: str = ""
+    """Three bytes that are left out of the strings that have them, or none."""
+
+
+def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
+    """Returns the strings of an array; a null becomes an empty string."""
+    if isinstance(values, pl.Series):
+        values = as_arrow(values)
+    if isinstance(values, pa.ChunkedArray):
+        values = one_array(values)
+    if values.type != pa.large_string():
+        values = values.cast(pa.large_string())
+    _, ends, content = values.buffers()
+    first, rows = values.offset, len(values)
+    ends = memoryview(ends)[8 * first : 8 * (first + rows + 1)] if rows else memoryview(bytes(8))
+    return Strings(memoryview(content or b""), ends)
+
+
+def as_arrow(values: pl.Series) -> pa.Array:
+    """Returns the values of a series as one array of Arrow, strings as `large_string`."""
+    return values.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def one_array(values: pa.ChunkedArray) -> pa.Array:
+    """Returns the values as one array, without a copy of a single chunk."""
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
+
+
+def as_table(frame: pl.DataFrame) -> pa.Table:
+    """Returns the columns of a frame as arrays of Arrow, strings as `large_string`."""
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def take_rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    """Returns chosen rows of a table."""
+    # an array of NumPy would do, but pyarrow would import pandas to look at it
+    content = pa.py_buffer(rows.astype(np.int64))
+    index = pa.Array.from_buffers(pa.int64(), len(rows), [None, content])
+    return table.take(index)
+
+
+def array_of(content: Any, ends: Any, present: Any) -> pa.LargeStringArray:
+    """Returns (N,) strings from buffers as in `Strings`, null where the byte of `present` is 0."""
+    exists = np.frombuffer(present, np.bool_)
+    bits = None if exists.all() else pa.py_buffer(np.packbits(exists, bitorder="little"))
+    buffers = pa.py_buffer(ends), pa.py_buffer(content), bits
+    return pa.LargeStringArray.from_buffers(len(exists), *buffers)
+
+
+def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = "") -> Strings:
+    """Returns (N,) strings: string i is row `rows[i]` of column `which[i]`.
+
+    A `prefix` of three bytes is left out of the strings that have it.
+
+    >>> column = as_strings(pl.Series(["t3_a", "b"]))
+    >>> gather([column], *np.uint32([[0, 0], [1, 0]]), prefix="t3_").to_polars().to_list()
+    ['b', 'a']
+    """
+    native = kernel("corpus.reading._strings")
+    if native is not None:
+        content, ends = native.gather(list(columns), which, rows, prefix)
+        return Strings(memoryview(content), memoryview(ends))
+    starts = np.cumsum([0, *map(len, columns)])
+    together = pl.concat([pl.Series([], dtype=pl.String), *(one.to_polars() for one in columns)])
+    found = together.gather(starts[which] + rows)
+    return as_strings(found.str.strip_prefix(prefix) if prefix else found)
+
+
+def hashes(strings: Strings) -> NDArray[np.uint64]:
+    """Returns (N,) 64-bit hashes of strings, the same ones within a process."""
+    native = kernel("corpus.reading._join")
+    if native is not None:
+        return np.frombuffer(native.hashes(strings), np.uint64)
+    return strings.to_polars().hash(seed=0).to_numpy()
+
+
+def same(first: Chosen, second: Chosen) -> bool:
+    """Returns whether two choices hold the same strings in the same order."""
+    native = kernel("corpus.reading._join")
+    if native is not None:
+        return bool(native.same(first, second))
+    return bool(gather(*first).to_arrow().equals(gather(*second).to_arrow()))
+
+
+def sorted_runs(chosen: Chosen, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns (N,) an order of the strings in which each of the runs is sorted by bytes of UTF-8.
+
+    Run i are the strings from `starts[i]` to `starts[i + 1]`.
+
+    >>> column = as_strings(pl.Series(["b", "c", "a", "d"]))
+    >>> which, rows = np.uint32([[0, 0, 0, 0], [0, 1, 2, 3]])
+    >>> sorted_runs(Chosen([column], which, rows), np.array([0, 3, 4])).tolist()
+    [2, 0, 1, 3]
+    """
+    native = kernel("corpus.reading._join")
+    if native is not None:
+        return np.frombuffer(native.sorted_runs(chosen, starts), np.int64)
+    run = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    frame = pl.DataFrame({"run": run, "string": gather(*chosen).to_polars()})
+    return frame.select(pl.arg_sort_by("run", "string")).to_series().to_numpy().astype(np.int64)

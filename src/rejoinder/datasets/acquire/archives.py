@@ -1,0 +1,205 @@
+"""Unpacks untrusted archives: no file leaves the folder, and sizes are limited."""
+
+import io
+import re
+import stat
+import struct
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, NoReturn, Self, cast
+
+from rejoinder.errors import InputError
+from rejoinder.io.files.storage import read_errors, storage_errors
+from rejoinder.io.formats.bounded import (
+    LIMITS,
+    OPENERS,
+    Limits,
+    Meter,
+    Metered,
+    Reader,
+    damage_errors,
+)
+from rejoinder.io.formats.compression import compression_of
+
+_PIECE_BYTES = 1 << 20
+_SUFFIXES = re.compile(r"\.(zip|tgz|tbz2?|txz|tar(\.\w+)?)$", re.IGNORECASE)
+_MAX_HEADER_BYTES = 1 << 20
+"""Largest header of a tar entry with a long name or attributes. tarfile reads it into memory."""
+_LONG_HEADERS = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
+_DAMAGES = (
+    tarfile.TarError, zipfile.BadZipFile, NotImplementedError, struct.error, RuntimeError,
+    IndexError, KeyError, TypeError, OverflowError,
+)  # fmt: skip
+"""The errors of zipfile and tarfile for damaged archives."""
+
+
+def is_archive(path: Path) -> bool:
+    """Returns whether the name of a file is that of an archive or a compressed file."""
+    return bool(_SUFFIXES.search(path.name)) or path.suffix in OPENERS
+
+
+def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
+    """Unpacks a zip, a tar in any compression, or a single compressed file into an empty folder.
+
+    The content of the file decides what it is, not its name. Archives inside the archive are not
+    opened. Archives that are damaged, encrypted or too large, hold links or devices, or would write
+    outside of `into` are refused, if possible before anything is unpacked.
+
+    Returns the paths of the files below `into`, or `archive` itself if it is a plain file.
+    """
+    with read_errors(archive):
+        with archive.open("rb") as file:
+            head = file.read(512)
+        meter = Meter(archive, limits)
+    with damage_errors(archive, f"unpacked to {into}", *_DAMAGES), storage_errors(into):
+        return _unpack(archive, head, into, meter)
+
+
+def _unpack(archive: Path, head: bytes, into: Path, meter: Meter) -> list[Path]:
+    if head.startswith(b"PK\x03\x04"):
+        return _unzip(archive, into, meter)
+    suffix = compression_of(head)
+    if suffix is None and not _is_tar(head, archive.name):
+        return [archive]
+    with archive.open("rb") as file:
+        stream = OPENERS[suffix](file) if suffix else cast("Reader", file)
+        return _unstream(archive, Metered(stream, meter, file), into, meter)
+
+
+def _is_tar(head: bytes, name: str) -> bool:
+    return head[257:].startswith(b"ustar") or name.endswith(".tar")
+
+
+def _unzip(archive: Path, into: Path, meter: Meter) -> list[Path]:
+    with zipfile.ZipFile(archive) as file:
+        entries = _zip_entries(archive, file.infolist(), into, meter)
+        meter.announce(sum(entry.file_size for entry in entries.values()))
+        for path, entry in entries.items():
+            # a stream ends at the size that the directory states, and its CRC is checked there
+            with file.open(entry) as stream:
+                _write(Metered(cast("Reader", stream), meter), path, archive, entry.filename)
+    return list(entries)
+
+
+def _zip_entries(
+    archive: Path, entries: list[zipfile.ZipInfo], into: Path, meter: Meter
+) -> dict[Path, zipfile.ZipInfo]:
+    """Returns the files by the paths to write. All are checked before one is written."""
+    checked: dict[Path, zipfile.ZipInfo] = {}
+    for entry in entries:
+        meter.add_entry()
+        path = _path_inside(archive, entry.filename, into)
+        if entry.filename.endswith("/"):
+            continue
+        mode = entry.external_attr >> 16
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+            _refuse_entry(archive, entry.filename, "is a link or a device")
+        if entry.flag_bits & 1:
+            _refuse_entry(archive, entry.filename, "is encrypted")
+        if path in checked:
+            _refuse_entry(archive, entry.filename, "is in it twice")
+        checked[path] = entry
+    return checked
+
+
+def _unstream(archive: Path, stream: Reader, into: Path, meter: Meter) -> list[Path]:
+    """Unpacks a tar, or else the single file that was compressed."""
+    head = b""
+    while len(head) < 512 and (piece := stream.read(512 - len(head))):
+        head += piece
+    whole = _Joined(head, stream)
+    if not _is_tar(head, re.sub(r"\.\w+$", "", archive.name)):
+        name = archive.stem if archive.suffix in OPENERS else archive.name
+        _write(whole, into / name, archive, name)
+        return [into / name]
+    paths = []
+    for name, content in _tar_entries(archive, whole, meter):
+        path = _path_inside(archive, name, into)
+        _write(content, path, archive, name)
+        paths.append(path)
+    return paths
+
+
+class _Entry(tarfile.TarInfo):
+    """A header of a tar. Long ones are refused before they are read into memory."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Returns the header in a block of 512 bytes."""
+        entry = super().frombuf(buf, encoding, errors)
+        if entry.type in _LONG_HEADERS and entry.size > _MAX_HEADER_BYTES:
+            raise ValueError(f"a header of {entry.size:,} bytes")
+        return entry
+
+
+def _tar_entries(archive: Path, stream: "_Joined", meter: Meter) -> Iterator[tuple[str, Reader]]:
+    whole = cast("IO[bytes]", stream)
+    with tarfile.open(fileobj=whole, mode="r|", tarinfo=_Entry) as file:
+        for entry in file:
+            meter.add_entry()
+            name = _readable(entry.name)
+            if entry.isdir():
+                _path_inside(archive, name, Path())
+                continue
+            if not entry.isfile():
+                _refuse_entry(archive, name, "is a link or a device")
+            if entry.issparse():  # its holes are not in the stream, so they would not be counted
+                _refuse_entry(archive, name, "is a sparse file")
+            meter.announce(entry.size)
+            content: Any = file.extractfile(entry)
+            yield name, content
+
+
+def _readable(name: str) -> str:
+    """Returns a name of a tar that is not UTF-8 as Latin-1, which any bytes are."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape").decode("latin-1")
+    return name
+
+
+class _Joined:
+    """A stream whose first bytes have been read already."""
+
+    def __init__(self, head: bytes, rest: Reader) -> None:
+        self.head, self.rest = io.BytesIO(head), rest
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self.head.read(size) or self.rest.read(size)
+
+
+def _path_inside(archive: Path, name: str, into: Path) -> Path:
+    """Returns the path of an entry below `into`. Absolute paths and the like are refused."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ":" in path.parts[:1] or re.match(r"[A-Za-z]:", name) or "\0" in name:
+        _refuse_entry(archive, name, "has an absolute path")
+    if ".." in path.parts:
+        _refuse_entry(archive, name, "has a path that leaves the folder")
+    if not path.parts and not name.endswith(("/", ".")):
+        _refuse_entry(archive, name, "is an entry without a name")
+    return into / path
+
+
+def _refuse_entry(archive: Path, name: str, reason: str) -> NoReturn:
+    shown = name if len(name) <= 100 else f"{name[:100]}…"
+    raise InputError(
+        f"{archive} holds {shown!r}, which {reason}; such an archive is refused. Get it from the "
+        "official place, or unpack it yourself and name the folder."
+    )
+
+
+def _write(stream: Reader, path: Path, archive: Path, name: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("xb")
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        _refuse_entry(archive, name, "is in it twice, or is a file and a folder")
+    with file:
+        while piece := stream.read(_PIECE_BYTES):
+            file.write(piece)

@@ -1,0 +1,263 @@
+"""Downloads data sets: resumes and checks files, and says what to do about dead addresses."""
+
+import contextlib
+import http
+import shutil
+import ssl
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+from rejoinder.datasets.acquire.inventory import presence
+from rejoinder.datasets.acquire.layout import Added, add
+from rejoinder.datasets.acquire.staging import held
+from rejoinder.datasets.catalogue import DataSet
+from rejoinder.errors import InputError, RejoinderError, require
+from rejoinder.io.files.hashed import sha256_of, sha256_of_file
+from rejoinder.io.files.storage import refused
+from rejoinder.version import VERSION
+
+if TYPE_CHECKING:
+    import httpx
+
+_FOLDER = ".downloads"
+_ATTEMPTS = 3
+_WAIT = 1.0
+"""Seconds before the second attempt. The wait doubles with each attempt."""
+_TIMEOUT = 30.0
+"""Seconds without a byte."""
+_MAX_BYTES = 8 << 30
+_MAX_REDIRECTS = 10
+_TRANSIENT = frozenset({408, 416, 429, 502, 503, 504})
+"""Statuses after which another attempt may succeed. Before a 416 the partial file is removed."""
+
+DownloadProgress = Callable[[str, int, int | None], None]
+"""Called with the address, the number of bytes on disk, and the size of the file if known."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A data set that could not be downloaded, and why."""
+
+    id: str
+    reason: str
+
+
+def fetch(
+    datasets: Sequence[DataSet],
+    root: Path,
+    progress: DownloadProgress,
+    *,
+    overwrite: bool = False,
+    timeout: float = _TIMEOUT,
+) -> Iterator[Added | Failed]:
+    """Downloads data sets and lays them out. A failure of one set does not stop the others.
+
+    The downloaded files of a set that failed are kept for the next attempt. Complete sets are
+    skipped, and files that differ are refused, unless `overwrite` is true. A connection counts as
+    broken after `timeout` seconds without a byte.
+
+    Raises:
+        BusyError: another command is writing `root`.
+        StorageError: `root` can't be written.
+    """
+    with held(root):
+        uses = Counter(address for dataset in datasets for address in dataset.addresses)
+        for dataset in datasets:
+            try:
+                yield _fetch_set(dataset, root, progress, overwrite=overwrite, timeout=timeout)
+            except RejoinderError as error:
+                yield Failed(dataset.id, str(error))
+                continue
+            for address in dataset.addresses:
+                uses[address] -= 1
+                if not uses[address]:
+                    shutil.rmtree(_path_of(root, address).parent, ignore_errors=True)
+        with contextlib.suppress(OSError):  # keeps the files of failed sets, or was never made
+            (root / _FOLDER).rmdir()
+
+
+def _fetch_set(
+    dataset: DataSet, root: Path, progress: DownloadProgress, *, overwrite: bool, timeout: float
+) -> Added:
+    if not overwrite and presence(root, dataset).state == "complete":
+        return Added(dataset.id, (), (), (f"{dataset.name} is complete already.",))
+    advice = f"Look for {dataset.look_for}, and hand it to `rejoinder data add {dataset.id} FILE`."
+    if not dataset.addresses:
+        pages = ", ".join(dataset.pages)
+        raise InputError(f"{dataset.name} has no address to download from, see {pages}. {advice}")
+    paths = []
+    for address in dataset.addresses:
+        path = _path_of(root, address)
+        sha256 = (dataset.sha256 or {}).get(path.name)
+        download(address, path, progress, sha256=sha256, advice=advice, timeout=timeout)
+        paths.append(path)
+    try:
+        return add([dataset], paths, root, overwrite=overwrite)[0]
+    except InputError as error:
+        if "--overwrite" not in str(error):
+            for path in paths:  # otherwise the next attempt would read the same wrong bytes
+                shutil.rmtree(path.parent, ignore_errors=True)
+        raise InputError(
+            f"The downloaded files of {dataset.name} are refused: {error} {advice}"
+        ) from None
+
+
+def download(
+    address: str,
+    path: Path,
+    progress: DownloadProgress,
+    *,
+    sha256: str | None = None,
+    advice: str = "",
+    timeout: float = _TIMEOUT,
+) -> None:
+    """Downloads a file, or the rest of it. A `path` that exists already is left alone.
+
+    Until the file is complete, its bytes are in `path` with `.part` appended. A `sha256` of None
+    allows any bytes. `advice` ends error messages. A connection counts as broken after `timeout`
+    seconds without a byte.
+    """
+    if path.is_file():
+        return
+    if urlparse(address).scheme not in ("http", "https"):
+        raise InputError(f"{address} is neither http nor https. {advice}".rstrip())
+    require("data", "httpx", "tenacity")
+    part = path.with_name(path.name + ".part")
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        _receive(address, part, progress, timeout)
+        _check(address, part, sha256)
+        part.replace(path)
+        _tag_of(part).unlink(missing_ok=True)
+    except InputError as error:
+        raise InputError(f"{error} {advice}".rstrip()) from None
+    except OSError as error:  # httpx has errors of its own for the network
+        raise refused(part, error) from None
+
+
+def _receive(address: str, part: Path, progress: DownloadProgress, timeout: float) -> None:
+    """Downloads into `part`, in several attempts if connections break."""
+    import httpx
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+    broken = (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError)
+
+    def is_transient(error: BaseException) -> bool:
+        if isinstance(error, httpx.HTTPStatusError):
+            return error.response.status_code in _TRANSIENT
+        return isinstance(error, broken)
+
+    attempts = Retrying(
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_exponential(_WAIT),
+        retry=retry_if_exception(is_transient),
+        reraise=True,
+    )
+    try:
+        with httpx.Client(
+            # compressed bytes could not be resumed
+            headers={"User-Agent": f"rejoinder/{VERSION}", "Accept-Encoding": "identity"},
+            timeout=timeout,
+            follow_redirects=True,
+            max_redirects=_MAX_REDIRECTS,
+            event_hooks={"response": [partial(_refuse_unsafe_redirect, address)]},
+            verify=ssl.create_default_context(),  # trusts the certificates of this machine
+        ) as client:
+            attempts(_attempt, client, address, part, progress)
+    except httpx.HTTPStatusError as error:
+        status = f"{error.response.status_code} {error.response.reason_phrase}"
+        raise InputError(f"{address} answers {status.strip()}.") from None
+    except httpx.TooManyRedirects:
+        raise InputError(f"{address} redirects more than {_MAX_REDIRECTS} times.") from None
+    except broken as error:
+        raise InputError(
+            f"{address} broke off {_ATTEMPTS} times, with {_size(part):,} bytes there "
+            f"({str(error) or type(error).__name__}); the same command resumes there."
+        ) from None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, ImportError) as error:
+        # the last two are about the proxy that the environment names
+        reason = str(error) or type(error).__name__
+        raise InputError(f"{address} can't be reached: {reason}.") from None
+
+
+def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
+    """Lets redirects lead to http and https only, and never from https to http."""
+    if response.has_redirect_location:
+        target = response.headers["Location"]
+        if response.url.join(target).scheme not in ("https", response.url.scheme):
+            raise InputError(
+                f"{address} redirects to {target}. Only https is followed, and http from an http "
+                "address."
+            )
+
+
+def _attempt(client: "httpx.Client", address: str, part: Path, progress: DownloadProgress) -> None:
+    """Downloads over one connection, from where the last one ended."""
+    import httpx
+
+    size, tag_path = _size(part), _tag_of(part)
+    headers = {"Range": f"bytes={size}-"} if size else {}
+    if size and tag_path.is_file():
+        headers["If-Range"] = tag_path.read_text("utf-8")
+    with client.stream("GET", address, headers=headers) as response:
+        if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            part.unlink(missing_ok=True)  # it is longer than the file, so it is of another one
+        response.raise_for_status()
+        resumed = size > 0 and response.status_code == http.HTTPStatus.PARTIAL_CONTENT
+        received = response.headers.get("Content-Range", "")
+        if resumed and not received.startswith(f"bytes {size}-"):
+            part.unlink()
+            raise httpx.RemoteProtocolError(f"it sent {received!r} for the range from {size}")
+        done = size if resumed else 0
+        length = response.headers.get("Content-Length", "")
+        total = done + int(length) if length.isdecimal() else None
+        tag = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
+        if (total or 0) > _MAX_BYTES:
+            raise InputError(f"{address} sends {total:,} bytes; over {_MAX_BYTES:,} are refused.")
+        with part.open("ab" if resumed else "wb", buffering=0) as file:
+            tag_path.unlink(missing_ok=True)
+            if tag and not tag.startswith("W/"):  # a weak tag does not identify the bytes
+                tag_path.write_text(tag, "utf-8")
+            progress(address, done, total)
+            for piece in response.iter_raw():
+                done += len(piece)
+                if done > _MAX_BYTES:
+                    raise InputError(f"{address} sends over {_MAX_BYTES:,} bytes; it is refused.")
+                while piece:
+                    piece = piece[file.write(piece) :]
+                progress(address, done, total)
+
+
+def _check(address: str, part: Path, sha256: str | None) -> None:
+    """Refuses and removes a download that can't be the file."""
+    with part.open("rb") as file:
+        head = file.read(256).lstrip().lower()
+    problem = ""
+    if head.startswith((b"<!doctype html", b"<html")):
+        problem = "sends a web page, not the file"
+    elif sha256 and (actual := sha256_of_file(part)) != sha256:
+        problem = f"sends other bytes than published: SHA-256 {actual}, not {sha256}"
+    if problem:
+        part.unlink()
+        _tag_of(part).unlink(missing_ok=True)
+        raise InputError(f"{address} {problem}.")
+
+
+def _path_of(root: Path, address: str) -> Path:
+    """Returns the path of a download. Addresses that end in the same name get different folders."""
+    folder = sha256_of(address.encode())[:8]
+    return root / _FOLDER / folder / PurePosixPath(urlparse(address).path).name
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _tag_of(part: Path) -> Path:
+    """Returns the file that keeps the server's name for this version of the file."""
+    return part.with_name(part.name + ".tag")

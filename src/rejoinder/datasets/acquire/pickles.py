@@ -1,0 +1,169 @@
+"""Reads COCO's published features: pickles of strings and arrays, without running their code.
+
+SentEval publishes `{train,valid,test}.pkl`, written by Python 2: a dict of `features` (a row per
+image), `image_to_caption_ids` (ids by row) and `captions` (by id, with a `cleaned_caption`).
+"""
+
+import json
+import pickle
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from rejoinder.errors import InputError
+from rejoinder.io.files.storage import read_errors
+
+_KEYS = ("features", "image_to_caption_ids", "captions")
+_FLOAT_TYPES = ("f2", "f4", "f8")
+
+
+class _Dtype:
+    """Stands for numpy.dtype, so that no code of NumPy runs while a pickle is read."""
+
+    def __init__(self, name: str, *_flags: Any) -> None:
+        self.name, self.order = name, "<"
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        self.order = "<" if state[1] == "|" else state[1]
+
+    def resolved(self) -> np.dtype[Any]:
+        if self.name not in _FLOAT_TYPES or self.order not in ("<", ">", "="):
+            raise ValueError(
+                f"an array of {self.name!r}; one of {', '.join(_FLOAT_TYPES)} is needed"
+            )
+        return np.dtype(f"{self.order}{self.name}")
+
+
+class _Array:
+    """Stands for numpy.ndarray."""
+
+    def __init__(self, *_arguments: Any) -> None:
+        self.value = np.zeros(0)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        _version, shape, dtype, by_columns, content = state
+        data = content.encode("latin-1") if isinstance(content, str) else bytes(content)
+        values = np.frombuffer(data, dtype.resolved())
+        self.value = values.reshape(shape, order="F" if by_columns else "C")
+
+
+def _reconstruct(_kind: Any, _shape: Any, _code: Any) -> _Array:
+    return _Array()
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    if encoding not in ("latin1", "latin-1"):
+        raise ValueError(f"bytes in {encoding!r}; only latin1 is allowed")
+    return text.encode("latin-1")
+
+
+_ALLOWED: Mapping[tuple[str, str], Any] = {
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): _encode,
+}
+"""All functions that a pickle may call. dict, list, str, int and bytes need none."""
+
+
+_PythonUnpickler: Any = pickle._Unpickler
+"""The unpickler in Python. The one in C allocates as much as a damaged index asks for."""
+
+
+class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_PythonUnpickler.dispatch)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Returns an allowed function or class."""
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(
+                f"it calls {module}.{name}; dict, list, str, int, bytes and NumPy arrays alone "
+                "are allowed"
+            )
+        return _ALLOWED[module, name]
+
+    def load_build(self) -> None:
+        """Sets the state of an array or its type, and of nothing else."""
+        if not isinstance(self.stack[-2], _Array | _Dtype):
+            raise pickle.UnpicklingError(f"it changes a {type(self.stack[-2]).__name__}")
+        super().load_build()
+
+    dispatch[pickle.BUILD[0]] = load_build
+
+
+_REFUSED = (
+    pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError, AssertionError,
+    struct.error,
+)  # fmt: skip
+"""The errors of reading a damaged or refused pickle."""
+
+
+def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
+    """Returns the features of images, (N, D) float32, and the captions of each."""
+    try:
+        with read_errors(path), path.open("rb") as file:
+            tree = _load(file)
+        features = _matrix(tree["features"])
+        return features, _captions(tree, len(features))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        raise InputError(
+            f"{path} is not one of SentEval's COCO files ({type(error).__name__}: {error}); a dict "
+            f"of {', '.join(_KEYS)} is needed."
+        ) from None
+    except _REFUSED as error:
+        raise InputError(
+            f"{path} is refused or cut: {error or type(error).__name__}. Get it again from the "
+            "official place."
+        ) from None
+
+
+def as_files(features: NDArray[np.float32], captions: list[list[str]]) -> tuple[bytes, bytes]:
+    """Returns features as a safetensors file, and captions as a JSON file."""
+    tree = {"format_version": 1, "captions": captions}
+    return save({"features": features}), json.dumps(tree, ensure_ascii=False).encode("utf-8")
+
+
+def _load(file: IO[bytes]) -> Any:
+    tree = _Unpickler(file, encoding="latin-1").load()
+    if not isinstance(tree, dict) or any(key not in tree for key in _KEYS):
+        content = sorted(map(str, tree))[:5] if isinstance(tree, dict) else type(tree).__name__
+        raise ValueError(f"it holds {content}")
+    return tree
+
+
+def _matrix(features: Any) -> NDArray[np.float32]:
+    if not isinstance(features, _Array):
+        rows = [features[row].value for row in range(len(features))]
+        matrix = np.stack(rows) if rows else np.zeros((0, 0))
+    else:
+        matrix = features.value
+    if matrix.ndim != 2:
+        raise ValueError(f"features of shape {matrix.shape}; a row per image is needed")
+    result = np.ascontiguousarray(matrix, np.float32)
+    if not np.isfinite(result).all():
+        raise ValueError("features that are not finite")
+    return result
+
+
+def _captions(tree: Mapping[str, Any], images: int) -> list[list[str]]:
+    captions = []
+    for row in range(images):
+        ids = tree["image_to_caption_ids"][row]
+        texts = [tree["captions"][caption_id]["cleaned_caption"] for caption_id in ids]
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"image {row} has no captions, or some that are not text")
+        # Python 2 wrote UTF-8 as bytes, which were read as Latin-1
+        captions.append([_as_utf8(text) for text in texts])
+    return captions
+
+
+def _as_utf8(text: str) -> str:
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text

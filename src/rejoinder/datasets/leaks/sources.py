@@ -1,0 +1,164 @@
+"""Reads training files of any form as rows of sentences, in blocks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.datasets.files import is_file
+from rejoinder.errors import InputError
+from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.json_lines import FieldType, first_object, is_json_lines, json_rows
+from rejoinder.io.formats.line_blocks import line_blocks
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK, text_lines
+
+_BLOCK = 1 << 23
+"""Number of decompressed bytes of a file in memory at a time."""
+_LONGEST = 1 << 26
+"""Most bytes of a line; a longer one is no row of sentences."""
+_FORMS = (("sentences",), ("premises", "sentence2"), ("sentence1", "sentence2"),
+          ("input", "response"), ("text",))  # fmt: skip
+"""Fields of JSON lines that hold sentences. The first form whose fields are all there is used."""
+_PAIR = ("sentence1", "sentence2")
+_STSB_COLUMNS = (7, 9)
+"""Numbers of columns that files of the STS Benchmark have."""
+_STSB_SENTENCES = (5, 6)
+"""Indices of the columns with sentences in files of the STS Benchmark."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a file. The sentences of a row belong together: any two of them are a pair."""
+
+    sentences: pl.Series
+    """(S,) strings: the sentences of all rows, one row after the other."""
+    offsets: NDArray[np.int64]
+    """(R + 1,) int64: row r is `sentences[offsets[r]:offsets[r + 1]]`."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
+    """Yields the rows of a file, or of the train split of a folder of pairs, in blocks.
+
+    A file holds JSON lines or text. JSON lines have the fields `sentences`, `sentence1` and
+    `sentence2`, `premises` and `sentence2`, `input` and `response`, or `text`. A line of text is a
+    row, with tabs between its sentences. Below a header with `sentence1` and `sentence2` those
+    columns are read, and of the STS Benchmark's 7 or 9 columns the two sentences. Compressed files
+    are recognised by their content. Of other text, `columns` columns are read; None reads all.
+
+    Raises:
+        InputError: the file can't be read, is damaged, or a line has another form than the first.
+    """
+    if not is_file(path) and path.is_dir():
+        for frame in open_pairs(path).iter_frames("train", ["input", "response"]):
+            yield _rows(frame)
+        return
+    first_line, read = 1, None
+    for block in line_blocks(_with_line_ends(decompressed(path), path), _BLOCK):
+        if read is None:
+            if not block.strip():
+                first_line += block.count(b"\n")
+                continue
+            read = _reader(block, path, columns)
+        yield read(block, first_line)
+        first_line += block.count(b"\n")
+    if read is None:
+        raise InputError(f"{path} has no sentences: it is empty.")
+
+
+def _with_line_ends(pieces: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    """Yields the pieces, but refuses a line too long to be held in memory."""
+    length = 0
+    for piece in pieces:
+        cut = piece.rfind(b"\n")
+        length = length + len(piece) if cut < 0 else len(piece) - cut - 1
+        if length > _LONGEST:
+            raise InputError(
+                f"{path} has a line of more than {_LONGEST >> 20} MiB; each line must be a row. "
+                "Folders of pairs, JSON lines and text can be read."
+            )
+        yield piece
+
+
+class _JsonReader:
+    """Reads blocks of JSON lines of one form."""
+
+    def __init__(self, fields: dict[str, Any], path: Path) -> None:
+        self.path = path
+        form = next((form for form in _FORMS if fields.keys() >= set(form)), None)
+        if form is None:
+            known = "; ".join(" and ".join(map(repr, form)) for form in _FORMS)
+            raise InputError(
+                f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; one of "
+                f"these is needed: {known}."
+            )
+        self.types: dict[str, FieldType] = {
+            name: "texts" if isinstance(fields[name], list) else "text" for name in form
+        }
+
+    def __call__(self, block: bytes, first_line: int) -> Rows:
+        return _rows(json_rows(block, self.path, self.types, first_line=first_line))
+
+
+class _TextReader:
+    """Reads blocks of lines with tabs between sentences."""
+
+    def __init__(self, line: str, path: Path, columns: int | None) -> None:
+        self.path = path
+        fields = line.split("\t")
+        self.header = set(_PAIR) <= set(fields)
+        self.columns: Sequence[int] | None = None if columns is None else range(columns)
+        if self.header:
+            self.columns = [fields.index(name) for name in _PAIR]
+        elif len(fields) in _STSB_COLUMNS and _is_number(fields[4]):
+            self.columns = _STSB_SENTENCES
+
+    def __call__(self, block: bytes, first_line: int) -> Rows:
+        lines = text_lines(block, self.path, first_line=first_line)
+        lines = [line for line in lines if line.strip()]
+        if self.header:
+            lines, self.header = lines[1:], False
+        fields = pl.Series(lines, dtype=pl.String).str.split("\t")
+        if self.columns is not None:
+            # a line may have fewer columns than others
+            fields = fields.list.gather(list(self.columns), null_on_oob=True).list.drop_nulls()
+        return _rows(pl.DataFrame({"line": fields}))
+
+
+def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _TextReader":
+    if is_json_lines(block):
+        return _JsonReader(dict(first_object(block, path)), path)
+    if b"\0" in block[:4096]:
+        raise InputError(
+            f"{path} is not text: it has a zero byte. Folders of pairs, JSON lines and text can be "
+            "read."
+        )
+    lines = block.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    first = next((line for line in lines if line.strip()), b"")
+    return _TextReader(first.decode("utf-8", "replace").removesuffix("\r"), path, columns)
+
+
+def _rows(frame: pl.DataFrame) -> Rows:
+    """Collects the strings of each row, from columns of strings and of lists of strings."""
+    row = pl.concat_list(pl.all()) if frame.width > 1 else pl.all()
+    lists = frame.select(row).to_series()
+    if lists.dtype == pl.String:
+        lists = lists.to_frame().select(pl.concat_list(pl.all())).to_series()
+    lengths = lists.list.len().to_numpy().astype(np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return Rows(lists.filter(lists.list.len() > 0).explode(), offsets)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The bidirectional LSTM with max pooling (Conneau et al. 2017)."""

@@ -1,0 +1,103 @@
+"""Dense layers without torch: the counterpart of `encoders.nn.dense` in torch."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.encoders.linear import Linear
+from rejoinder.errors import ModelError, nearest
+from rejoinder.kernels import kernel
+
+Array = NDArray[np.float32]
+
+_NOT_FINITE = "the weights give embeddings that are not finite; they are too large."
+
+
+def _gelu(x: Array) -> Array:
+    return np.asarray(0.5 * x * (1.0 + _erf()(x / np.float32(2**0.5))), np.float32)
+
+
+@cache
+def _erf() -> Callable[[Array], NDArray[Any]]:
+    """Returns the error function of arrays: SciPy's, or the one of `math`, which is slower."""
+    if find_spec("scipy") is not None:
+        from scipy.special import erf
+
+        return lambda x: np.asarray(erf(x))
+    each = np.frompyfunc(math.erf, 1, 1)
+    return lambda x: np.asarray(each(x), np.float64)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "gelu": _gelu,
+    "none": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+}
+
+
+class Layers:
+    """Linear layers with an activation between them, and a residual connection if configured."""
+
+    def __init__(
+        self, name: str, config: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Takes the tensors `NAME.layers.0.weight`, `NAME.layers.0.bias`, … of a model.
+
+        Raises:
+            ModelError: the activation is unknown.
+        """
+        activation = config["activation"]
+        if activation not in _ACTIVATIONS:
+            raise ModelError(f"activation {activation!r}: {nearest(activation, _ACTIVATIONS)}.")
+        self.activation = _ACTIVATIONS[activation]
+        each = [f"{name}.layers.{number}" for number in range(len(config["layers"]))]
+        self.linear = [Linear(tensors[f"{a}.weight"], tensors[f"{a}.bias"]) for a in each]
+        self.residual = bool(config["residual"]) and bool(self.linear)
+        skip = tensors.get(f"{name}.skip.weight")
+        self.skip = None if skip is None else Linear(skip)
+
+    def __call__(self, x: Array) -> Array:
+        """(N, inputs) float32 to (N, outputs) float32."""
+        y = x
+        for number, linear in enumerate(self.linear):
+            y = linear(self.activation(y) if number else y)
+        if not self.residual:
+            return y
+        return y + (x if self.skip is None else self.skip(x))
+
+
+def unit_rows(x: Array) -> Array:
+    """Returns (N, D) float32 rows scaled to length 1; zero rows stay zero.
+
+    Computed by a kernel in C (`encoders/dan/_sums.c`) or, where it is not built, NumPy.
+
+    Raises:
+        ModelError: a row is not finite, which finite but huge weights can cause.
+    """
+    native = kernel("encoders.dan._sums")
+    if native is None or not x.size:
+        lengths = finite(np.sqrt(np.einsum("nd,nd->n", x, x)))
+        factors = np.float32(1) / np.maximum(lengths, np.float32(1e-12))
+        return np.multiply(x, factors[:, None], dtype=np.float32)
+    rows = np.ascontiguousarray(x, np.float32)
+    out = np.empty_like(rows)
+    if not native.unit_rows(rows.shape[1], rows, out):
+        raise ModelError(_NOT_FINITE)
+    return out
+
+
+def finite(values: Array) -> Array:
+    """Returns `values`, which must be finite.
+
+    Raises:
+        ModelError: a value is not finite.
+    """
+    if not np.isfinite(values).all():
+        raise ModelError(_NOT_FINITE)
+    return values

@@ -1,0 +1,1 @@
+"""The Transformer (Yang et al. 2018, §2.3.2)."""

@@ -1,0 +1,174 @@
+"""The Transformer encoder (Yang et al. 2018, §2.3.2 and §4.1; Vaswani et al. 2017).
+
+Layer normalisation comes before each block (Xiong et al. 2020), which trains without warm-up
+tricks at the paper's plain SGD; everything else is the encoder of Vaswani et al.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rejoinder.encoders.nn.dense import unit_rows
+from rejoinder.encoders.nn.padding import PaddedGroup
+from rejoinder.encoders.nn.sparse import SparseTable
+from rejoinder.encoders.transformer.config import TransformerConfig
+from rejoinder.encoders.transformer.packing import Pack, PackedBatch, pack_sentences
+from rejoinder.text.ragged import Ragged
+
+Attend = Callable[[Tensor, int], Tensor]
+"""Queries, keys and values of tokens, (..., 3 * C), and the number of heads, to (..., C)."""
+
+
+class TransformerEncoder(nn.Module):
+    """Encodes a sentence as the mean of its subwords' last hidden states, mapped to D dimensions.
+
+    Shapes: N sentences, G sentences of a group, T positions, C hidden, H heads, D embedding
+    dimension.
+    """
+
+    def __init__(self, rows: int, config: TransformerConfig, generator: torch.Generator) -> None:
+        super().__init__()
+        self.config = config
+        self.dim = config.dim
+        self.embedding = nn.Embedding(rows, config.hidden)
+        self.blocks = nn.ModuleList(_Block(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.hidden)
+        self.projection = nn.Linear(config.hidden, config.dim)
+        self._draw(generator)
+
+    def tables(self) -> list[SparseTable]:
+        """Returns an empty list: subword tables are small, and their gradients are dense."""
+        return []
+
+    def collate(self, batch: Ragged) -> PackedBatch:
+        """Returns what `forward` reads; NumPy only, so that another thread can run it."""
+        return pack_sentences(batch)
+
+    def forward(self, batch: PackedBatch, *, normalize: bool = True) -> Tensor:
+        """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
+        device = self.projection.weight.device
+        out = torch.zeros(batch.count, self.dim, dtype=torch.float32, device=device)
+        if not batch.packs:
+            return out
+        vectors = torch.cat([self._encode(pack) for pack in batch.packs])
+        if normalize:
+            vectors = unit_rows(vectors, torch.ones_like(batch.order, dtype=torch.bool))
+        return out.index_copy(0, batch.order, vectors.float())
+
+    def _encode(self, pack: Pack) -> Tensor:
+        """Returns the (G, D) embeddings of the sentences of a pack, not normalised."""
+
+        def attend(query_key_value: Tensor, heads: int) -> Tensor:
+            parts = zip(pack.groups, pack.split(query_key_value), strict=True)
+            return torch.cat(
+                [
+                    group.unpad(attend_padded(group.pad(rows), group.present, heads))
+                    for group, rows in parts
+                ]
+            )
+
+        longest = max(group.present.shape[1] for group in pack.groups)
+        signal = sinusoids(longest, self.config.hidden, pack.ids.device)
+        states = self._states(self.embedding(pack.ids), signal[pack.positions], attend)
+        means = [
+            group.pad(rows).sum(dim=1) / group.lengths[:, None]
+            for group, rows in zip(pack.groups, pack.split(states), strict=True)
+        ]
+        return self.projection(torch.cat(means))  # type: ignore[no-any-return]
+
+    def encode_group(self, group: PaddedGroup) -> Tensor:
+        """Returns the embeddings of a padded group, (G, D), not normalised; for export as a graph.
+
+        It is `forward` without packs.
+        """
+
+        def attend(query_key_value: Tensor, heads: int) -> Tensor:
+            return attend_padded(query_key_value, group.present, heads)
+
+        rows = self.embedding(group.ids)
+        signal = sinusoids(rows.shape[1], self.config.hidden, rows.device)
+        states = self._states(rows, signal, attend) * group.present.unsqueeze(2)
+        means = states.sum(dim=1) / group.present.sum(dim=1, keepdim=True)  # (G, C)
+        return self.projection(means)  # type: ignore[no-any-return]
+
+    def _states(self, rows: Tensor, signal: Tensor, attend: Attend) -> Tensor:
+        """Returns the last hidden states of tokens, (..., C) float32, from rows of the table."""
+        x = rows * math.sqrt(self.config.hidden) + signal
+        x = F.dropout(x, self.config.dropout, self.training)
+        for block in self.blocks:
+            x = block(x, attend)
+        return self.norm(x).float()  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def _draw(self, generator: torch.Generator) -> None:
+        """Draws all weights: matrices by Glorot's rule, subwords with deviation C**-0.5."""
+        for name, parameter in self.named_parameters():
+            if name == "embedding.weight":
+                parameter.normal_(0.0, self.config.hidden**-0.5, generator=generator)
+            elif parameter.ndim == 2:
+                bound = math.sqrt(6.0 / sum(parameter.shape))
+                parameter.uniform_(-bound, bound, generator=generator)
+            elif name.endswith("bias"):
+                parameter.zero_()
+
+
+class _Block(nn.Module):
+    """Self-attention and a feed-forward network, both with pre-normalisation and a residual."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        hidden = config.hidden
+        self.heads, self.dropout = config.heads, config.dropout
+        self.attention_norm = nn.LayerNorm(hidden)
+        self.query_key_value = nn.Linear(hidden, 3 * hidden)
+        self.out = nn.Linear(hidden, hidden)
+        self.filter_norm = nn.LayerNorm(hidden)
+        self.filter_in = nn.Linear(hidden, config.filter)
+        self.filter_out = nn.Linear(config.filter, hidden)
+
+    def forward(self, x: Tensor, attend: Attend) -> Tensor:
+        """(..., C) to (..., C)."""
+        mixed = self.out(attend(self.query_key_value(self.attention_norm(x)), self.heads))
+        x = x + F.dropout(mixed, self.dropout, self.training)
+        y = self.filter_out(F.relu(self.filter_in(self.filter_norm(x))))
+        return x + F.dropout(y, self.dropout, self.training)
+
+
+def attend_padded(query_key_value: Tensor, present: Tensor, heads: int) -> Tensor:
+    """Returns (G, T, C), each token's mix of its sentence's tokens, from (G, T, 3 * C)."""
+    count, positions, width = query_key_value.shape
+    split = query_key_value.view(count, positions, 3, heads, width // 3 // heads)
+    query, key, value = split.permute(2, 0, 3, 1, 4)  # (G, H, T, C / H) each
+    mixed = attention(query, key, value, present[:, None, None, :])  # queries see all tokens
+    return mixed.transpose(1, 2).reshape(count, positions, width // 3)
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Returns the (G, H, T, d) scaled dot-product attention of Vaswani et al. (eq. 1).
+
+    `mask` is true where a key may be read, and of a shape that broadcasts to (G, H, T, T).
+
+    On the CPU PyTorch's fused kernel is made for long texts. For sentences plain products take a
+    fraction of its time in bfloat16 (`benchmarks/transformer.py`).
+    """
+    if query.device.type != "cpu":
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)
+    weights = torch.softmax(scores.float().masked_fill(~mask, -math.inf), dim=-1)
+    return weights.to(value.dtype) @ value
+
+
+def sinusoids(positions: int, width: int, device: torch.device) -> Tensor:
+    """Returns (positions, width) float32: sines, then cosines, of wavelengths 2 pi to 20,000 pi.
+
+    The timing signal of tensor2tensor, which the paper used; Vaswani et al. (§3.5) interleave the
+    same columns.
+    """
+    half = width // 2
+    steps = torch.arange(half, dtype=torch.float32, device=device) / max(half - 1, 1)
+    rates = torch.exp(-math.log(10_000.0) * steps)
+    angles = torch.arange(positions, dtype=torch.float32, device=device)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1)

@@ -1,0 +1,296 @@
+"""Builds, changes and opens indexes of texts with the embeddings of a model."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from rejoinder.errors import InputError
+from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
+from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.segment import DTYPES, EncodedTexts
+from rejoinder.index.texts import GivenText, given_texts, read_texts
+from rejoinder.inference import sentence_stream
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import Sentences, as_texts, find_model
+from rejoinder.inference.long_texts import OnTooLong
+from rejoinder.inference.sentence_stream import EncodingProgress, Source
+from rejoinder.models.shipped import shipped_models
+
+
+class Index:
+    """Texts to search by meaning: a folder of ids, texts and embeddings, and their model."""
+
+    def __init__(self, folder: TextIndex, encoder: SentenceEncoder) -> None:
+        """Joins an open index and the model that it was made with. Use `create` and `open`.
+
+        Raises:
+            InputError: the encoder is another model.
+        """
+        refuse_other_model(folder, encoder.describe())
+        self._folder, self.encoder = folder, encoder
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        texts: str | Path | Iterable[GivenText],
+        encoder: SentenceEncoder | str | Path | None = None,
+        *,
+        response: bool = False,
+        recall: float = 0.98,
+        dtype: Literal["float32", "float16"] = "float32",
+        copy_model: bool = False,
+        overwrite: bool = False,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
+    ) -> "Index":
+        """Encodes texts and writes them to an index, whole or not at all.
+
+        Args:
+            folder: Where to write the index.
+            texts: Path of a file of texts or of a folder of pairs, whose replies are the texts (see
+                `read_texts`); or strings, or tuples of an id and a text. A text without an id gets
+                the next number from 1.
+            encoder: The model, or its name or folder; by default `rejoinder-base`. The index knows
+                where a model is that is given by name or folder.
+            response: Encode the texts by `encode_response`, so that search finds those that answer
+                a query and not those that are similar to it.
+            recall: Share of the ten nearest texts that approximate search is to find. It is used
+                for 200,000 texts and more, if FAISS is installed (extra `index`). 1: search is
+                exact. Texts that are added later follow it too.
+            dtype: Type of the embeddings on disk. `float16` takes half the space; cosines then
+                differ by about 0.0001.
+            copy_model: Whether to put the model inside the index, so that it can be moved.
+            overwrite: Replace what `folder` holds.
+            progress: Told how far the work is.
+
+        Raises:
+            InputError: an id is given twice, a text is not a string, a line can't be read,
+                `folder` is occupied, or an argument is not valid.
+            ModelError: the model can't be loaded, was never saved, or has no response side.
+            BusyError: another command is writing the index.
+            StorageError: it can't be written.
+        """
+        path = Path(folder)
+        loaded, source = _loaded(encoder)
+        model = _model_of(loaded.describe(), None if copy_model else source)
+        manifest = Manifest(
+            model, loaded.dim, recall=_checked_recall(recall), dtype=_checked_dtype(dtype),
+            response=response,
+        )  # fmt: skip
+        written = create_index(
+            path,
+            manifest,
+            _encoded(loaded, texts, progress, response=response),
+            copy_model=loaded.save if copy_model else None,
+            overwrite=overwrite,
+        )
+        return cls(written, loaded)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        encoder: SentenceEncoder | str | Path | None = None,
+        *,
+        on_too_long: OnTooLong = "truncate",
+    ) -> "Index":
+        """Opens an index, with the model that it was made with.
+
+        Args:
+            folder: The index.
+            encoder: The model, or where it is now. By default it is looked for inside the index, or
+                where it was when the index was made.
+            on_too_long: What a model that is loaded does with long queries; see `SentenceEncoder`.
+
+        Raises:
+            InputError: the folder is no index, is damaged, or was made with another model.
+            ModelError: the model is not where it was.
+        """
+        opened = TextIndex(Path(folder))
+        place = place_of_model(opened) if encoder is None else encoder
+        return cls(opened, _loaded(place, on_too_long)[0])
+
+    def __len__(self) -> int:
+        return len(self._folder)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._folder
+
+    def get(self, name: str) -> str:
+        """Returns the text with an id.
+
+        Raises:
+            InputError: there is none.
+        """
+        return self._folder.get(name)
+
+    @property
+    def recall(self) -> float:
+        """Share of the ten nearest texts that approximate search is to find."""
+        return self._folder.manifest.recall
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
+        return self._folder.is_exact
+
+    def search(
+        self, queries: Sentences, top_k: int = 10, *, exact: bool = False
+    ) -> list[list[IndexHit]]:
+        """Returns for each query the `top_k` nearest texts by cosine, best first.
+
+        A single string counts as one query. Scores are exact; equal ones come in the order in which
+        the texts were added. A large index is searched approximately unless `exact` (see `create`).
+
+        Raises:
+            InputError: a query is not a string, or `top_k` is not a whole number of at least 1.
+            MissingExtraError: the index is searched approximately, and FAISS is not installed.
+        """
+        texts, _ = as_texts(queries)
+        return self._folder.search(self.encoder.encode(texts), top_k, exact=exact)
+
+    def add(
+        self,
+        texts: str | Path | Iterable[GivenText],
+        *,
+        update: bool = False,
+        progress: EncodingProgress = lambda _done, _read, _all: None,
+    ) -> int:
+        """Adds texts, and returns their number.
+
+        Args:
+            texts: As in `create`.
+            update: Whether they replace texts that the index has under the same ids.
+            progress: Told how far the work is.
+
+        Raises:
+            InputError: as in `create`; also if an id is in the index and `update` is False.
+            BusyError: another command is changing the index.
+            StorageError: it can't be written.
+        """
+        response = self._folder.manifest.response
+        encoded = _encoded(self.encoder, texts, progress, response=response)
+        return self._folder.add(encoded, replace_old=update)
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Deletes the texts with these ids.
+
+        Raises:
+            InputError: there is no text with one of them; nothing is deleted then.
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        self._folder.delete(list(dict.fromkeys(ids)))
+
+    def compact(self) -> None:
+        """Frees the space of deleted texts, and joins the texts that were added at several times.
+
+        Raises:
+            BusyError: another command is changing the index.
+            StorageError: the index can't be written.
+        """
+        self._folder.compact()
+
+    def check(self) -> None:
+        """Compares every file with the SHA-256 that it had when it was written.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        self._folder.check()
+
+
+def _encoded(
+    encoder: SentenceEncoder,
+    texts: str | Path | Iterable[GivenText],
+    progress: EncodingProgress,
+    *,
+    response: bool,
+) -> Iterator[EncodedTexts]:
+    """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
+    encode = encoder.encode_response if response else encoder.encode
+    source = Source(texts, read_texts, given_texts)
+    items, done = iter(source), 0
+    progress(0, 0, source.size)
+    while chunk := list(islice(items, sentence_stream.CHUNK)):
+        contents = [text for _, text in chunk]
+        yield EncodedTexts([name for name, _ in chunk], contents, encode(contents))
+        done += len(chunk)
+        progress(done, source.read, source.size)
+
+
+def _checked_recall(recall: float) -> float:
+    if isinstance(recall, bool) or not isinstance(recall, int | float) or not 0 < recall <= 1:
+        raise InputError(f"recall must be a number above 0 and at most 1; got {recall!r}.")
+    return float(recall)
+
+
+def _checked_dtype(dtype: str) -> str:
+    if dtype not in DTYPES:
+        raise InputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.")
+    return dtype
+
+
+def _loaded(
+    encoder: SentenceEncoder | str | Path | None, on_too_long: OnTooLong = "truncate"
+) -> tuple[SentenceEncoder, str | None]:
+    """Returns an encoder, and what it is loaded by, None if it is in memory."""
+    if encoder is None:
+        encoder = "rejoinder-base"
+    if isinstance(encoder, SentenceEncoder):
+        return encoder, None
+    shipped = shipped_models()
+    if str(encoder) in shipped:
+        return SentenceEncoder.load(encoder, on_too_long=on_too_long), str(encoder)
+    # an installed model is found by its name wherever the package is
+    path = Path(encoder).absolute()
+    names = {folder: name for name, folder in shipped.items()}
+    return SentenceEncoder.load(path, on_too_long=on_too_long), names.get(path, str(path))
+
+
+def place_of_model(opened: TextIndex) -> Path:
+    """Returns the folder of the model that an index was made with.
+
+    Raises:
+        InputError: the index does not know it.
+        ModelError: it is not where it was.
+    """
+    source = opened.manifest.model.source
+    if source is not None:
+        return find_model(source)
+    if (opened.folder / MODEL).is_dir():
+        return opened.folder / MODEL
+    raise InputError(
+        f"{opened.folder} does not say where its model {opened.manifest.model.name} is, because it "
+        "was made with an encoder in memory; give the model (--model)."
+    )
+
+
+def _model_of(about: Mapping[str, Any], source: str | None) -> IndexModel:
+    adaptation = about["adaptation"]
+    if not about["sha256"]:
+        raise InputError(
+            "a model that was never saved can't be recognised later; save it, and load it."
+        )
+    return IndexModel(
+        about["name"],
+        about["sha256"],
+        None if adaptation is None else adaptation["sha256"],
+        source,
+    )
+
+
+def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
+    """Checks that a model is that of an index; `about` is what its `describe` returns.
+
+    Raises:
+        InputError: it is another one.
+    """
+    expected, given = folder.manifest.model, _model_of(about, None)
+    if (given.sha256, given.adaptation) != (expected.sha256, expected.adaptation):
+        raise InputError(
+            f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), and "
+            f"this is {given.name} ({given.sha256[:12]}…); give that model, or build the index "
+            "again with this one."
+        )

@@ -1,0 +1,331 @@
+"""`SentenceEncoder`: encodes, compares, ranks and searches sentences with a model folder."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+from rejoinder.inference.batches import BATCH_SIZE
+from rejoinder.inference.comparisons import Comparisons
+from rejoinder.inference.inputs import (
+    Sentences,
+    as_texts,
+    find_model,
+    flag,
+    whole_number,
+)
+from rejoinder.inference.long_texts import OnTooLong, checked_way
+from rejoinder.inference.outputs import ModelOutputs
+from rejoinder.inference.sentence_transformer_arguments import (
+    Arguments,
+    SentenceTransformerMethods,
+    output_form,
+)
+from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.folder import ModelContents, read_model, write_model
+from rejoinder.models.layout import ENTAILMENT
+from rejoinder.models.remote import Progress
+from rejoinder.models.shipped import shipped_model
+from rejoinder.protocols import Embeddings
+
+
+class SentenceEncoder(SentenceTransformerMethods, Comparisons):
+    """Encodes sentences as vectors of length 1.
+
+    A sentence without any known word has the zero vector, so its similarity with anything is 0.
+    `unknown` tells which sentences these are. Results do not depend on order or batch size, up to
+    1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted model (see
+    `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
+    """
+
+    def __init__(
+        self,
+        model: ModelContents | None = None,
+        *,
+        threads: int | None = None,
+        on_too_long: OnTooLong = "truncate",
+    ) -> None:
+        """Creates an encoder from the default model, or one in memory. For others, use `load`.
+
+        Args:
+            model: Result of `rejoinder.models.folder.read_model`. Default: `rejoinder-base`, which
+                comes with the package.
+            threads: Number of CPU cores, by default all that the process may use. PyTorch, which
+                runs Transformers and BiLSTMs, has one such setting per process.
+            on_too_long: What every method does with a sentence of more tokens than the model reads
+                (`describe()["max_tokens"]`; None means all): `error` refuses it, `truncate` reads
+                its first tokens, `split` encodes it in windows of that many tokens, whose unit
+                vectors are averaged by their numbers of tokens. `too_long` tells which they are.
+
+        Raises:
+            InputError: `threads` is not a whole number from 1 to 1,024, `on_too_long` is none of
+                the three, or `model` is not a model.
+            ModelError: the encoder kind is unknown, or the default model is not installed.
+            MissingExtraError: the encoder needs a package that is not installed.
+        """
+        if model is None:
+            model = read_model(shipped_model())
+        if not isinstance(model, ModelContents):
+            raise InputError(
+                "SentenceEncoder takes a model in memory, as read_model returns it; got "
+                f"{short(model)}. A model folder is opened with SentenceEncoder.load(path)."
+            )
+        if threads is not None:
+            threads = whole_number("threads", threads, 1_024)
+        self._model, self._threads = model, threads
+        self._on_too_long = checked_way(on_too_long)
+        self._dim = model.dim
+        self._outputs = ModelOutputs(model, threads, self._on_too_long)
+
+    @classmethod
+    def load(
+        cls,
+        model: str | Path,
+        *,
+        sha256: str | None = None,
+        verify: bool = True,
+        threads: int | None = None,
+        on_too_long: OnTooLong = "truncate",
+        progress: Progress | None = None,
+    ) -> "SentenceEncoder":
+        """Loads a model by name, by folder, or from an https address.
+
+        Args:
+            model: Name of a model that comes with the package (`rejoinder models` lists them), a
+                model folder such as `RUN/model`, or the https address of an archive of one: a zip,
+                or a tar in any compression. An archive is downloaded once, to the user's cache
+                folder or that in `REJOINDER_CACHE`.
+            sha256: SHA-256 of the archive in hexadecimal. An address needs it, nothing else takes
+                it.
+            verify: Whether to compare the files with their hashes, and to check that weights are
+                finite. If False, a large model is ready at once, and read as it is used.
+            threads: See the constructor.
+            on_too_long: See the constructor.
+            progress: Called during a download with the address, the number of bytes received, and
+                that of all or None.
+
+        Raises:
+            InputError: an argument is not valid, the address can't be reached or sends other bytes
+                than those of `sha256`, or what it sends is no archive of a model.
+            ModelError: the folder is missing, not a model, or damaged.
+            MissingExtraError: a package that the encoder or a download needs is not installed.
+            BusyError: another process has been downloading the same archive for ten minutes.
+            StorageError: the cache can't be written.
+        """
+        contents = read_model(find_model(model, sha256, progress), verify=flag("verify", verify))
+        return cls(contents, threads=threads, on_too_long=on_too_long)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Writes the model to a folder. The same model gives the same bytes.
+
+        Raises:
+            InputError: the folder is occupied, and `overwrite` is False.
+            StorageError: the folder can't be written.
+        """
+        write_model(Path(folder), self._model, overwrite=overwrite)
+
+    def with_adaptation(self, adaptation: Adaptation) -> "SentenceEncoder":
+        """Returns the encoder with embeddings u* = W u, in place of any adaptation it had.
+
+        Raises:
+            ModelError: the adaptation is of another dimension.
+        """
+        adaptation.check_dim(self.dim, f"{self!r}: ")
+        return SentenceEncoder(
+            replace(self._model, adaptation=adaptation),
+            threads=self._threads,
+            on_too_long=self._on_too_long,
+        )
+
+    @property
+    def dim(self) -> int:
+        """Dimension D of the embeddings."""
+        return self._dim
+
+    @property
+    def on_too_long(self) -> OnTooLong:
+        """What is done with sentences of more tokens than the model reads; see the constructor."""
+        return self._on_too_long
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Lets other processes have a copy: the model and the settings, built anew there."""
+        build = partial(type(self), threads=self._threads, on_too_long=self._on_too_long)
+        return build, (self._model,)
+
+    def __deepcopy__(self, _memo: object) -> "SentenceEncoder":
+        return self  # it never changes
+
+    def __repr__(self) -> str:
+        kind = self._model.encoder["kind"]
+        adaptation = self._model.adaptation
+        adapted = f", adapted on {adaptation.source}" if adaptation else ""
+        return f"SentenceEncoder({self._model.name!r}, {kind}, {self.dim} dimensions{adapted})"
+
+    def describe(self) -> dict[str, Any]:
+        """Returns JSON values: name, kind, dim, SHA-256 of the weights, training, adaptation."""
+        return self._model.describe()
+
+    def _fitted_pairs(self) -> NDArray[np.uint64]:
+        """Returns (M,) uint64 keys of the graded pairs that the model was adapted on.
+
+        Evaluation uses them to report test pairs that were fitted (`protocols.TellsFittedPairs`).
+        The array is empty if the model is not adapted.
+        """
+        adaptation = self._model.adaptation
+        return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
+
+    @overload
+    def encode(
+        self,
+        sentences: Sentences,
+        *,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool | None = False,
+        normalize: bool | None = None,
+        on_too_long: OnTooLong | None = None,
+    ) -> Embeddings: ...
+    @overload
+    def encode(
+        self,
+        sentences: Sentences,
+        *,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool | None = False,
+        normalize: bool | None = None,
+        on_too_long: OnTooLong | None = None,
+        **arguments: Unpack[Arguments],
+    ) -> Any: ...
+    def encode(
+        self,
+        sentences: Sentences,
+        *,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool | None = False,
+        normalize: bool | None = None,
+        on_too_long: OnTooLong | None = None,
+        **arguments: Unpack[Arguments],
+    ) -> Any:
+        """Computes the embeddings u of sentences.
+
+        Args:
+            sentences: A string, or an ordered collection of strings: a list, any iterable, a
+                Polars column, a NumPy array.
+            batch_size: Sentences per batch. It affects memory and speed, not results.
+            show_progress_bar: Whether to draw a progress bar on standard error.
+            normalize: Whether rows have length 1, as in training and by default. If False, rows
+                are the output of the last layer; that of a split sentence has length 1 in any case.
+            on_too_long: See the constructor, whose setting is the default.
+            **arguments: Arguments of `SentenceTransformer.encode`: `normalize_embeddings` (another
+                name of `normalize`), `truncate_dim` (the first dimensions, scaled to length 1),
+                `precision` (float32, int8, uint8, binary, ubinary), `convert_to_tensor`, and
+                `convert_to_numpy` (False gives a list of tensors). Those that ask for something
+                that the models can't do, such as `prompt`, are refused.
+
+        Returns:
+            (N, D) float32 in the order given, or (D,) for a single string.
+
+        Raises:
+            InputError: an element is not a string or is too long (the message names its index),
+                `batch_size` is not a whole number of at least 1, or another argument is unknown or
+                not one of its values.
+            ModelError: the weights are so large that an embedding is not finite.
+            MissingExtraError: tensors are asked for, and torch is not installed.
+        """
+        form = output_form(arguments, normalize, self.dim)
+        return form(
+            self._encode(
+                sentences,
+                batch_size,
+                show_progress_bar,
+                form.normalize,
+                on_too_long,
+                response=False,
+            )
+        )
+
+    def encode_response(
+        self,
+        sentences: Sentences,
+        *,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool | None = False,
+        normalize: bool = True,
+        on_too_long: OnTooLong | None = None,
+    ) -> Embeddings:
+        """Computes the embeddings v' of responses, to compare with `encode` of messages.
+
+        Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
+        length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
+        """
+        return self._encode(
+            sentences, batch_size, show_progress_bar, normalize, on_too_long, response=True
+        )
+
+    def too_long(self, sentences: Sentences) -> NDArray[np.bool_]:
+        """Returns which sentences have more tokens than the model reads, (N,) bool.
+
+        Raises:
+            InputError: an element is not a string. The message names its index.
+        """
+        return self._outputs.too_long(as_texts(sentences)[0])
+
+    def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
+        """Returns which sentences have no known word and hence the zero vector, (N,) bool.
+
+        Raises:
+            InputError: an element is not a string. The message names its index.
+        """
+        return self._outputs.unknown(as_texts(sentences)[0])
+
+    def count_unknown(self, sentences: Sentences) -> int:
+        """Returns the number of sentences that have no known word and hence the zero vector."""
+        return int(self.unknown(sentences).sum())
+
+    @property
+    def entails(self) -> bool:
+        """Whether the model has the classifier that `entail` uses."""
+        return ENTAILMENT in self._model.heads
+
+    def entail(self, premises: Sentences, hypotheses: Sentences) -> NDArray[np.float32]:
+        """Classifies whether each hypothesis follows from its premise.
+
+        Returns:
+            (N, 3) float32 probabilities of contradiction, neutral and entailment, in this order.
+
+        Raises:
+            ModelError: the model has no such classifier (see `entails`).
+            InputError: premises and hypotheses differ in number, or an element is not a string.
+        """
+        left, right = (as_texts(side)[0] for side in (premises, hypotheses))
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
+        return self._outputs.entailment(left, right)
+
+    def _encode(
+        self,
+        sentences: Sentences,
+        batch_size: int,
+        show: bool | None,
+        normalize: bool,
+        on_too_long: OnTooLong | None,
+        *,
+        response: bool,
+    ) -> Embeddings:
+        """Computes the embeddings of either side, as `encode` describes."""
+        texts, single = as_texts(sentences)
+        out = self._outputs.embed(
+            texts,
+            whole_number("batch_size", batch_size),
+            response=response,
+            normalize=flag("normalize", normalize),
+            show=show is not None and flag("show_progress_bar", show),
+            on_too_long=None if on_too_long is None else checked_way(on_too_long),
+        )
+        if response and self._model.adaptation is not None:
+            out = self._model.adaptation.apply_responses(out)
+        return out[0] if single else out

@@ -1,0 +1,261 @@
+"""Encodes sentences to a file, as a stream, in runs that can be interrupted and resumed."""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rejoinder.errors import InputError
+from rejoinder.inference import sentence_stream
+from rejoinder.inference.batches import BATCH_SIZE
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.long_texts import OnTooLong, checked_way
+from rejoinder.inference.sentence_stream import (
+    EncodedChunk,
+    EncodingProgress,
+    encoded_chunks,
+    sentences_of,
+)
+from rejoinder.io.files.claims import claim, is_device
+from rejoinder.io.files.hashed import Sha256
+from rejoinder.io.files.unfinished import Saved, growing, publish, read_unfinished
+from rejoinder.io.formats.embedding_files import format_of
+
+_SAVE_SECONDS = 10.0
+"""Seconds between two states that are saved."""
+
+
+@dataclass(frozen=True)
+class EncodedFile:
+    """A file of embeddings that `encode_file` wrote."""
+
+    path: Path
+    n: int
+    """Number of sentences."""
+    dim: int
+    """Dimension of the embeddings."""
+    unknown: int
+    """Number of sentences without a known word, whose vectors are zero."""
+    too_long: int
+    """Number of sentences of more tokens than the model reads, which were cut or split."""
+    resumed: int
+    """Number of sentences that an interrupted run had encoded."""
+    seconds: float
+    """Duration of this run."""
+
+
+def encode_file(
+    encoder: SentenceEncoder,
+    sentences: str | Path | Iterable[str],
+    out: str | Path,
+    *,
+    response: bool = False,
+    batch_size: int = BATCH_SIZE,
+    on_too_long: OnTooLong | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: EncodingProgress = lambda _done, _read, _all: None,
+) -> EncodedFile:
+    """Encodes sentences, however many, to a file. It appears when it is complete.
+
+    What an interrupted or killed run has written is kept beside `out` until it is resumed, but for
+    the last ten seconds, or the last 8,192 sentences where these took longer. A resumed run gives
+    the bytes of an uninterrupted one.
+
+    Args:
+        encoder: The model.
+        sentences: Path of a UTF-8 text file with a sentence on each line, plain or compressed, or
+            strings.
+        out: File to write: `.npy` (N x D float32), `.parquet` or `.jsonl` (`text`, `embedding`).
+        response: Encode by `encode_response`.
+        batch_size: See `SentenceEncoder.encode`.
+        on_too_long: Likewise.
+        resume: Continue what an interrupted run of the same input, model and arguments wrote, if it
+            wrote anything. The sentences are read again from the first one on.
+        overwrite: Replace a file at `out`, and drop what an interrupted run wrote unless `resume`.
+        progress: Told how far the work is.
+
+    Raises:
+        InputError: an argument is not valid, `out` exists, an interrupted run was begun there
+            (neither `resume` nor `overwrite`) or had another input, model or arguments (`resume`),
+            or a line is not UTF-8 text.
+        ModelError: the model has no response side, or gives embeddings that are not finite.
+        MissingExtraError: the format needs a package that is not installed.
+        BusyError: another process writes `out`.
+        StorageError: `out` can't be written.
+    """
+    begun = time.perf_counter()
+    path = Path(out)
+    way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
+    form = format_of(path)
+    source = sentences_of(sentences)
+    with claim(path):
+        check_output(path, resume=resume, overwrite=overwrite)
+        settings = settings_of(encoder, response, batch_size, way)
+        saved = _continued(path, settings, resume=resume, overwrite=overwrite)
+        tally = _Tally.of(saved)
+        resumed = tally.n
+        progress(resumed, 0, source.size)
+        lines = iter(source)
+        tally.skip(lines, source.name)
+        with growing(path, form.parts, saved) as parts:
+            if saved is None:
+                form.begin(parts.files, encoder.dim)
+            last = -math.inf
+            for chunk in encoded_chunks(
+                encoder,
+                lines,
+                response=response,
+                batch_size=batch_size,
+                on_too_long=way,
+                name=source.name,
+                first=resumed,
+            ):
+                form.append(parts.files, chunk.texts, chunk.embeddings)
+                tally.add(chunk)
+                parts.mark({"settings": settings, **tally.facts()})
+                if time.monotonic() - last > _SAVE_SECONDS:
+                    parts.save()
+                    last = time.monotonic()
+                progress(tally.n, source.read, source.size)
+            parts.save()
+            parts.close()
+            publish(form.finish(parts.folder, tally.n, encoder.dim), path)
+    return EncodedFile(
+        path,
+        tally.n,
+        encoder.dim,
+        tally.unknown,
+        tally.too_long,
+        resumed,
+        time.perf_counter() - begun,
+    )
+
+
+def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -> None:
+    """Checks whether a file of embeddings can be written at `path`, before there are any.
+
+    Raises:
+        InputError: the suffix is not that of a format, a file exists and `overwrite` is False, it
+            is a folder, or a device, which can't be resumed.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    format_of(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it.")
+    if is_device(path):
+        if resume:
+            raise InputError(f"{path} is no file: what was written to it can't be resumed.")
+    elif path.exists() and not overwrite:
+        raise InputError(f"{path} exists; name another file, or replace it with --overwrite.")
+
+
+def interrupted_sentences(path: Path) -> int:
+    """Returns the number of sentences that an interrupted run has encoded to `path`.
+
+    Raises:
+        InputError: what it left is damaged.
+    """
+    return _Tally.of(read_unfinished(path)).n
+
+
+def settings_of(
+    encoder: SentenceEncoder, response: bool, batch_size: int, way: OnTooLong
+) -> dict[str, Any]:
+    """Returns what the bytes of the file depend on beside the sentences, as JSON values."""
+    about = encoder.describe()
+    adaptation = about["adaptation"]
+    return {
+        "model (SHA-256 of its weights)": about["sha256"],
+        "adaptation (SHA-256)": None if adaptation is None else adaptation["sha256"],
+        "response": response,
+        "batch_size": batch_size,
+        "on_too_long": way,
+        "sentences at a time": sentence_stream.CHUNK,
+    }
+
+
+def _continued(
+    path: Path, settings: Mapping[str, Any], *, resume: bool, overwrite: bool
+) -> Saved | None:
+    """Returns what an interrupted run left, if it is to be continued."""
+    if is_device(path) or (overwrite and not resume):
+        return None
+    saved = read_unfinished(path)
+    if saved is None:
+        return None
+    if not resume:
+        raise InputError(
+            f"an interrupted run has encoded {saved.facts['n']:,} sentences to {path}; continue "
+            "with --resume, or begin again with --overwrite."
+        )
+    if not settings["model (SHA-256 of its weights)"]:
+        raise InputError("a model that was never saved can't be recognised, so it can't resume.")
+    for name, value in settings.items():
+        before = saved.facts["settings"].get(name)
+        if value != before:
+            raise InputError(
+                f"{path} was begun with other settings: {name} was {before}, and is {value}. Give "
+                "the same, or begin again with --overwrite."
+            )
+    return saved
+
+
+@dataclass
+class _Tally:
+    """What is known of the sentences so far."""
+
+    n: int
+    unknown: int
+    too_long: int
+    digest: Sha256
+    before: str | None
+    """SHA-256 of the sentences of the interrupted run."""
+
+    @classmethod
+    def of(cls, saved: Saved | None) -> "_Tally":
+        if saved is None:
+            return cls(0, 0, 0, Sha256(), None)
+        facts = saved.facts
+        return cls(
+            facts["n"], facts["unknown"], facts["too_long"], Sha256(), facts["sentences_sha256"]
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Returns JSON values, which `of` reads."""
+        return {
+            "n": self.n,
+            "unknown": self.unknown,
+            "too_long": self.too_long,
+            "sentences_sha256": self.digest.hexadecimal,
+        }
+
+    def add(self, chunk: EncodedChunk) -> None:
+        """Counts a chunk."""
+        self.n += len(chunk.texts)
+        self.unknown += chunk.unknown
+        self.too_long += chunk.too_long
+        self.digest.add(sentence_stream.bytes_of(chunk.texts))
+
+    def skip(self, lines: Iterator[str], name: str) -> None:
+        """Passes over the sentences of the interrupted run, which must be the same.
+
+        Raises:
+            InputError: they differ, or the last chunk, which was not whole, has more lines now.
+        """
+        left = self.n
+        while left:
+            texts = next(sentence_stream.chunks(islice(lines, left)), None)
+            if texts is None:
+                break
+            self.digest.add(sentence_stream.bytes_of(texts))
+            left -= len(texts)
+        changed = self.before is not None and self.digest.hexadecimal != self.before
+        if left or changed or (self.n % sentence_stream.CHUNK and next(lines, None) is not None):
+            raise InputError(
+                f"{name or 'the input'} is not what the interrupted run has encoded: its first "
+                f"{self.n:,} lines have changed. Begin again with --overwrite."
+            )

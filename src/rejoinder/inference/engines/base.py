@@ -1,0 +1,94 @@
+"""What an engine of `rejoinder encode` is handed, and what its executors do with it."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.encoding import encode_file
+from rejoinder.inference.long_texts import OnTooLong
+from rejoinder.io.files.atomic import write_text
+from rejoinder.io.formats.text_parts import TextPart, part_lines
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """How parts are encoded."""
+
+    parts: tuple[TextPart, ...]
+    folder: Path
+    """Folder to write."""
+    suffix: str
+    """Suffix of the format of the files."""
+    model_sha256: str
+    response: bool
+    batch_size: int
+    on_too_long: OnTooLong
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where an engine runs; None is the engine's default."""
+
+    master: str | None = None
+    """Address of a cluster; None means this machine."""
+    memory: str | None = None
+    """Memory of each process of the engine, such as `2GB`."""
+    threads: int | None = None
+    """Number of parts at a time on this machine."""
+
+
+EncodingEngine = Callable[[Path, PartTask, Sequence[int], Cluster], None]
+"""The extension point: encodes the numbered parts of a task with the model in a folder.
+
+It sends the model to each executor once, opens it there by `checked_encoder`, calls `encode_part`
+for each number, in any order, and raises the first error that one of these raised. Settings of the
+`Cluster` that have no effect on it are refused by an InputError.
+"""
+
+
+def record_of(folder: Path, number: int, suffix: str) -> tuple[Path, Path]:
+    """Returns the file of a part, and that of its counts, which is written when it is finished."""
+    name = f"part-{number:05d}"
+    return folder / f"{name}{suffix}", folder / f".{name}.counts"
+
+
+def checked_encoder(model: str | Path, sha256: str) -> SentenceEncoder:
+    """Loads the model that was sent to an executor, to compute on one thread.
+
+    Raises:
+        ModelError: its weights have another SHA-256.
+    """
+    encoder = SentenceEncoder.load(model, threads=1)
+    if encoder.describe()["sha256"] != sha256:
+        raise ModelError("an executor has another model than the driver; run the command again.")
+    return encoder
+
+
+def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
+    """Encodes a part of the input to its file, and writes its counts.
+
+    Raises:
+        InputError: a line is not valid; the file is named.
+    """
+    part = task.parts[number]
+    path, record = record_of(task.folder, number, task.suffix)
+    try:
+        written = encode_file(
+            encoder,
+            part_lines(part),
+            path,
+            response=task.response,
+            batch_size=task.batch_size,
+            on_too_long=task.on_too_long,
+            resume=True,
+            overwrite=True,
+        )
+    except InputError as error:
+        if str(part.path) in str(error):
+            raise
+        raise InputError(f"{part.name}: {error}") from None
+    counts = {"n": written.n, "unknown": written.unknown, "too_long": written.too_long}
+    write_text(record, json.dumps(counts))

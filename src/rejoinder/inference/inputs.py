@@ -1,0 +1,184 @@
+"""Checks arguments of `SentenceEncoder` and converts them to lists, matrices and paths."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from os import PathLike
+from pathlib import Path
+from reprlib import repr as short
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.encoders.layers import Array, unit_rows
+from rejoinder.errors import InputError, ModelError
+from rejoinder.models import remote
+from rejoinder.models.config import FILE as CONFIG
+from rejoinder.models.shipped import shipped_model, shipped_models
+from rejoinder.protocols import Embeddings
+from rejoinder.text.strings import as_strings
+
+Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
+"""One sentence or many: a list, any iterable, a column of Polars or pandas, a NumPy array."""
+
+_UNIT = 1e-5
+"""Largest deviation of a row's length from 1 that float32 rounding explains."""
+
+
+def whole_number(name: str, value: object, most: int | None = None) -> int:
+    """Returns `value`, an int or a NumPy integer from 1 to `most`, as an int.
+
+    >>> whole_number("top_k", np.int64(3))
+    3
+
+    Raises:
+        InputError: `value` is anything else. True and False are not numbers here.
+    """
+    allowed = "1 or more" if most is None else f"from 1 to {most:,}"
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name} must be a whole number, {allowed}; got {short(value)}.")
+    if value < 1 or (most is not None and value > most):
+        raise InputError(f"{name} must be {allowed}; got {value}.")
+    return int(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Returns `value`, which must be True or False.
+
+    Raises:
+        InputError: `value` is anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False; got {short(value)}.")
+    return bool(value)
+
+
+def find_model(
+    model: object, sha256: str | None = None, progress: remote.Progress | None = None
+) -> Path:
+    """Returns the folder of a model given by name, by path or by address.
+
+    A string without a separator is the name of a shipped model, or a folder where none has this
+    name. A `Path`, and a string with a separator, is a folder. A model at an address needs the
+    `sha256` of its archive, and `progress` is told of its download (`models.remote`).
+
+    Raises:
+        InputError: the argument is neither a string nor a path, or `sha256` is given for a model
+            that is not at an address; also what `models.remote.cached_model` raises.
+        ModelError: there is neither a model nor a folder of that name, or both.
+    """
+    if remote.is_address(model):
+        return remote.cached_model(str(model), sha256, progress)
+    if sha256 is not None:
+        raise InputError(
+            f"sha256 is for a model at an https address; {short(model)} is a name or a folder, "
+            "whose files are checked without it."
+        )
+    if not isinstance(model, str | PathLike):
+        raise InputError(
+            "a model is given by its name, folder or https address, a string or a Path; "
+            f"got {short(model)}."
+        )
+    try:
+        path = Path(model)
+    except TypeError:  # a path of bytes
+        raise InputError(f"the path of a model folder is text; got {model!r}.") from None
+    if model != path.name:
+        return path
+    shipped = shipped_models().get(path.name)
+    if shipped is not None and _exists(path / CONFIG):
+        raise ModelError(
+            f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
+            f"given as ./{path.name}, the installed model as {shipped}."
+        )
+    if shipped is None and _exists(path):
+        return path
+    return shipped_model(path.name)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
+    """Returns sentences as a list, and whether a single string was given.
+
+    >>> as_texts("Hi."), as_texts(["Hi.", "Ho."])
+    ((['Hi.'], True), (['Hi.', 'Ho.'], False))
+
+    Raises:
+        InputError: an element is not a string, or `sentences` is not an ordered collection.
+    """
+    _refuse_unordered(sentences)
+    if isinstance(sentences, np.ndarray):
+        sentences = sentences.tolist()
+    if isinstance(sentences, str):
+        return as_strings([sentences]), True
+    if not isinstance(sentences, Iterable):
+        raise InputError(
+            f"sentences must be a string or a collection of strings; got {short(sentences)}."
+        )
+    return as_strings(sentences), False
+
+
+def _refuse_unordered(sentences: object) -> None:
+    if isinstance(sentences, bytes | bytearray):
+        raise InputError(
+            "sentences must be strings; got bytes: decode them first, as in "
+            "sentences.decode('utf-8')."
+        )
+    if isinstance(sentences, Mapping | Set):
+        raise InputError(
+            "sentences must be a string or an ordered collection of strings; got a "
+            f"{type(sentences).__name__}: pass a list instead."
+        )
+
+
+def as_matrix(values: object) -> NDArray[np.floating] | None:
+    """Returns embeddings, an array or a tensor of floats, as an array; None if they are neither.
+
+    Sentences are neither, also in an array. A tensor is copied from its device.
+    """
+    if type(values).__module__ == "torch" and hasattr(values, "detach"):
+        values = values.detach().float().cpu().numpy()
+    if isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.floating):
+        return values
+    return None
+
+
+def as_unit_rows(embeddings: NDArray[np.floating], dim: int) -> Embeddings:
+    """Returns embeddings as (N, dim) float32 with rows of length 1. Zero rows stay zero.
+
+    Rows that already have length 1 are returned without a copy, so that a large corpus is held
+    in memory once.
+
+    Raises:
+        InputError: the dimension differs, a value is not finite, or a row is so large that its
+            length overflows in float32.
+    """
+    with np.errstate(over="ignore"):  # overflow is refused below
+        matrix: Array = np.atleast_2d(np.asarray(embeddings, np.float32))
+    if matrix.ndim != 2 or matrix.shape[1] != dim:
+        raise InputError(f"embeddings have shape {embeddings.shape}; (N, {dim}) is needed.")
+    squares = np.einsum("nd,nd->n", matrix, matrix)
+    finite = np.isfinite(squares)
+    if not finite.all():
+        raise InputError(
+            f"row {int(np.argmin(finite))} of the embeddings is not finite, or too large."
+        )
+    present = squares > 0
+    if (np.abs(np.sqrt(squares[present]) - 1.0) < _UNIT).all():
+        return matrix
+    return unit_rows(matrix)
+
+
+def first_indices(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Returns for each text the index at which it first occurs, (N,) int64.
+
+    >>> first_indices(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    first: dict[str, int] = {}
+    indices = (first.setdefault(text, index) for index, text in enumerate(texts))
+    return np.fromiter(indices, np.int64, len(texts))

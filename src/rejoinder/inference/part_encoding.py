@@ -1,0 +1,252 @@
+"""Encodes the lines of many files on an engine, in parts that outlive an interruption."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from rejoinder.errors import InputError
+from rejoinder.inference.batches import BATCH_SIZE
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.encoding import EncodedFile, settings_of
+from rejoinder.inference.engines import encoding_engine
+from rejoinder.inference.engines.base import Cluster, PartTask, record_of
+from rejoinder.inference.inputs import find_model
+from rejoinder.inference.long_texts import OnTooLong, checked_way
+from rejoinder.inference.sentence_stream import EncodingProgress
+from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.claims import absolute, claim_output, swap_in
+from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
+from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
+from rejoinder.io.formats.embedding_files import format_of
+from rejoinder.io.formats.text_parts import TextPart, text_parts
+
+PART_BYTES = 16 << 20
+"""Bytes of text in a part: about 200,000 sentences, minutes of a slow model's work."""
+_STATE = "state.json"
+_VERSION = 1
+_REMEDY = "Begin again with --overwrite."
+
+
+def encode_files(
+    model: str | Path,
+    sources: str | Path | Iterable[str | Path],
+    out: str | Path,
+    *,
+    engine: str = "spark",
+    master: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    response: bool = False,
+    batch_size: int = BATCH_SIZE,
+    on_too_long: OnTooLong = "truncate",
+    part_bytes: int = PART_BYTES,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: EncodingProgress = lambda _done, _read, _all: None,
+) -> EncodedFile:
+    """Encodes the lines of files on the executors of an engine to a folder of files.
+
+    Each executor gets the model once. A part of the input becomes a file of the folder
+    (`part-00000.parquet` and so on), in the order of the input; `manifest.json` lists them. Parts
+    that an interrupted run has finished are kept beside `out`, and a part that it had begun is
+    continued.
+
+    Args:
+        model: See `SentenceEncoder.load`.
+        sources: UTF-8 text files with a sentence on each line, plain or compressed; folders and
+            patterns of them. All executors must see them and `out` under these paths. Plain files
+            are cut into parts, compressed files can't be.
+        out: Folder to write, with the suffix of a format: `.npy`, `.parquet` or `.jsonl`.
+        engine: One of `ENCODING_ENGINES`.
+        master: Address of the engine's cluster. None means this machine.
+        memory: Spark: memory of Java on this machine, or of each executor.
+        threads: Number of parts at a time on this machine. None means all cores.
+        response: Encode by `encode_response`.
+        batch_size: See `SentenceEncoder.encode`.
+        on_too_long: Likewise.
+        part_bytes: Bytes of text in a part.
+        resume: Keep what an interrupted run of the same input, model and arguments has finished.
+        overwrite: Replace a folder at `out`, and drop what an interrupted run left unless `resume`.
+        progress: Told how far the work is, when it begins and when it ends.
+
+    Raises:
+        InputError: an argument is not valid, `out` exists, an interrupted run was begun there or
+            had another input, model or arguments, or a line is not UTF-8 text.
+        ModelError, MissingExtraError, BusyError, StorageError: see `encode_file`.
+    """
+    begun = time.perf_counter()
+    encode = encoding_engine(engine)
+    out = absolute(Path(out))  # executors have other working folders
+    format_of(out)
+    files = _files([sources] if isinstance(sources, str | Path) else sources)
+    parts = text_parts(files, part_bytes)
+    folder = find_model(model)
+    encoder = SentenceEncoder.load(folder, on_too_long=checked_way(on_too_long))
+    settings = settings_of(encoder, response, batch_size, on_too_long)
+    facts = {"settings": settings, "parts": [_fact(part) for part in parts]}
+    with claim_output(out, overwrite=overwrite):
+        place = unfinished_folder(out)
+        _begin(out, facts, resume=resume, overwrite=overwrite)
+        pending = [n for n in range(len(parts)) if not _is_finished(place, n, out.suffix)]
+        resumed = _sum(place, set(range(len(parts))) - set(pending))["n"]
+        progress(resumed, 0, None)
+        task = PartTask(
+            tuple(parts), place, out.suffix, settings["model (SHA-256 of its weights)"], response,
+            batch_size, on_too_long,
+        )  # fmt: skip
+        if pending:
+            try:
+                encode(folder, task, pending, Cluster(master, memory, threads))
+            finally:
+                if [path.name for path in place.iterdir()] == [_STATE]:  # nothing to go on from
+                    discard_unfinished(out)
+        counts = _sum(place, range(len(parts)))
+        progress(counts["n"], 0, None)
+        _publish(out, facts, counts, encoder.dim, parts)
+    return EncodedFile(
+        out,
+        counts["n"],
+        encoder.dim,
+        counts["unknown"],
+        counts["too_long"],
+        resumed,
+        time.perf_counter() - begun,
+    )
+
+
+def finished_parts(out: Path) -> tuple[int, int]:
+    """Returns how many parts an interrupted run to `out` has finished, and of how many."""
+    place = unfinished_folder(out)
+    if not (place / _STATE).is_file():
+        return 0, 0
+    count = len(_state(place)["parts"])
+    return sum(_is_finished(place, number, out.suffix) for number in range(count)), count
+
+
+def _files(sources: Iterable[str | Path]) -> list[Path]:
+    """Returns the files that paths, folders and patterns name, in this order, sorted within it."""
+    files: list[Path] = []
+    for source in (Path(source).absolute() for source in sources):
+        with read_errors(source):
+            if source.is_dir():
+                found = sorted(path for path in source.iterdir() if path.name[0] != ".")
+            else:
+                found = [source] if source.exists() else sorted(map(Path, glob(str(source))))  # noqa: PTH207
+            found = [path for path in found if path.is_file()]
+        if not found:
+            raise InputError(f"{source} is not a file or folder of files, nor a pattern of them.")
+        files += found
+    return files
+
+
+def _fact(part: TextPart) -> list[Any]:
+    about = part.path.stat()
+    return [str(part.path), part.start, part.end, about.st_size, about.st_mtime_ns]
+
+
+def _state(place: Path) -> Mapping[str, Any]:
+    tree = read_sealed(
+        place / _STATE,
+        _VERSION,
+        InputError,
+        unreadable=f"{place / _STATE} can't be read",
+        outdated=_REMEDY,
+        remedy=_REMEDY,
+    )
+    facts: Mapping[str, Any] = tree["facts"]
+    return facts
+
+
+def _begin(out: Path, facts: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
+    """Makes the folder of the parts, or checks that the one that is there can be continued."""
+    place = unfinished_folder(out)
+    if overwrite and not resume:
+        discard_unfinished(out)
+    if (place / _STATE).is_file():
+        finished, count = finished_parts(out)
+        if not resume:
+            raise InputError(
+                f"an interrupted run has encoded {finished} of {count} parts to {out}; continue "
+                "with --resume, or begin again with --overwrite."
+            )
+        _refuse_changes(out, _state(place), facts)
+        return
+    discard_unfinished(out)
+    with creation_errors(out):
+        place.mkdir()
+    write_text(
+        place / _STATE, json.dumps(sealed({"format_version": _VERSION, "facts": dict(facts)}))
+    )
+
+
+def _refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for name, value in now["settings"].items():
+        if before["settings"].get(name) != value:
+            raise InputError(
+                f"{out} was begun with other settings: {name} was {before['settings'].get(name)}, "
+                f"and is {value}. Give the same, or begin again with --overwrite."
+            )
+    if before["parts"] != now["parts"]:
+        raise InputError(
+            f"the input is not what the interrupted run to {out} has encoded: files, their sizes, "
+            f"times of change, or the size of parts differ. {_REMEDY}"
+        )
+
+
+def _is_finished(place: Path, number: int, suffix: str) -> bool:
+    part, record = record_of(place, number, suffix)
+    return part.is_file() and record.is_file()
+
+
+def _sum(place: Path, numbers: Iterable[int]) -> dict[str, int]:
+    """Adds the counts of finished parts."""
+    counts = {"n": 0, "unknown": 0, "too_long": 0}
+    for number in numbers:
+        _, record = record_of(place, number, "")
+        if not record.is_file():
+            raise InputError(
+                f"the executors wrote part {number} to disks of their own; name an output in a "
+                "folder that all machines share."
+            )
+        told = json.loads(record.read_text("utf-8"))
+        counts = {name: count + told[name] for name, count in counts.items()}
+    return counts
+
+
+def _publish(
+    out: Path,
+    facts: Mapping[str, Any],
+    counts: Mapping[str, int],
+    dim: int,
+    parts: Sequence[TextPart],
+) -> None:
+    """Writes the manifest and renames the folder of the parts to the output."""
+    place = unfinished_folder(out)
+    entries = []
+    for number, part in enumerate(parts):
+        file, record = record_of(place, number, out.suffix)
+        told = json.loads(record.read_text("utf-8"))
+        entries.append({"file": file.name, "n": told["n"], "source": part.name})
+    manifest = {
+        "format_version": _VERSION,
+        **facts["settings"],
+        "dim": dim,
+        **counts,
+        "parts": entries,
+    }
+    with storage_errors(out):
+        write_text(place / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
+        with creation_errors(out):
+            swap_in(place, out)
+        # only now: a process that is killed before has lost nothing
+        (out / _STATE).unlink()
+        for left in out.glob(".*"):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()

@@ -1,0 +1,173 @@
+"""Similarities, and exact nearest-neighbour search in blocks of bounded memory."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.encoders.layers import Array
+from rejoinder.errors import InputError
+from rejoinder.inference.inputs import whole_number
+from rejoinder.measures import Indices, angular_similarity
+
+Measure = Literal["cosine", "angular"]
+"""A similarity: the cosine, from -1 to 1, or -arccos of it, from -pi to 0."""
+
+_QUERY_BLOCK = 256
+"""Queries per block. With `_BLOCK_SCORES` it bounds the memory used."""
+_BLOCK_SCORES = 1 << 22
+"""Scores held in memory at a time."""
+_MARGIN = np.float32(1e-5)
+"""More than the rounding error of a float32 matrix product of unit rows."""
+
+
+class NotFiniteError(InputError):
+    """Queries or rows hold a number that is not finite, or one so large that a score is not."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A result of `SentenceEncoder.search` or `SentenceEncoder.rank`."""
+
+    index: int
+    """Position in the corpus or in the responses, from 0."""
+    score: float
+    text: str
+    """The text at that position. Empty if embeddings were searched."""
+
+
+def measured(measure: Measure) -> Callable[[NDArray[np.floating]], Array]:
+    """Returns the function that turns cosines into a similarity, in float32.
+
+    Rounding may have put cosines outside [-1, 1].
+
+    Raises:
+        InputError: the measure is unknown.
+    """
+    if not isinstance(measure, str) or measure not in ("cosine", "angular"):
+        raise InputError(f"measure must be 'cosine' or 'angular'; got {measure!r}.")
+
+    def convert(cosine: NDArray[np.floating]) -> Array:
+        cosine = np.clip(cosine, -1.0, 1.0)
+        # zero is added to turn -0.0 into 0.0
+        values = cosine if measure == "cosine" else angular_similarity(cosine) + 0.0
+        return np.asarray(values, np.float32)
+
+    return convert
+
+
+def nearest_rows(
+    queries: Array, corpus: Array, top_k: int, *, absent: NDArray[np.bool_] | None = None
+) -> tuple[Indices, Array]:
+    """Finds for each query the `top_k` rows of `corpus` with the highest dot product.
+
+    Equal scores are ordered by index, the lower first. A matrix product can round a row
+    differently depending on its position in the matrix, so it only selects candidates. Their
+    scores are then computed row by row. Equal rows therefore have equal scores, and no result
+    depends on the other queries.
+
+    Args:
+        queries: (Q, D) float32, unit or zero rows.
+        corpus: (N, D) float32 or float16, unit or zero rows.
+        top_k: Number of rows per query, at least 1.
+        absent: (N,) bool, rows that are not found.
+
+    Returns:
+        (Q, K) int64 row indices and (Q, K) float32 scores, best first. K is `top_k`, or the number
+        of rows that can be found if these are fewer.
+
+    Raises:
+        InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+        NotFiniteError: a score is not finite.
+    """
+    top_k = whole_number("top_k", top_k)
+    if queries.shape[1:] != corpus.shape[1:]:
+        raise InputError(
+            f"queries of shape {queries.shape} and a corpus of shape {corpus.shape} differ in "
+            "dimension."
+        )
+    present = len(corpus) - (0 if absent is None else int(absent.sum()))
+    count = min(top_k, present)
+    best = [_Best(query, count) for query in queries] if count else []
+    with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
+        for start in range(0, len(queries), _QUERY_BLOCK):
+            query_block = queries[start : start + _QUERY_BLOCK]
+            step = max(_BLOCK_SCORES // len(query_block), 1)
+            for low in range(0, len(corpus), step):
+                block = np.asarray(corpus[low : low + step], np.float32)
+                products = query_block @ block.T
+                # a row that is not finite has no finite product with any query, so one will do
+                refuse_not_finite(products[0])
+                if absent is not None:
+                    products[:, absent[low : low + step]] = -np.inf
+                for query_best, scores in zip(best[start:], products, strict=False):
+                    query_best.add(scores, block, low)
+    return _joined(best, (len(queries), count))
+
+
+def _joined(best: list["_Best"], shape: tuple[int, int]) -> tuple[Indices, Array]:
+    """Returns the indices and the scores of all queries as arrays of `shape`.
+
+    Raises:
+        NotFiniteError: a row of huge numbers has no finite product with one of the queries.
+    """
+    # a product that is no number is never a candidate, so that a query may lack some
+    scores, indices = np.full(shape, np.nan, np.float32), np.zeros(shape, np.int64)
+    for number, query_best in enumerate(best):
+        here = len(query_best.scores)
+        scores[number, :here], indices[number, :here] = query_best.scores, query_best.indices
+    refuse_not_finite(scores)
+    return indices, scores
+
+
+def dots(rows: Array, vector: Array) -> Array:
+    """Returns the (N,) float32 dot products of `rows` (N, D) with `vector` (D,).
+
+    Each product is the same whatever the other rows are, which a matrix product does not ensure.
+
+    >>> dots(np.eye(2, dtype=np.float32), np.array([3, 4], np.float32)).tolist()
+    [3.0, 4.0]
+    """
+    return np.asarray((rows * vector).sum(axis=1))
+
+
+def refuse_not_finite(scores: Array) -> None:
+    """Raises NotFiniteError unless all scores are finite; those of unit rows always are."""
+    # the sum is finite only if every score is, and needs no array of truth values
+    if not math.isfinite(scores.sum()):
+        raise NotFiniteError("the queries or the rows to search hold a number that is not finite.")
+
+
+@dataclass(slots=True)
+class _Best:
+    """The best rows found so far for one query."""
+
+    query: Array
+    count: int
+    indices: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    scores: Array = field(default_factory=lambda: np.empty(0, np.float32))
+
+    def add(self, scores: Array, block: Array, low: int) -> None:
+        """Adds rows of a block (B, D) of the corpus, which begins at the row `low`.
+
+        `scores` (B,) come from a matrix product.
+        """
+        candidates = self._candidates(scores)
+        indices = np.concatenate([self.indices, candidates + low])
+        exact = np.concatenate([self.scores, dots(block[candidates], self.query)])
+        order = np.lexsort((indices, -exact))[: self.count]
+        self.indices, self.scores = indices[order], exact[order]
+
+    def _candidates(self, scores: Array) -> Indices:
+        """Returns indices of rows that can be among the best, allowing for rounding."""
+        # absent rows have -inf, less than the least number
+        least = self.scores[-1] if len(self.scores) == self.count else np.finfo(np.float32).min
+        indices = np.flatnonzero(scores >= least - _MARGIN)
+        if len(indices) > 4 * self.count:
+            rough = scores[indices]
+            border = np.partition(rough, -self.count)[-self.count]
+            indices = indices[rough >= border - 2 * _MARGIN]
+        return indices

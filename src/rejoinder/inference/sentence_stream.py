@@ -1,0 +1,136 @@
+"""Sentences as a stream: read, and encoded a chunk at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from rejoinder.errors import InputError
+from rejoinder.inference.batches import BATCH_SIZE
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.long_texts import OnTooLong
+from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.text_lines import file_lines
+from rejoinder.protocols import Embeddings
+
+CHUNK = 8_192
+"""Number of sentences that are encoded at a time: what is in memory, and what a killed process may
+lose however slow the model is."""
+
+EncodingProgress = Callable[[int, int, int | None], None]
+"""Called before the first chunk and after each one, with the number of sentences that are done
+(those of an interrupted run included), the number of bytes read, and that of the whole file, None
+if it is not known."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class EncodedChunk:
+    """At most `CHUNK` sentences and their embeddings."""
+
+    texts: list[str]
+    embeddings: Embeddings
+    unknown: int
+    too_long: int
+
+
+def encoded_chunks(
+    encoder: SentenceEncoder,
+    texts: Iterable[str],
+    *,
+    response: bool = False,
+    batch_size: int = BATCH_SIZE,
+    on_too_long: OnTooLong | None = None,
+    name: str = "",
+    first: int = 0,
+) -> Iterator[EncodedChunk]:
+    """Yields sentences and their embeddings, `CHUNK` at a time, as a stream.
+
+    `name` and `first`, the number of lines before these, are for error messages.
+
+    Raises:
+        InputError: a text is too long, and `on_too_long` is `error`; or what `texts` raises.
+        ModelError: see `encode_file`.
+    """
+    run = encoder.encode_response if response else encoder.encode
+    way = encoder.on_too_long if on_too_long is None else on_too_long
+    done = first
+    for chunk in chunks(iter(texts)):
+        long = encoder.too_long(chunk)
+        if way == "error" and long.any():
+            number = done + int(long.argmax()) + 1
+            raise InputError(
+                f"{name} line {number:,} has more tokens than the model reads, "
+                f"{encoder.describe()['max_tokens']:,}; cut or split such lines by on_too_long "
+                "(--on-too-long).".lstrip()
+            )
+        embeddings = run(chunk, batch_size=batch_size, on_too_long=way)
+        unknown = int((~embeddings.any(axis=1)).sum())
+        yield EncodedChunk(chunk, embeddings, unknown, int(long.sum()))
+        done += len(chunk)
+
+
+class Source(Generic[Item]):
+    """The items of a file, or those given, and how much of the file is read."""
+
+    def __init__(
+        self,
+        items: str | Path | Iterable[Any],
+        of_file: Callable[[Path, Callable[[int], None]], Iterator[Item]],
+        of_items: Callable[[Iterable[Any]], Iterator[Item]],
+    ) -> None:
+        """Prepares to read a file, if `items` is its path, by `of_file`, others by `of_items`.
+
+        `of_file` calls its second argument with the number of bytes of each piece that it read.
+        """
+        self.read = 0
+        self.size: int | None = None
+        self.name = ""
+        if isinstance(items, str | Path):
+            file = Path(items)
+            self.name = str(items)
+            self.size = file.stat().st_size if file.is_file() else None
+            self._items = of_file(file, self._count)
+        else:
+            self._items = of_items(items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._items
+
+    def _count(self, count: int) -> None:
+        self.read += count
+
+
+def sentences_of(sentences: str | Path | Iterable[str]) -> Source[str]:
+    """Returns the lines of a file, or strings, as a source.
+
+    Raises:
+        InputError: as it is read: an element is not a string, or the file can't be read.
+    """
+    return Source(sentences, file_lines, _strings)
+
+
+def _strings(sentences: Iterable[Any]) -> Iterator[str]:
+    for index, text in enumerate(sentences):
+        if not isinstance(text, str):
+            raise InputError(
+                f"sentence {index} is a {type(text).__name__}; sentences must be strings."
+            )
+        yield text
+
+
+def chunks(texts: Iterator[str]) -> Iterator[list[str]]:
+    """Yields lists of `CHUNK` texts, the last one shorter, without halves of surrogate pairs."""
+    while chunk := list(islice(texts, CHUNK)):
+        try:
+            "".join(chunk).encode()
+        except UnicodeEncodeError:
+            chunk = [replace_surrogates(text) for text in chunk]
+        yield chunk
+
+
+def bytes_of(texts: list[str]) -> bytes:
+    """Returns texts as UTF-8, each with a line end."""
+    return "".join(f"{text}\n" for text in texts).encode()

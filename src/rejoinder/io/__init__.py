@@ -1,0 +1,1 @@
+"""Reads and writes: files that appear whole, formats, settings, stores, Spark sessions."""

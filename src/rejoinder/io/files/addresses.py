@@ -1,0 +1,188 @@
+"""Addresses of files in stores, such as `s3://bucket/dumps/RC_2021-02.zst`.
+
+An `Address` has those methods of `Path` that readers of dumps use, so that they read both.
+"""
+
+import io
+import uuid
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from rejoinder.io.files.stores import NoStoreError, connected, store_errors, write_whole
+
+_FIRST_BYTES = 64 << 10
+_BLOCK_BYTES = 8 << 20
+"""Bytes of a request. A first, smaller one suffices for those that look at a file's beginning."""
+
+Kind = Literal["file", "folder", "missing"]
+_KINDS: dict[str, Kind] = {"File": "file", "Directory": "folder"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address of a file or of a folder. Its methods raise InputError where a store refuses."""
+
+    scheme: str
+    store: str
+    """The bucket, container or server."""
+    key: str
+    """Path in the store, without slashes at its ends. That of the store itself is empty."""
+    query: str = ""
+    """Settings of the connection, such as `endpoint_override=host:9000&scheme=http`."""
+    kind: Kind | None = field(default=None, compare=False)
+    """What is there. None means that nobody has looked."""
+    size: int = field(default=0, compare=False)
+    """Number of bytes of a file that somebody has looked at."""
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.store}/{self.key}"
+
+    def __truediv__(self, name: str) -> "Address":
+        return replace(self, key=f"{self.key}/{name}".lstrip("/"), kind=None)
+
+    @property
+    def name(self) -> str:
+        """The last part of the key."""
+        return PurePosixPath(self.key).name
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The suffixes of the name, with their dots."""
+        return PurePosixPath(self.key).suffixes
+
+    def looked_up(self) -> "Address":
+        """Returns the address with what is there, as it was found or as it is now.
+
+        Raises:
+            InputError: the store does not exist, or does not answer.
+        """
+        if self.kind is not None:
+            return self
+        with store_errors(self, self.store):
+            filesystem, path = self._opened()
+            found = self._as(filesystem.get_file_info(path))
+            if found.kind == "missing":
+                store = filesystem.get_file_info(connected(self._connection())[1] or "/")
+                if store.type.name == "NotFound":
+                    raise NoStoreError
+        return found
+
+    def is_dir(self) -> bool:
+        """Returns whether it is a folder, which is to say that keys begin with it."""
+        return self.looked_up().kind == "folder"
+
+    def is_file(self) -> bool:
+        """Returns whether it is a file."""
+        return self.looked_up().kind == "file"
+
+    def exists(self) -> bool:
+        """Returns whether there is anything."""
+        return self.looked_up().kind != "missing"
+
+    def iterdir(self) -> list["Address"]:
+        """Returns the files and folders in a folder, as they are found; of a missing one, none."""
+        from pyarrow.fs import FileSelector
+
+        with store_errors(self, self.store):
+            filesystem, path = self._opened()
+            selector = FileSelector(path, allow_not_found=True)
+            infos = filesystem.get_file_info(selector)
+        return [(self / info.path[len(path) :].strip("/"))._as(info) for info in infos]
+
+    def matches(self) -> list["Address"]:
+        """Returns what matches a key with `*`, `?` and `[…]`, none of which stands for a slash."""
+        found = [replace(self, key="", kind=None)]
+        for step in self.key.split("/"):
+            if not any(sign in step for sign in "*?["):
+                found = [folder / step for folder in found]
+                continue
+            inside = [entry for folder in found for entry in folder.iterdir()]
+            hidden = step.startswith(".")
+            found = [
+                entry
+                for entry in inside
+                if fnmatchcase(entry.name, step) and entry.name.startswith(".") == hidden
+            ]
+        return [entry for entry in (entry.looked_up() for entry in found) if entry.exists()]
+
+    def open(self, _mode: Literal["rb"] = "rb", /) -> io.BufferedReader:
+        """Opens a file, see `Path.open`. Its content is fetched while it is read."""
+        with store_errors(self, self.store):
+            filesystem, path = self._opened()
+            file = filesystem.open_input_file(path)
+        return io.BufferedReader(_Reader(self, file), _FIRST_BYTES)
+
+    def put(self, content: bytes) -> None:
+        """Writes a file, which appears whole or not at all.
+
+        Raises:
+            StorageError: it can't be written.
+        """
+        spare = replace(self, key=f"{self.key}.{uuid.uuid4().hex}.part")
+        with store_errors(self, self.store, writing=True):
+            filesystem, path = self._opened()
+            write_whole(filesystem, path, spare._opened()[1], content)
+
+    def remove(self) -> None:
+        """Removes what is there: a file, or a folder with all that is in it.
+
+        Raises:
+            StorageError: it can't be removed.
+        """
+        with store_errors(self, self.store, writing=True):
+            filesystem, path = self._opened()
+            kind = self.looked_up().kind
+            if kind == "folder":
+                filesystem.delete_dir(path)
+            elif kind == "file":
+                filesystem.delete_file(path)
+
+    def is_in(self, folder: "Address") -> bool:
+        """Returns whether it is the address of something in `folder`, at any depth."""
+        same_store = (self.scheme, self.store) == (folder.scheme, folder.store)
+        return same_store and self.key.startswith(f"{folder.key}/".lstrip("/"))
+
+    def _connection(self) -> str:
+        settings = f"?{self.query}" if self.query else ""
+        return f"{self.scheme}://{self.store}{settings}"
+
+    def _opened(self) -> tuple[Any, str]:
+        """Returns the file system of `pyarrow.fs`, and the path in it."""
+        filesystem, root = connected(self._connection())
+        return filesystem, f"{root}/{self.key}" if self.key else root or "/"
+
+    def _as(self, info: Any) -> "Address":
+        return replace(self, kind=_KINDS.get(info.type.name, "missing"), size=info.size or 0)
+
+
+class _Reader(io.RawIOBase):
+    """A file of a store, fetched a block at a time."""
+
+    def __init__(self, address: Address, file: Any) -> None:
+        self._address = address
+        self._file = file
+        self._block = memoryview(b"")
+        self._request = _FIRST_BYTES
+
+    def readable(self) -> bool:
+        """Returns that it is."""
+        return True
+
+    def readinto(self, target: Any, /) -> int:
+        """Fills `target` as far as there is something, and returns the number of bytes."""
+        if not self._block:
+            with store_errors(self._address, self._address.store):
+                self._block = memoryview(self._file.read(self._request))
+            self._request = _BLOCK_BYTES
+        count = min(len(target), len(self._block))
+        target[:count] = self._block[:count]
+        self._block = self._block[count:]
+        return count
+
+    def close(self) -> None:
+        """Closes the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()

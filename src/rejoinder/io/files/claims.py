@@ -1,0 +1,250 @@
+"""Locks beside outputs, so that one command at a time writes an output.
+
+The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
+ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
+remove those that a killed process left. It also owns `runs/.a.unfinished`, which stays until it is
+continued or discarded (`io.files.unfinished`).
+"""
+
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rejoinder.errors import BusyError, InputError
+from rejoinder.io.files.platform import open_lock, process_description, remove_locked, try_lock
+from rejoinder.io.files.storage import creation_errors, refused
+
+
+@dataclass
+class _Held:
+    """A lock that this process holds."""
+
+    handle: int
+    """The open lock file."""
+    created: list[Path]
+    """Folders that were created to hold the output, the innermost first."""
+    users: int = 0
+    """Number of claims on the output in this process."""
+    writing: threading.Lock = field(default_factory=threading.Lock)
+    """Threads of this process share the file lock. With this lock they take turns."""
+
+
+_GUARD = threading.Lock()
+_HELD: dict[Path, _Held] = {}
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[None]:
+    """Locks an output file or folder against other processes while the block runs.
+
+    Claim an output before the work begins, to know that it can be written. Claims nest within a
+    process. If a killed process left a half-written output, that is removed, and what it was about
+    to replace is restored. Devices and pipes need no claim.
+
+    Raises:
+        BusyError: another process has claimed the output.
+        StorageError: the folder of the output can't be written.
+    """
+    path = absolute(path)
+    if is_device(path):
+        yield
+        return
+    held: _Held | None = None
+    try:  # around all of it: a signal may end the process at any line
+        with _GUARD:
+            held = _HELD.get(path) or _acquire(path)
+            held.users += 1
+            if held.users == 1:
+                _HELD[path] = held
+                recover(path)
+        yield
+    finally:
+        with _GUARD:
+            if held is not None:
+                held.users -= 1
+                if held.users < 1:
+                    _HELD.pop(path, None)
+                    _release(path, held)
+
+
+@contextmanager
+def claim_output(path: Path, *, overwrite: bool = False) -> Iterator[None]:
+    """Claims an output folder that must be new or empty, unless it may be replaced.
+
+    Raises:
+        InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
+        BusyError: another process has claimed it.
+        StorageError: its parent folder can't be written.
+    """
+    try:
+        refuse_occupied(path, overwrite=overwrite)
+    except InputError:
+        lock = beside(absolute(path), "lock")
+        if lock.exists():  # of a process that was killed when it had finished
+            _abandon(lock, None)
+        raise
+    with claim(path):
+        refuse_occupied(path, overwrite=overwrite)  # the claim may have restored an old folder
+        yield
+
+
+@contextmanager
+def part_of(path: Path) -> Iterator[Path]:
+    """Yields the path beside an output for its new content, and removes it when the block ends."""
+    path = absolute(path)
+    with claim(path), _HELD[path].writing:
+        part = beside(path, "part")
+        try:
+            yield part
+        finally:
+            _remove(part)
+
+
+def absolute(path: Path) -> Path:
+    """Returns the absolute path without following links, so that an output replaces a link."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow a link
+
+
+def is_device(path: Path) -> bool:
+    """Returns whether `path` exists and is neither a file nor a folder, such as a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # missing, or an error that the claim will report
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
+    """Refuses an output folder whose content would be lost.
+
+    Raises:
+        InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
+    """
+    with creation_errors(path):
+        is_file = path.is_file()
+        occupied = path.is_dir() and not overwrite and any(path.iterdir())
+    if is_file:
+        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
+    if occupied:
+        raise InputError(
+            f"{path} exists and is not empty; name another folder or allow it with --overwrite."
+        )
+
+
+def swap_in(part: Path, path: Path) -> None:
+    """Renames the folder `part` to `path`, and removes the old folder only after that.
+
+    A link at `path` is replaced, not its target.
+    """
+    if not os.path.lexists(path):
+        part.replace(path)
+        return
+    old = beside(path, "old")
+    path.replace(old)
+    try:
+        part.replace(path)
+    except OSError:
+        old.replace(path)
+        raise
+    _remove(old)
+
+
+def recover(path: Path) -> None:
+    """Cleans up what a killed process left beside `path`, which the caller has claimed."""
+    part, old = beside(path, "part"), beside(path, "old")
+    if os.path.lexists(old):
+        if os.path.lexists(path):
+            _remove(old)
+        else:
+            old.replace(path)
+    _remove(part)
+
+
+def sweep(folder: Path) -> None:
+    """Cleans up what killed processes left below `folder`, which the caller has claimed."""
+    for hidden in sorted(folder.rglob(".*")):
+        name, suffix = hidden.name[1:], hidden.suffix
+        if suffix in (".part", ".old") and hidden.exists():
+            recover(hidden.with_name(name.removesuffix(suffix)))
+        elif suffix == ".lock":
+            hidden.unlink(missing_ok=True)
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Returns the path of a hidden companion: `.NAME.lock`, `.NAME.part` or `.NAME.old`."""
+    return path.with_name(f".{path.name}.{suffix}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _acquire(path: Path) -> _Held:
+    created: list[Path] = []
+    lock = beside(path, "lock")
+    handle: int | None = None
+    try:
+        created += [folder for folder in path.parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while handle is None:
+            handle = open_lock(lock)
+            if not try_lock(handle):
+                holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
+                raise BusyError(
+                    f"{path} is being written by another command ({holder or 'just begun'}); wait "
+                    "for it to end, or name another output."
+                )
+            if not _is_at(lock, handle):
+                os.close(handle)  # its last holder removed it between the two calls: try again
+                handle = None
+        os.ftruncate(handle, 0)
+        os.write(handle, process_description().encode())
+        return _Held(handle, created)
+    except BaseException as error:  # also the exit that a signal raises
+        _abandon(lock, handle)
+        _remove_empty(created)
+        if isinstance(error, OSError):
+            raise refused(path, error) from None
+        raise
+
+
+def _abandon(lock: Path, handle: int | None) -> None:
+    """Removes the lock file of a claim that failed, unless another process holds it."""
+    with suppress(OSError):  # such as a folder that can't be written
+        if handle is None:  # it was not opened, or a signal came before its number was returned
+            handle = open_lock(lock)
+        if try_lock(handle) and _is_at(lock, handle):
+            remove_locked(lock, handle)
+        else:  # another process holds it, or removed it, and the lock there now is another's
+            os.close(handle)
+
+
+def _release(path: Path, held: _Held) -> None:
+    remove_locked(beside(path, "lock"), held.handle)
+    _remove_empty(held.created)
+
+
+def _remove_empty(created: list[Path]) -> None:
+    """Removes folders that were created for an output, as far as they are empty."""
+    for folder in created:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Returns whether the open file `handle` is still the file at `path`."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False

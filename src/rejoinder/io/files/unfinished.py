@@ -1,0 +1,171 @@
+"""Outputs that may take several runs: parts that grow beside the output, and how far they are.
+
+The parts of `e.npy` are in the folder `.e.npy.unfinished`, with `state.json`: their sizes when the
+state was saved, and what the writer needs in order to continue. A process that is killed leaves the
+folder, and the next one cuts the parts back to those sizes. Only the holder of the claim on the
+output (`io.files.claims`) may touch it.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from rejoinder.errors import InputError, StorageError
+from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.claims import absolute, beside, is_device
+from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.storage import creation_errors, storage_errors
+
+_STATE = "state.json"
+_VERSION = 1
+_REMEDY = "Begin again with --overwrite."
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What an interrupted run left."""
+
+    facts: Mapping[str, Any]
+    """What the writer saved with the parts; JSON values."""
+    sizes: Mapping[str, int]
+    """Bytes of each part that count; what follows them was written after the state was saved."""
+
+
+@dataclass
+class Growing:
+    """The open parts of an output."""
+
+    folder: Path
+    files: list[IO[bytes]] = field(default_factory=list)
+    _mark: dict[str, Any] | None = field(default=None, init=False)
+
+    def mark(self, facts: Mapping[str, Any]) -> None:
+        """Remembers the present sizes and `facts`, as a state that can be continued."""
+        sizes = {Path(file.name).name: file.tell() for file in self.files}
+        self._mark = {"format_version": _VERSION, "facts": dict(facts), "sizes": sizes}
+
+    def close(self) -> None:
+        """Closes the parts, which are complete."""
+        for file in self.files:
+            file.close()
+
+    def save(self) -> None:
+        """Makes the last mark outlast the process and the machine.
+
+        Without a mark, or with closed parts, it does nothing.
+        """
+        if self._mark is None or any(file.closed for file in self.files):
+            return
+        for file in self.files:
+            file.flush()
+            os.fsync(file.fileno())
+        write_text(self.folder / _STATE, json.dumps(sealed(self._mark)))
+
+
+def unfinished_folder(path: Path) -> Path:
+    """Returns the folder of the parts of an output."""
+    return beside(absolute(path), "unfinished")
+
+
+def read_unfinished(path: Path) -> Saved | None:
+    """Returns what an interrupted run left for the output `path`, None if it left nothing.
+
+    Raises:
+        InputError: it is damaged, or of another version.
+    """
+    folder = unfinished_folder(path)
+    if not (folder / _STATE).is_file():
+        return None
+    tree = read_sealed(
+        folder / _STATE,
+        _VERSION,
+        InputError,
+        unreadable=f"{folder / _STATE} can't be read",
+        outdated=_REMEDY,
+        remedy=_REMEDY,
+    )
+    for name, size in tree["sizes"].items():
+        if not (folder / name).is_file() or (folder / name).stat().st_size < size:
+            raise InputError(f"{folder / name} is missing or cut. {_REMEDY}")
+    return Saved(tree["facts"], tree["sizes"])
+
+
+@contextmanager
+def growing(path: Path, parts: Sequence[str], saved: Saved | None) -> Iterator[Growing]:
+    """Opens the parts of an output to append to them, as new ones or as `saved`.
+
+    If the block fails, whatever the error, the last mark is saved. Parts that were never saved are
+    removed. A device can't be continued: its parts are in a temporary folder.
+
+    Raises:
+        StorageError: the parts can't be written.
+    """
+    path = absolute(path)
+    with ExitStack() as stack:
+        if is_device(path):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rejoinder-")))
+        else:
+            folder = unfinished_folder(path)
+            if saved is None:
+                discard_unfinished(path)
+        grown = Growing(folder)
+        with storage_errors(path):
+            try:  # a signal may come at any moment, and leaves no folder without a state
+                with creation_errors(path):
+                    folder.mkdir(exist_ok=True)
+                for name in parts:
+                    grown.files.append(stack.enter_context(_opened(folder / name, saved)))
+                yield grown
+            except BaseException:
+                with suppress(OSError, StorageError):  # a full disk: an earlier state stands
+                    grown.save()
+                if not (folder / _STATE).exists():
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+
+
+@contextmanager
+def _opened(path: Path, saved: Saved | None) -> Iterator[IO[bytes]]:
+    file = path.open("wb" if saved is None else "r+b")
+    try:
+        if saved is not None:
+            file.truncate(saved.sizes[path.name])
+            file.seek(0, os.SEEK_END)
+        yield file
+    except BaseException:
+        with suppress(OSError):  # what it can't write any more is reported already
+            file.close()
+        raise
+    file.close()
+
+
+def publish(finished: Path, path: Path) -> None:
+    """Renames a finished file of the parts' folder to the output, and removes the folder.
+
+    A device is written in the place of being renamed to.
+
+    Raises:
+        StorageError: the output can't be written.
+    """
+    path = absolute(path)
+    with storage_errors(path):
+        if is_device(path):
+            with finished.open("rb") as file, path.open("wb") as device:
+                shutil.copyfileobj(file, device)
+            return
+        with finished.open("r+b") as file:
+            os.fsync(file.fileno())
+        with creation_errors(path):
+            finished.replace(path)
+        discard_unfinished(path)
+
+
+def discard_unfinished(path: Path) -> None:
+    """Removes what an interrupted run left for an output."""
+    shutil.rmtree(unfinished_folder(path), ignore_errors=True)

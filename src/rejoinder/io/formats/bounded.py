@@ -1,0 +1,165 @@
+"""Decompression within limits: the output is counted, so that an archive bomb is refused."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NoReturn, Protocol, cast
+
+from rejoinder.errors import InputError
+from rejoinder.io.files.storage import lacks_memory
+from rejoinder.io.formats.compression import Frames
+
+_ZSTD_PIECE = 1 << 10
+"""Bytes given to zstandard at a time: a block of 4 bytes can become 128 KiB."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest size of a decompressed file or an unpacked archive."""
+
+    total: int = 8 << 30
+    """Bytes of all its files together."""
+    ratio: int = 200
+    """Decompressed bytes per compressed byte, beyond `free`. Text shrinks to a tenth, a bomb to a
+    thousandth."""
+    free: int = 64 << 20
+    """Bytes that any archive may hold, whatever its own size."""
+    files: int = 100_000
+    """Number of entries, folders included."""
+
+
+LIMITS = Limits()
+
+
+class Reader(Protocol):
+    """A binary stream."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Returns at most `size` bytes, b"" at the end."""
+        ...
+
+
+class Meter:
+    """Counts what comes out of one compressed file, and refuses it beyond the limits."""
+
+    def __init__(self, path: Path, limits: Limits = LIMITS) -> None:
+        self.path, self.limits = path, limits
+        self.packed = path.stat().st_size
+        self.bytes = self.files = 0
+
+    def add(self, count: int, read: int | None = None) -> None:
+        """Counts decompressed bytes, when `read` bytes of the file are read (None means all)."""
+        self.bytes += count
+        self._check(self.bytes, self.packed if read is None else read)
+
+    def announce(self, count: int) -> None:
+        """Checks the size that a header announces, before any of its bytes are read."""
+        self._check(self.bytes + count, self.packed)
+
+    def add_entry(self) -> None:
+        """Counts an entry of an archive."""
+        self.files += 1
+        if self.files > self.limits.files:
+            self._refuse(f"more than {self.limits.files:,} files")
+
+    def _check(self, count: int, read: int) -> None:
+        if count > self.limits.total:
+            self._refuse(f"{count:,} bytes, more than {self.limits.total:,}")
+        if count > max(self.limits.free, read * self.limits.ratio):
+            self._refuse(f"{count:,} bytes, more than {self.limits.ratio} times its own {read:,}")
+
+    def _refuse(self, amount: str) -> NoReturn:
+        raise InputError(
+            f"{self.path} unpacks to {amount}; it is refused. Unpack it yourself if you trust "
+            "it, and name the folder."
+        )
+
+
+class Metered:
+    """A stream whose bytes are counted. The headers of an archive can be a bomb too."""
+
+    def __init__(self, stream: Reader, meter: Meter, source: IO[bytes] | None = None) -> None:
+        self.stream, self.meter, self.source = stream, meter, source
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Returns at most `size` bytes and counts them."""
+        data = self.stream.read(size)
+        self.meter.add(len(data), None if self.source is None else self.source.tell())
+        return data
+
+
+class _ZstdReader:
+    """A stream of decompressed zstd frames. The library's own reader misses a cut end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._frames = file, Frames(".zst")
+        self._ready, self._ended = io.BytesIO(), False
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Returns at most `size` bytes, b"" at the end."""
+        if size < 0:
+            return b"".join(iter(lambda: self.read(1 << 20), b""))
+        while not (data := self._ready.read(size)) and not self._ended:
+            self._ready = io.BytesIO(self._next())
+        return data
+
+    def _next(self) -> bytes:
+        packed = self._file.read(_ZSTD_PIECE)
+        if not packed:
+            self._ended = True
+            if self._frames.is_open:
+                raise EOFError("it ends within compressed data")
+        return b"".join(self._frames.decompress(packed))
+
+
+OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
+    ".gz": lambda file: cast("Reader", gzip.GzipFile(fileobj=file)),
+    ".bz2": lambda file: cast("Reader", bz2.BZ2File(file)),
+    ".xz": lambda file: cast("Reader", lzma.LZMAFile(file)),  # noqa: SIM115 -- its file is closed
+    ".zst": _ZstdReader,
+}
+"""Functions that open a stream of the decompressed content, in bounded memory, by suffix."""
+
+
+@contextmanager
+def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator[None]:
+    """Turns `others` and errors of decompression libraries within the block into an InputError."""
+    errors: list[type[Exception]] = [
+        *others,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        OSError,
+        ValueError,
+    ]
+    with suppress(ImportError):
+        import zstandard
+
+        errors.append(zstandard.ZstdError)
+    try:
+        yield
+    except tuple(errors) as error:
+        if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
+            raise InputError(f"{path} can't be {action}: {error.strerror}.") from None
+        if lacks_memory(error):
+            raise
+        reason = str(error) or "it ends too early"
+        raise InputError(f"{path} is damaged or cut: {reason}. Fetch or copy it again.") from None
+
+
+def read_packed(path: Path, suffix: str, limits: Limits = LIMITS) -> bytes:
+    """Returns the decompressed content of a file, whose compression is a key of `OPENERS`.
+
+    Raises:
+        InputError: the file can't be read, is damaged or cut, or exceeds the limits.
+        MissingExtraError: the file is zstd and `zstandard` is not installed.
+    """
+    with damage_errors(path, "read"), path.open("rb") as file:
+        stream = Metered(OPENERS[suffix](file), Meter(path, limits), file)
+        return b"".join(iter(lambda: stream.read(1 << 20), b""))

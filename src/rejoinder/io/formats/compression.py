@@ -1,0 +1,168 @@
+"""Decompression by content rather than by name: zstd (windows up to 2 GiB), bz2, xz, gzip, plain.
+
+DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for text.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.io.files.storage import lacks_memory, read_errors
+
+if TYPE_CHECKING:  # commands that read compressed texts need no addresses
+    from rejoinder.io.files.places import Place
+
+_READ_BYTES = 1 << 16
+"""Number of bytes read at once: what comes out of them stays in a core's cache."""
+_MAX_WINDOW = 1 << 31
+
+MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x1f\x8b": ".gz"}
+"""The first bytes of a compressed file, and the suffix of its format."""
+
+
+class _Decompressor(Protocol):
+    """The interface that the decompressors of all four libraries share."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class Decoders:
+    """Opens decompressors. Those of zstd share their memory, so only one is used at a time."""
+
+    def __init__(self) -> None:
+        self._zstd: Any = None
+
+    def open(self, suffix: str) -> _Decompressor:
+        """Returns a decompressor of one frame."""
+        if suffix != ".zst":
+            return _DECOMPRESSORS[suffix]()
+        if self._zstd is None:
+            try:
+                import zstandard
+            except ImportError:
+                raise MissingExtraError("zstandard", "extract") from None
+            self._zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        decompressor: _Decompressor = self._zstd.decompressobj()
+        return decompressor
+
+
+_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+    ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
+    ".gz": lambda: zlib.decompressobj(31),
+}
+
+
+class Frames:
+    """Decompresses the frames of a file one after another.
+
+    Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
+    """
+
+    def __init__(self, suffix: str, decoders: Decoders | None = None) -> None:
+        self._new = partial((decoders or Decoders()).open, suffix)
+        self._frame: _Decompressor | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the end of a frame is still to come."""
+        return self._frame is not None
+
+    def decompress(self, data: bytes) -> Iterator[bytes]:
+        """Yields the decompressed content of the next bytes of the file."""
+        while data:
+            if self._frame is None:
+                if not (data := data.lstrip(b"\0")):
+                    return
+                self._frame = self._new()
+            yield self._frame.decompress(data)
+            data = b""
+            if self._frame.eof:
+                data, self._frame = self._frame.unused_data, None
+
+
+def compression_of(head: bytes) -> str | None:
+    """Returns the suffix for the first bytes of a compressed file, None for a plain file.
+
+    >>> compression_of(b"BZh91AY"), compression_of(b"plain text")
+    ('.bz2', None)
+    """
+    return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+def compression(path: "Place") -> str | None:
+    """Returns `.zst`, `.bz2`, `.xz` or `.gz` by the content of a file, None for a plain file.
+
+    Raises:
+        InputError: the file can't be opened.
+    """
+    with read_errors(path), path.open("rb") as file:
+        head = file.read(8)
+    if head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F:
+        return ".zst"  # a skippable zstd frame comes first
+    return compression_of(head)
+
+
+def decompressed(
+    path: "Place",
+    on_read: Callable[[int], None] | None = None,
+    decoders: Decoders | None = None,
+) -> Iterator[bytes]:
+    """Yields the content of `path`, compressed or not, in pieces.
+
+    `on_read` is called after each read with the number of bytes read from the file itself. Files
+    that are read one after the other may share `decoders`: windows have up to 2 GiB.
+
+    Raises:
+        InputError: the file is damaged or cut short. The message says how far it could be read.
+    """
+    suffix = compression(path)
+    done = 0
+    with path.open("rb") as file:
+        if suffix is None:
+            yield from _pieces(path, file, _READ_BYTES * 16, on_read)
+            return
+        frames = Frames(suffix, decoders)
+        for data in _pieces(path, file, _READ_BYTES, on_read):
+            try:
+                for piece in frames.decompress(data):
+                    done += len(piece)
+                    if piece:
+                        yield piece
+            except MissingExtraError:
+                raise
+            except Exception as error:  # each library has its own error
+                if lacks_memory(error):
+                    raise
+                raise InputError(
+                    f"{path} is damaged: {error}, after {done:,} decompressed bytes. Fetch or "
+                    "copy the file again."
+                ) from None
+        if frames.is_open:
+            raise InputError(
+                f"{path} is cut short: it ends within compressed data, after {done:,} "
+                "decompressed bytes. Fetch or copy the file again."
+            )
+
+
+def _pieces(
+    path: "Place", file: IO[bytes], size: int, on_read: Callable[[int], None] | None
+) -> Iterator[bytes]:
+    while True:
+        with read_errors(path):
+            data = file.read(size)
+        if not data:
+            return
+        if on_read is not None:
+            on_read(len(data))
+        yield data

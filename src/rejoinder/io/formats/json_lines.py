@@ -1,0 +1,211 @@
+"""JSON lines as columns: read by Polars, and line by line only to find the line at fault."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from rejoinder.errors import InputError
+from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
+
+FieldType = Literal["text", "texts", "label"]
+"""The type of a field: `text` is a string, `texts` a list of strings, and `label` a string, number
+or boolean that is read as its JSON text."""
+
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""The errors that Polars raises for files that it can't read. Its code panics at some damage."""
+
+_NOT_TEXT = r"^\s*(?:[\[{]|-?\d[\d.eE+-]*$|true$|false$)|\x00"
+"""Matches what Polars makes of values that are no strings, and of halves of surrogate pairs. It
+matches some strings too, so that a match only means that the lines are read one by one."""
+
+
+def read_objects(content: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Returns the fields in `schema` of lines that are all objects, or raises `POLARS_ERRORS`.
+
+    Half of a surrogate pair reads as NUL.
+    """
+    return pl.read_ndjson(io.BytesIO(content), schema=dict(schema))
+
+
+def first_object(content: bytes, path: Path) -> Mapping[str, Any]:
+    """Returns the object on the first line that is not blank.
+
+    Raises:
+        InputError: all lines are blank, or the first one is not an object.
+    """
+    for number, line in _numbered(content):
+        return _object(line, path, number)
+    raise InputError(f"{path} has no rows; a JSON object on each line is needed.")
+
+
+def is_json_lines(content: bytes) -> bool:
+    """Returns whether the first character that is not white space begins an object."""
+    head = content.removeprefix(BYTE_ORDER_MARK)[: 1 << 16].lstrip()
+    return head.startswith(b"{")
+
+
+def json_rows(
+    content: bytes,
+    path: Path,
+    fields: Mapping[str, FieldType],
+    optional: str | None = None,
+    *,
+    first_line: int = 1,
+) -> pl.DataFrame:
+    """Returns `fields` of every line as String columns, `texts` as List(String).
+
+    Blank lines and other fields are ignored. All lines may lack the field `optional`, whose column
+    is null then. Messages count lines from `first_line`.
+
+    Raises:
+        InputError: a line is not an object, or a field is missing or of another type.
+    """
+    schema = {name: _POLARS_TYPES[type_] for name, type_ in fields.items()}
+    try:
+        frame = read_objects(content.removeprefix(BYTE_ORDER_MARK), schema)
+    except POLARS_ERRORS:
+        frame = None
+    if frame is not None and _is_sound(frame, fields, optional):
+        return frame
+    return _line_by_line(content, path, fields, optional, first_line)
+
+
+def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
+    """Returns all texts of the fields `names` of every line, List(String).
+
+    A field holds a string or a list of strings; a line may lack some of them, or all.
+
+    Raises:
+        InputError: a line is not an object, or a field has another type.
+    """
+    rows = []
+    for number, line in _numbered(content):
+        values = _object(line, path, number)
+        found = [(name, values[name]) for name in names if values.get(name) is not None]
+        rows.append(
+            [
+                text
+                for name, value in found
+                for text in _value(
+                    [value] if isinstance(value, str) else value, name, "texts", path, number
+                )
+            ]
+        )
+    return pl.Series(rows, dtype=pl.List(pl.String))
+
+
+def matching_rows(content: bytes, path: Path, where: Mapping[str, str]) -> pl.Series:
+    """Returns for every line whether its fields have the values `where`, (N,) Boolean.
+
+    Values are compared as text: `1` is that of the number 1, `true` that of the boolean.
+
+    Raises:
+        InputError: a line lacks one of the fields, or no line matches.
+    """
+    fields: dict[str, FieldType] = dict.fromkeys(where, "label")
+    frame = json_rows(content, path, fields)
+    matches = frame.select(
+        pl.all_horizontal(pl.col(name) == value for name, value in where.items())
+    ).to_series()
+    if not matches.any():
+        wanted = " and ".join(f"{name} = {value}" for name, value in where.items())
+        seen = "; ".join(
+            f"{name} is {', '.join(frame[name].unique().sort().head(5))}" for name in where
+        )
+        raise InputError(f"{path} has no row with {wanted}; {seen}.")
+    return matches
+
+
+def line_of(content: bytes, row: int) -> int:
+    """Returns the number, from 1, of the line with index `row` among those that are not blank."""
+    for index, (number, _) in enumerate(_numbered(content)):
+        if index == row:
+            return number
+    raise IndexError(row)
+
+
+_POLARS_TYPES: dict[str, pl.DataType] = {
+    "text": pl.String(),
+    "texts": pl.List(pl.String()),
+    "label": pl.String(),
+}
+
+
+def _is_sound(frame: pl.DataFrame, fields: Mapping[str, FieldType], optional: str | None) -> bool:
+    """Returns whether the columns certainly hold what the lines say."""
+    for name, type_ in fields.items():
+        column = frame.get_column(name)
+        nulls = column.null_count()
+        if nulls and not (name == optional and nulls == len(column)):
+            return False
+        if type_ == "texts":
+            column = column.filter(column.list.len() > 0).explode()
+            if column.null_count():
+                return False
+        if type_ != "label" and column.str.contains(_NOT_TEXT).any():
+            return False
+    return True
+
+
+def _line_by_line(
+    content: bytes,
+    path: Path,
+    fields: Mapping[str, FieldType],
+    optional: str | None,
+    first_line: int,
+) -> pl.DataFrame:
+    columns: dict[str, list[Any]] = {name: [] for name in fields}
+    present: bool | None = None
+    for number, line in _numbered(content, first_line):
+        values = _object(line, path, number)
+        for name, type_ in fields.items():
+            value = values.get(name)
+            if name == optional:
+                present = value is not None if present is None else present
+                if value is None and not present:
+                    columns[name].append(None)
+                    continue
+            columns[name].append(_value(value, name, type_, path, number))
+    schema = {name: _POLARS_TYPES[type_] for name, type_ in fields.items()}
+    return pl.DataFrame(columns, schema=schema)
+
+
+def _numbered(content: bytes, first_line: int = 1) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(io.BytesIO(content.removeprefix(BYTE_ORDER_MARK)), first_line):
+        if line.strip():
+            yield number, line
+
+
+def _object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        value = json.loads(line.decode("utf-8"), strict=False)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path} line {number}: {shortened(line.decode('utf-8', 'replace'))} is not JSON "
+            f"({error}); an object on each line is needed."
+        ) from None
+    if not isinstance(value, dict):
+        raise InputError(
+            f"{path} line {number}: a JSON {type(value).__name__}; an object on each line is "
+            "needed."
+        )
+    return value
+
+
+def _value(value: Any, name: str, type_: FieldType, path: Path, number: int) -> Any:
+    """Returns a value converted to the type of its field, or refuses it."""
+    if type_ == "label" and isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if type_ == "texts" and isinstance(value, list):
+        if all(isinstance(text, str) for text in value):
+            return [replace_surrogates(text) for text in value]
+    elif type_ != "texts" and isinstance(value, str):
+        return replace_surrogates(value)
+    needed = {"texts": "a list of strings", "text": "a string", "label": "a string or a number"}
+    problem = f"no {name!r}" if value is None else f"{name!r} is {shortened(json.dumps(value))}"
+    raise InputError(f"{path} line {number}: {problem}; {needed[type_]} is needed.")

@@ -1,0 +1,258 @@
+"""Sessions of Spark: of this machine, of a cluster, or of a server of Spark Connect."""
+
+import logging
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rejoinder.errors import InputError, require
+from rejoinder.io.formats.amounts import parse_bytes
+from rejoinder.io.spark.failures import without_warnings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LEAST = 512_000_000
+"""Bytes of memory with which a Java process of Spark starts."""
+_MEMORY = "2GB"
+_PARTITION_BYTES = 64 << 20
+_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    # a Python worker for each core has company enough
+    "spark.executorEnv.POLARS_MAX_THREADS": "2",
+}
+
+
+@dataclass(frozen=True)
+class OpenSession:
+    """A session, and what ends with it."""
+
+    spark: "SparkSession"
+    is_own: bool
+    """Whether this process opened it for the work at hand. A session of the caller's stays."""
+    log: Path | None = None
+    """Folder with what Spark says, where it runs on this machine."""
+    is_local: bool = False
+    """Whether this process opened it on this machine alone."""
+
+    def expect(self, size: int) -> None:
+        """Fits the number of partitions to data of `size` bytes, in a session of our own.
+
+        For few comments Spark's usual 200 partitions cost several times as long as eight.
+        On a cluster there are never fewer than its settings say.
+        """
+        if not self.is_own:
+            return
+        name = "spark.sql.shuffle.partitions"
+        if self.is_local:
+            least = 2 * self.spark.sparkContext.defaultParallelism
+        else:
+            least = int(self.spark.conf.get(name) or 0)
+        self.spark.conf.set(name, str(max(least, size // _PARTITION_BYTES)))
+
+    def close(self) -> None:
+        """Stops the session if it is our own."""
+        if self.is_own:
+            self.spark.stop()
+            _forget_gateway()
+        if self.log is not None:
+            shutil.rmtree(self.log, ignore_errors=True)
+
+
+def open_session(
+    master: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    scratch: Path | None = None,
+) -> OpenSession:
+    """Opens a session of Spark. Without settings, an active session of this process is used.
+
+    Args:
+        master: address of a cluster's master, `local[N]`, or that of a Spark Connect server,
+            `sc://HOST:PORT`. None means this machine.
+        memory: memory of each Java process, such as `2GB`: this machine's only one, or each
+            executor. None means 2GB on this machine, and what the cluster's settings say.
+        threads: number of tasks at a time on this machine. None means all cores.
+        scratch: folder for data that is shuffled or kept on this machine. None means Spark's own.
+
+    Raises:
+        InputError: a setting has no effect, or Spark can't be reached or started.
+        MissingExtraError: pyspark is not installed.
+    """
+    if memory is not None:
+        _java(memory)
+    require("spark", "pyspark")
+    with without_warnings():
+        return _opened(master, memory, threads, scratch)
+
+
+def _opened(
+    master: str | None, memory: str | None, threads: int | None, scratch: Path | None
+) -> OpenSession:
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if (master, memory, threads) != (None, None, None):
+            raise InputError(
+                "this process has a session of Spark already, which --master, --memory and "
+                "--threads can't change; leave them out, or stop the session."
+            )
+        return OpenSession(active, is_own=False)
+    _refuse_without_effect(master, memory, threads)
+    if master is not None and master.startswith("sc://"):
+        return OpenSession(_connected(master), is_own=True)
+    return _started(master or f"local[{threads or '*'}]", memory, scratch)
+
+
+def _refuse_without_effect(master: str | None, memory: str | None, threads: int | None) -> None:
+    if master is not None and threads is not None:
+        raise InputError(
+            f"--threads is for Spark on this machine, and --master {master} says where it runs; "
+            "leave one of them out (local[4] is this machine with four threads)."
+        )
+    if memory is not None and master is not None and master.startswith("sc://"):
+        raise InputError(
+            "--memory has no effect on a server of Spark Connect, whose own settings say how much "
+            "its executors have; leave it out."
+        )
+
+
+def _connected(master: str) -> "SparkSession":
+    require("spark", "grpc", "grpc_status")
+    from pyspark.sql import SparkSession
+
+    address = urlsplit(master)
+    try:
+        # PySpark tries again for ten minutes where nobody listens
+        with socket.create_connection((address.hostname or "", address.port or 15_002), 20):
+            pass
+        # it writes every error that is raised to standard error, as JSON
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+        spark: SparkSession = SparkSession.builder.remote(master).getOrCreate()
+        spark.range(1).count()  # connects
+    except Exception as error:  # of gRPC, and of checks of its address: it has many
+        reason = re.search(r'details = "([^"]*)"', str(error))
+        raise InputError(
+            f"--master {master}: no answer of Spark Connect there "
+            f"({reason[1] if reason else str(error).splitlines()[0]})."
+        ) from None
+    return spark
+
+
+def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSession:
+    """Starts the Java process of a driver, whose words go to a file instead of the terminal."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    _require_java()
+    is_local = master.startswith("local")
+    conf = SparkConf().setMaster(master).setAppName("rejoinder")
+    settings = dict(_SETTINGS)
+    if memory is not None or is_local:
+        settings["spark.driver.memory" if is_local else "spark.executor.memory"] = _java(
+            memory or _MEMORY
+        )
+    if is_local:
+        settings["spark.ui.enabled"] = "false"
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        if scratch is not None:
+            settings["spark.local.dir"] = str(scratch)
+    for name, value in settings.items():
+        conf.set(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it tells of every interruption
+    log = Path(tempfile.mkdtemp(prefix="rejoinder-spark-"))
+    try:
+        with (log / "spark.log").open("wb") as file:
+            launch: Any = launch_gateway  # untyped
+            gateway = launch(conf, popen_kwargs={"stdout": file, "stderr": file})
+        with _workers_of(sys.executable if is_local else None):
+            context = SparkContext(conf=conf, gateway=gateway)
+        context.setLogLevel("ERROR")
+        return OpenSession(SparkSession(context), is_own=True, log=log, is_local=is_local)
+    except (PySparkException, Py4JError, OSError) as error:
+        said = (log / "spark.log").read_text("utf-8", "replace")
+        _forget_gateway()
+        shutil.rmtree(log, ignore_errors=True)
+        raise InputError(_why_not_started(master, str(error), said)) from None
+
+
+@contextmanager
+def _workers_of(python: str | None) -> Iterator[None]:
+    """Makes `python` that of the workers of a context, which the environment decides.
+
+    Workers of another Python than this one would lack its packages.
+    """
+    before = os.environ.get("PYSPARK_PYTHON")
+    if python is not None and before is None:
+        os.environ["PYSPARK_PYTHON"] = python
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("PYSPARK_PYTHON", None)
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if found is None:
+        place = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise InputError(
+            f"Spark needs Java 17 or a newer one, and there is none {place}. Install it, or set "
+            "JAVA_HOME to where it is."
+        )
+
+
+def _why_not_started(master: str, error: str, said: str) -> str:
+    if "JAVA_GATEWAY_EXITED" in error:
+        return f"Spark can't be started with the master {master}: {_cause(said)}."
+    reason = re.sub(r"^:?\s*(?:[\w.$]+(?:Exception|Error):\s*)+", "", error.split("\n: ")[-1])
+    return f"--master {master} can't be used: {reason.splitlines()[0].rstrip('.')}."
+
+
+def _cause(said: str) -> str:
+    """Returns the line that says why Java ended: the first error, else the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
+    line = next((line for line in lines if re.search(r"Exception|Error", line)), lines[-1])
+    return re.sub(r"^.*?(?:Exception|Error):\s*", "", line).rstrip(".")[:300]
+
+
+def _java(memory: str) -> str:
+    """Returns an amount of memory as Java's options have it.
+
+    >>> _java("2GB"), _java("800MB")
+    ('1907m', '762m')
+    """
+    amount = parse_bytes(memory)
+    if amount < _LEAST:
+        raise InputError(f"--memory {memory!r} is too little for Spark; 512MB is the least.")
+    return f"{int(amount) >> 20}m"
+
+
+def _forget_gateway() -> None:
+    """Lets the next session start a Java process of its own: `stop` keeps the old one."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    process = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    if process is not None:
+        process.stdin.close()
+        process.wait()
+    SparkContext._gateway = None
+    SparkContext._jvm = None

@@ -1,1 +1,0 @@
-"""Measures of two arrays: correlations, ranks, cosines and angles."""

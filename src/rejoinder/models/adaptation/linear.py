@@ -1,0 +1,219 @@
+"""`Adaptation`: the map, what it was fitted on, and its file, `adaptation.safetensors`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from rejoinder.encoders.linear import Linear
+from rejoinder.errors import InputError, ModelError
+from rejoinder.io.files.atomic import write_bytes
+from rejoinder.io.files.hashed import refuse_constant, sha256_of_array
+from rejoinder.io.formats.tensor_files import UNREADABLE
+from rejoinder.protocols import Embeddings
+
+FILE = "adaptation.safetensors"
+FORMAT = 1
+_FACTS = "adaptation"
+_FLATTEST = 1e-6
+"""Smallest ratio of the least to the largest singular value of a W that float32 can invert."""
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """A linear map u* = W u (Yang et al. 2018, §4.4.1)."""
+
+    matrix: NDArray[np.float32]
+    """W, (D, D) float32, finite and invertible."""
+    facts: Mapping[str, Any]
+    """JSON values: what it was fitted on, how, and the correlations on dev before and after."""
+    fitted_pairs: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    """(M,) uint64, ascending: `datasets.sts.pair_keys` of the pairs that W was fitted on."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.matrix, np.ndarray) or self.matrix.dtype != np.float32:
+            given = getattr(self.matrix, "dtype", type(self.matrix).__name__)
+            raise ModelError(f"the matrix of an adaptation is of {given}; float32 is needed.")
+        shape = self.matrix.shape
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ModelError(f"an adaptation of shape {shape}; a square matrix is needed.")
+        if not np.isfinite(self.matrix).all():
+            raise ModelError("the adaptation holds values that are not finite.")
+        _check_facts(self.facts)
+
+    @property
+    def dim(self) -> int:
+        """Dimension D of the embeddings that W was fitted for."""
+        return len(self.matrix)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the matrix, in hexadecimal."""
+        return sha256_of_array(self.matrix)
+
+    def describe(self) -> dict[str, Any]:
+        """Returns JSON values: the facts, `dim`, and the SHA-256 of the matrix."""
+        return {**self.facts, "dim": self.dim, "sha256": self.sha256}
+
+    @property
+    def source(self) -> str:
+        """Name and split of the data that W was fitted on, such as `stsb train`."""
+        return source_of(self.facts)
+
+    def summary(self) -> str:
+        """Describes the adaptation in one line."""
+        text = f"on {self.source}, {self.facts.get('pairs') or 0:,} pairs"
+        before, after = (self.facts.get(f"dev_pearson_{when}") for when in ("before", "after"))
+        if before is None or after is None:
+            return text
+        return f"{text}; Pearson on dev {before:.4f} before, {after:.4f} after"
+
+    def project(self, rows: Embeddings) -> Embeddings:
+        """Returns W u of (N, D) float32 rows of any length, not normalised.
+
+        Raises:
+            ModelError: the rows have another dimension than W.
+        """
+        self.check_dim(rows.shape[1] if rows.ndim == 2 else 0)
+        return self._product(rows)
+
+    @cached_property
+    def _product(self) -> Linear:
+        return Linear(self.matrix)
+
+    def apply(self, embeddings: Embeddings) -> Embeddings:
+        """Returns (N, D) float32 rows of length 1: W u of embeddings of any length.
+
+        Zero rows stay zero. A row that is not finite stays so, so that callers can detect it.
+
+        Raises:
+            ModelError: the embeddings have another dimension than W.
+        """
+        rows = np.asarray(embeddings, np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = self.project(rows).astype(np.float64)
+            lengths = np.linalg.norm(wide, axis=1)
+            return (wide / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
+
+    def apply_responses(self, embeddings: Embeddings) -> Embeddings:
+        """Returns (N, D) float32 rows W⁻ᵀ v' of response embeddings v', not of length 1.
+
+        An input becomes W u / |W u|, so its dot product with W⁻ᵀ v' is u·v' / |W u|. Responses
+        therefore rank as they did before the adaptation, which was not fitted on responses.
+
+        Raises:
+            ModelError: the embeddings have another dimension than W, or W can't be inverted.
+        """
+        self.check_dim(embeddings.shape[1] if embeddings.ndim == 2 else 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            # in float64, so that equal rows stay equal wherever they are in a batch
+            responses = embeddings.astype(np.float64) @ self._inverse
+            return np.asarray(responses, np.float32)
+
+    @cached_property
+    def _inverse(self) -> NDArray[np.float64]:
+        """W⁻¹. Rows v' times W⁻¹ are W⁻ᵀ v'."""
+        matrix = self.matrix.astype(np.float64)
+        values = np.linalg.svd(matrix, compute_uv=False)
+        if values[-1] <= _FLATTEST * values[0]:
+            raise ModelError(
+                "the adaptation can't be inverted, so responses can't be ranked with it; fit it "
+                "with smaller steps or a larger penalty."
+            )
+        return np.asarray(np.linalg.inv(matrix), np.float64)
+
+    def check_dim(self, dim: int, where: str = "") -> None:
+        """Refuses embeddings of another dimension than W; `where` begins the message.
+
+        Raises:
+            ModelError: `dim` is another dimension.
+        """
+        if dim != self.dim:
+            raise ModelError(
+                f"{where}the adaptation was fitted for {self.dim} dimensions; the encoder's "
+                f"embeddings have {dim}. Fit one for this encoder: `rejoinder adapt`."
+            )
+
+    def write(self, path: Path) -> None:
+        """Writes the file, whole or not at all. The same adaptation gives the same bytes."""
+        tree = {"format_version": FORMAT, "sha256": self.sha256, "facts": dict(self.facts)}
+        tensors: dict[str, NDArray[Any]] = {
+            "matrix": np.ascontiguousarray(self.matrix, np.float32),
+            "fitted_pairs": np.ascontiguousarray(self.fitted_pairs, np.uint64),
+        }
+        metadata = {_FACTS: json.dumps(tree, ensure_ascii=False, sort_keys=True)}
+        write_bytes(path, save(tensors, metadata))
+
+
+def read_adaptation(path: str | Path) -> Adaptation:
+    """Reads an adaptation from its file, or from a folder that holds `adaptation.safetensors`.
+
+    Raises:
+        InputError: `path` is not a path.
+        ModelError: the file is missing, damaged or of another format version.
+    """
+    if not isinstance(path, str | Path):
+        raise InputError(f"a path is needed, of a file or a folder; got {path!r}.")
+    path = Path(path)
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise ModelError(
+            f"{path} is missing. `rejoinder adapt` writes a folder that holds an adaptation."
+        )
+    try:
+        with safe_open(path, "numpy") as file:
+            tree = json.loads((file.metadata() or {})[_FACTS], parse_constant=refuse_constant)
+            json.dumps(tree, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates
+            matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
+            version, sha256, facts = tree["format_version"], tree["sha256"], tree["facts"]
+    except UNREADABLE as error:
+        raise ModelError(
+            f"{path} is not an adaptation, or damaged: {error}; copy it again."
+        ) from None
+    if version != FORMAT or isinstance(version, bool):
+        raise ModelError(
+            f"{path} has format version {version!r}; this version reads {FORMAT}. Fit it again."
+        )
+    types = (matrix.dtype, pairs.dtype, pairs.ndim, isinstance(facts, dict))
+    if types != (np.float32, np.uint64, 1, True):
+        raise ModelError(
+            f"{path} is damaged: matrix of {matrix.dtype}, fitted_pairs of {pairs.dtype} in shape "
+            f"{pairs.shape}; copy it again."
+        )
+    try:
+        adaptation = Adaptation(matrix, facts, pairs)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+    if adaptation.sha256 != sha256:
+        raise ModelError(f"{path} was changed (SHA-256 of the matrix); copy it again.")
+    return adaptation
+
+
+def source_of(facts: Mapping[str, Any]) -> str:
+    """Returns the name and split of the data in the facts of an adaptation."""
+    data = facts.get("data") or {}
+    return " ".join(str(data[key]) for key in ("name", "split") if key in data) or "unnamed data"
+
+
+def _check_facts(facts: object) -> None:
+    """Checks the facts that are read by code. The others are for people."""
+    if not isinstance(facts, Mapping):
+        raise ModelError(
+            f"the facts of an adaptation are a {type(facts).__name__}; a table is needed."
+        )
+    if not isinstance(facts.get("data"), Mapping | None):
+        raise ModelError(
+            f"the fact data of the adaptation is {facts['data']!r}; a table is needed."
+        )
+    for key in ("pairs", "dev_pearson_before", "dev_pearson_after"):
+        value = facts.get(key)
+        types = int if key == "pairs" else int | float
+        if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
+            raise ModelError(f"the fact {key} of the adaptation is {value!r}; a number is needed.")

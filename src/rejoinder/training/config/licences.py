@@ -1,0 +1,48 @@
+"""The data of a config with their licences, before anything is trained."""
+
+from rejoinder.corpus.shards import Pairs
+from rejoinder.datasets.licences import (
+    NOT_STATED,
+    DataRow,
+    licence_of_file,
+    licence_of_source,
+)
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.sources import select_sources
+
+
+def data_rows(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
+    """Returns the sources of pairs and the labelled files that a config trains on.
+
+    Without `pairs`, only the sources that `training.sources` names are known, and judged by their
+    names alone; a config that names none has one row for all of them, whose licence is not stated.
+
+    Raises:
+        InputError: the config names a source that is not among the pairs, or leaves none.
+    """
+    rows = _sources(config, pairs) if config.reads_pairs else []
+    files = dict.fromkeys(file.path for task in config.mixture for file in task.data)
+    rows += [DataRow("file", path, licence_of_file(path)) for path in files]
+    if config.training.init_from:
+        rows.append(DataRow("model", config.training.init_from, NOT_STATED))
+    return rows
+
+
+def not_open(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
+    """Returns those of `data_rows` without an open licence; none for a config of open data only."""
+    return [row for row in data_rows(config, pairs) if not row.licence.open]
+
+
+def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:
+    if pairs is not None:
+        inputs = [str(file["file"]) for file in pairs.manifest.inputs]
+        chosen = select_sources(pairs, config.training).chosen
+        return [
+            DataRow("source", name, licence_of_source(name, inputs), count)
+            for name, count in chosen.items()
+            if count
+        ]
+    named = config.training.sources
+    if not named:
+        return [DataRow("source", "the pairs of --pairs", NOT_STATED)]
+    return [DataRow("source", name, licence_of_source(name)) for name in named]

@@ -1,0 +1,178 @@
+"""Configs from TOML files: all faults are found and reported before any work begins."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import ValidationError
+
+from rejoinder.errors import ConfigError, InputError
+from rejoinder.io.schema.base import Settings
+from rejoinder.io.schema.faults import faults, refused
+from rejoinder.training.config.idle import idle_keys
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.shipped import is_shipped_name, shipped_names, shipped_text
+
+VOCABULARY_KEYS = ("kind", "bigram_buckets", "unknown_buckets", "max_tokens")
+"""Keys of `[text]` that a stored vocabulary must agree with."""
+
+
+def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -> RunConfig:
+    """Returns a config, checked.
+
+    Args:
+        config: The path of a TOML file, or as a string also the name of a shipped config, such
+            as `dan-modern`. A string is a path if it contains a separator or ends in `.toml`. Or
+            a config to which the overrides apply.
+        overrides: Settings to replace, as `key=value` (see `docs/config.md`).
+
+    Raises:
+        InputError: The name is unknown, or the file can't be read or is not TOML.
+        ConfigError: Keys, values or their combinations have faults. The message lists all of
+            them, one per line.
+    """
+    if isinstance(config, RunConfig):
+        if not overrides:
+            return config
+        where, text = config.name, to_toml(config)
+    elif isinstance(config, str) and is_shipped_name(config):
+        where, text = config, shipped_text(config)
+    else:
+        where, text = str(config), _read(Path(config))
+    tree = _parsed_toml(text, where)
+    for override in overrides:
+        _apply(tree, override)
+    return parse_config(tree, where)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        shipped = not path.exists() and path.stem in shipped_names()
+        hint = f" The shipped config is called {path.stem}." if shipped else ""
+        raise InputError(f"{path} can't be read: {error.strerror}.{hint}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text in UTF-8; a config is a TOML file.") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r} is not a file name: it contains a NUL.") from None
+
+
+def _parsed_toml(text: str, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{where} is not TOML: its values are nested too deeply.") from None
+    except ValueError as error:  # also a number with more digits than Python reads
+        raise InputError(f"{where} is not TOML: {error}.") from None
+
+
+def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
+    """Returns the config in a tree of plain values, such as TOML or JSON holds.
+
+    Messages name the tree as `where`.
+
+    Raises:
+        ConfigError: See `load_config`.
+    """
+    values = dict(tree) if isinstance(tree, Mapping) else tree
+    try:
+        return RunConfig.model_validate(values)
+    except ValidationError as error:
+        raise refused(where, [*faults(RunConfig, error), *_further(values, error)]) from None
+
+
+def _further(tree: Any, error: ValidationError) -> list[str]:
+    """Returns the contradictions between the correct tables of a config that has faulty ones."""
+    faulty = frozenset(details["loc"][0] for details in error.errors() if details["loc"])
+    if not faulty or not isinstance(tree, dict):
+        return []  # the error itself lists the contradictions
+    rest = {name: value for name, value in tree.items() if name not in faulty}
+    try:
+        RunConfig.model_validate(rest, context={"faulty": faulty})
+    except ValidationError as further:
+        return faults(RunConfig, further)
+    return []
+
+
+def to_tree(config: Any) -> Any:
+    """Returns a config as plain values, which JSON and TOML can hold and `parse_config` reads.
+
+    Keys come in the order of their definition. This does not use Pydantic's own dump, because
+    hashes and stored configs must not depend on the version of Pydantic.
+    """
+    if isinstance(config, Settings):
+        values = {name: to_tree(getattr(config, name)) for name in type(config).model_fields}
+        return {name: value for name, value in values.items() if value is not None}
+    if isinstance(config, tuple):
+        return [to_tree(item) for item in config]
+    if isinstance(config, Mapping):
+        return dict(config)
+    return config
+
+
+def effective_tree(config: RunConfig) -> dict[str, Any]:
+    """Returns the keys of a config that have an effect, including those at their defaults."""
+    tree: dict[str, Any] = to_tree(config)
+    for path in idle_keys(config):
+        _remove(tree, path)
+    return tree
+
+
+def to_toml(config: RunConfig) -> str:
+    """Returns a config as TOML: every key that has an effect, including those at their defaults."""
+    return tomli_w.dumps(effective_tree(config))
+
+
+def _remove(tree: dict[str, Any], path: str) -> None:
+    *steps, last = path.split(".")
+    table: Any = tree
+    for step in steps:
+        table = table[int(step)] if isinstance(table, list) else table[step]
+    table.pop(last, None)
+
+
+def _apply(tree: dict[str, Any], override: str) -> None:
+    """Sets one `a.b.c=value`, where the value is TOML or a bare word for a string."""
+    name, equals, text = override.partition("=")
+    path = name.strip().split(".")
+    if not equals or not all(path):
+        raise ConfigError(
+            f"{override!r} is not an override; write key=value, such as encoder.width=300."
+        )
+    *steps, last = path
+    table: Any = tree
+    for step in steps:
+        table = _child(table, step, name)
+    in_list = isinstance(table, list)
+    if in_list and not _is_index(last, table):
+        raise ConfigError(
+            f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
+        )
+    table[int(last) if in_list else last] = _parsed_value(text)
+
+
+def _parsed_value(text: str) -> Any:
+    try:
+        tree = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return tree["value"] if len(tree) == 1 else text  # a line break would start another key
+
+
+def _child(table: Any, step: str, name: str) -> Any:
+    if isinstance(table, list):
+        if not _is_index(step, table):
+            raise ConfigError(f"{name!r}: {step!r} is not an index of a list of {len(table)}.")
+        child = table[int(step)]
+    else:
+        child = table.setdefault(step, {})
+    if not isinstance(child, dict | list):
+        raise ConfigError(f"{name!r}: {step} is a value and has no keys.")
+    return child
+
+
+def _is_index(step: str, values: list[Any]) -> bool:
+    return step.isascii() and step.isdigit() and len(step) < 10 and int(step) < len(values)

@@ -1,0 +1,315 @@
+"""The settings of a run: a frozen class per table of its TOML file, with bounds and defaults."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic.fields import FieldInfo
+
+from rejoinder.encoders import ENCODERS
+from rejoinder.encoders.dan.config import DanConfig
+from rejoinder.encoders.settings import Activation, EncoderSettings
+from rejoinder.errors import nearest
+from rejoinder.io.schema.base import (
+    AsTuple,
+    FilledText,
+    Layers,
+    Printable,
+    Probability,
+    Settings,
+    Text,
+    Units,
+    tagged,
+)
+from rejoinder.io.schema.faults import several
+from rejoinder.io.schema.nodes import forget_schemas
+from rejoinder.training.config.contradictions import contradictions
+from rejoinder.training.config.objective import EntailmentConfig
+from rejoinder.training.objectives import OBJECTIVES
+from rejoinder.training.objectives.base import Head, Task
+from rejoinder.training.objectives.responses import ResponsesTask
+
+_LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
+              "snli-dev", "snli-test", "mrpc-test", "cqa2016-dev", "cqa2016-test", "mr", "cr",
+              "subj", "sst2-dev", "sst2-test", "trec-test")  # fmt: skip
+"""All shipped sets but STS-B train, which is there to learn from."""
+
+
+def _leak_set(name: str) -> str:
+    if name not in _LEAK_SETS:
+        from rejoinder.datasets.leaks import shipped  # imported only where other sets are named
+
+        known = shipped()
+        if name not in known:
+            raise ValueError(f'is "{name}"; {nearest(name, known)}')
+    return name
+
+
+_Beta = Annotated[float, Field(ge=0, lt=1)]
+_Name = Annotated[str, Field(min_length=1, max_length=200), Printable]
+_LeakSets = Annotated[
+    tuple[Annotated[Text, AfterValidator(_leak_set)], ...],
+    Field(min_length=1, max_length=1_000),
+    AsTuple,
+]
+_Sources = Annotated[tuple[FilledText, ...], Field(max_length=100_000), AsTuple]
+_Every = 1_000_000_000
+_Rate = Annotated[float, Field(ge=0, le=1_000)]
+
+
+class WordsConfig(Settings):
+    """Text as ids of words, and optionally of bigrams of neighbouring words."""
+
+    kind: Literal["words"] = "words"
+    max_words: int = Field(default=200_000, ge=1, le=5_000_000)
+    """Size of the vocabulary: the most frequent words."""
+    min_count: int = Field(default=5, ge=1, le=1_000_000_000)
+    """Words that occur less often are left out of the vocabulary."""
+    bigram_buckets: int = Field(default=0, ge=0, le=50_000_000)
+    """Hash buckets for bigrams of words; 0 means no bigrams."""
+    unknown_buckets: int = Field(default=0, ge=0, le=50_000_000)
+    """Hash buckets for words outside the vocabulary, by their spelling; 0 ignores such words."""
+
+
+class SubwordsConfig(Settings):
+    """Text as ids of subwords: byte-level byte-pair encoding."""
+
+    kind: Literal["subwords"] = "subwords"
+    max_words: int = Field(default=200_000, ge=256, le=1_000_000)
+    """Size of the vocabulary of subwords, the 256 bytes included."""
+    min_count: int = Field(default=5, ge=1, le=1_000_000_000)
+    """Pairs of subwords that occur less often are not merged."""
+    max_tokens: int = Field(default=128, ge=1, le=8_192)
+    """Subwords read per sentence; the rest is cut off."""
+
+
+if TYPE_CHECKING:
+    TextConfig = WordsConfig | SubwordsConfig
+else:  # type checkers can't follow a union made from a tuple
+    TextConfig: Any = tagged((WordsConfig, SubwordsConfig), "kind", default="words")
+
+
+class HeadConfig(Settings):
+    """The response head: dense layers on the response side."""
+
+    layers: Layers = (500, 500)
+    """Units of its layers; the last equals the embedding dimension. Empty means no head."""
+    activation: Activation = "tanh"
+    """Activation between layers; there is none after the last."""
+    residual: bool = False
+    """Add the embedding to the output."""
+
+
+class ObjectiveConfig(Settings):
+    """Settings of all objectives that rank candidates of a batch."""
+
+    scale: float = Field(default=1.0, gt=0, le=10_000)
+    """Initial logit scale: factor of dot products in the softmax (1/temperature)."""
+    learn_scale: bool = False
+    """Learn the scale during training."""
+    max_scale: float = Field(default=100.0, gt=0, le=10_000)
+    """Upper bound of a learned scale."""
+    mask_duplicates: bool = False
+    """Leave candidates out of the softmax that are known to fit the same input."""
+    symmetric: bool = False
+    """Also pick the right input for each response, in tasks of `responses`."""
+    gather_across_workers: bool = False
+    """With several workers, candidates are those of the whole batch: embeddings and their gradients
+    travel between workers. By default each worker ranks those of its own part of the batch."""
+    word_dropout: Probability = 0.0
+    """Fraction of ids dropped from each sentence at random during training."""
+
+    @model_validator(mode="after")
+    def _scale_is_within_its_bound(self) -> Self:
+        if self.scale > self.max_scale:
+            raise ValueError(
+                f"scale is {self.scale:g}; allowed: up to objective.max_scale = {self.max_scale:g}"
+            )
+        return self
+
+
+class OptimizerConfig(Settings):
+    """The optimisers of dense layers and of embedding tables."""
+
+    dense: Literal["sgd", "adam"] = "sgd"
+    """Optimiser of the dense layers."""
+    table: Literal["sgd", "adagrad"] = "sgd"
+    """Optimiser of the embedding table; `adagrad` keeps one accumulator per row (the mean square
+    of its gradient)."""
+    adam_betas: Annotated[tuple[_Beta, _Beta], AsTuple] = (0.9, 0.99)
+    """Adam's decay rates of the mean of gradients and of their squares."""
+
+
+class Phase(Settings):
+    """A number of steps with one batch size and one learning rate schedule."""
+
+    steps: int = Field(ge=1, le=1_000_000_000_000)
+    """Number of optimiser steps, one batch each."""
+    batch_size: int = Field(default=128, ge=2, le=1_048_576)
+    """Pairs per batch; each has the other responses of the batch as negatives."""
+    learning_rate: _Rate = 0.01
+    """Learning rate of the dense layers."""
+    table_learning_rate: _Rate | None = None
+    """Learning rate of the embedding table; by default `learning_rate`."""
+    warmup_steps: int = Field(default=0, ge=0, le=1_000_000_000_000)
+    """Steps of linear increase from 0, at the beginning of the phase."""
+    decay: Literal["none", "linear"] = "none"
+    """`linear` decreases the rate to 0 at the end of the phase."""
+    sif: float = Field(default=0.0, ge=0, le=1)
+    """At the beginning of the phase, the row of a word of frequency p (by its rank) is multiplied
+    by a / (a + p), where a is this number (smooth inverse frequency, Arora et al. 2017); 0 leaves
+    rows as they are. For a DAN without layers."""
+    whitening: float = Field(default=0.0, ge=0, le=1)
+    """At the beginning of the phase, rows are whitened: their covariance, by frequency, is
+    multiplied by its own power of minus this number (Yokoi et al. 2024); 1 makes it the identity,
+    0 leaves it. For a DAN without layers."""
+
+    @property
+    def whitens(self) -> bool:
+        """Whether the phase begins by changing the rows of words."""
+        return bool(self.sif or self.whitening)
+
+
+class TrainingConfig(Settings):
+    """Settings of the training loop."""
+
+    seed: int = Field(default=0, ge=0, le=4_294_967_295)
+    """Seed of all random draws: weights, order, dropout."""
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    """`bf16` computes matrix products in bfloat16; sums, losses and parameters stay in float32.
+    `auto` is `bf16` on devices where that is faster, else `fp32`."""
+    mini_batch_size: int = Field(default=0, ge=0, le=1_048_576)
+    """Rows that are encoded at a time, with gradients cached (Gao et al. 2021): a step then takes
+    the memory of so many rows, and encodes each twice; 0 encodes a batch as a whole."""
+    compile: bool = False
+    """Compiles a Transformer's blocks by `torch.compile`: faster steps after a start that takes up
+    to a minute. On the CPU it needs a C++ compiler."""
+    tasks_by: Literal["step", "worker"] = "step"
+    """With several workers, which part of the work a task gets as its share: `step` of the steps,
+    in which all workers divide a batch; `worker` of the workers, which divide the batches of their
+    task in every step (Yang et al. 2018, section 4.2)."""
+    window_pairs: int = Field(default=524_288, ge=2, le=1_000_000_000)
+    """Pairs shuffled at a time; bounds the memory used for data."""
+    id_cache_gb: float = Field(default=8.0, ge=0, le=1_000_000)
+    """Disk space, in GB, for token ids of the pairs, which are kept in the run's folder until its
+    steps are done so that each text is turned into ids once; 0 keeps none."""
+    log_every: int = Field(default=100, ge=1, le=_Every)
+    """Steps between lines of metrics."""
+    evaluate_every: int = Field(default=0, ge=0, le=_Every)
+    """Steps between evaluations on the dev split; 0 means only at the end."""
+    evaluate_pairs: int = Field(default=10_000, ge=1, le=_Every)
+    """Inputs of the dev split ranked by an evaluation during training."""
+    checkpoint_every: int = Field(default=0, ge=0, le=_Every)
+    """Steps between checkpoints; 0 means only at the end."""
+    keep_checkpoints: int = Field(default=2, ge=1, le=1_000_000)
+    """Number of most recent checkpoints to keep."""
+    exclude_leaks: bool = False
+    """Drop pairs that contain a sentence of the evaluation sets in `leak_sets`."""
+    leak_sets: _LeakSets = _LEAK_SETS
+    """Names of evaluation sets; hashes of their sentences come with the package. By default all
+    sets but `stsb-train`."""
+    sources: _Sources = ()
+    """Sources of the pairs that are trained on, such as subreddits; empty means all. Evaluations
+    during training rank pairs of the same sources."""
+    exclude_sources: _Sources = ()
+    """Sources of the pairs that are left out, in training and in evaluations during training."""
+    rank_init: float = Field(default=0.0, ge=0, le=1_000)
+    """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
+    with length 1."""
+    row_init: Literal["random", "cooccurrence"] = "random"
+    """Initial directions of the rows of words or subwords: random, or vectors that are learned from
+    the training text before the first step (the words that stand near each other, factorised)."""
+    nested_dims: Annotated[tuple[Units, ...], Field(max_length=20), AsTuple] = ()
+    """Numbers of dimensions that embeddings can be cut to: ranking objectives also train their
+    first so many entries, so that `rejoinder export --dim` loses little."""
+    init_from: Text = ""
+    """Model folder whose vocabulary, encoder and heads training starts from."""
+
+    @property
+    def excluded_sets(self) -> tuple[str, ...]:
+        """Names of the evaluation sets whose sentences are left out."""
+        return self.leak_sets if self.exclude_leaks else ()
+
+
+class ExportConfig(Settings):
+    """Settings of the exported model."""
+
+    weights: Literal["last", "best", "average"] = "last"
+    """`best` takes those with the highest P@1 on dev; `average` the mean over the evaluations of
+    the second half."""
+    dtype: Literal["float16", "float32"] = "float16"
+    """Type of embedding tables (and a Transformer's matrices); the rest is float32."""
+
+
+class RunConfig(Settings):
+    """The config of a run."""
+
+    name: _Name = "rejoinder"
+    """Name of the model."""
+    text: TextConfig = Field(default_factory=WordsConfig)
+    encoder: EncoderSettings = Field(default_factory=DanConfig)
+    """A table of one of the kinds in `ENCODERS`."""
+    head: HeadConfig = Field(default_factory=HeadConfig)
+    objective: ObjectiveConfig = Field(default_factory=ObjectiveConfig)
+    entailment: EntailmentConfig = Field(default_factory=EntailmentConfig)
+    optimizer: OptimizerConfig = Field(default_factory=OptimizerConfig)
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
+    export: ExportConfig = Field(default_factory=ExportConfig)
+    tasks: tuple[Task, ...] = ()
+    """Tables of the kinds in `OBJECTIVES`. Empty means response selection only."""
+    phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), AsTuple] = ()
+    """At least one is required."""
+
+    @model_validator(mode="after")
+    def _contradicts_itself_nowhere(self, info: ValidationInfo) -> Self:
+        lines = contradictions(self, (info.context or {}).get("faulty", frozenset()))
+        if lines:
+            raise several(lines)
+        return self
+
+    @property
+    def mixture(self) -> tuple[Task, ...]:
+        """The tasks; response selection only where the config has none."""
+        return self.tasks or (ResponsesTask(objective="responses", share=1.0),)
+
+    @property
+    def objectives(self) -> frozenset[str]:
+        """Names of the objectives of all tasks."""
+        return frozenset(task.objective for task in self.mixture)
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether a task reads the pairs given by `--pairs`."""
+        return any(OBJECTIVES[name].read is None for name in self.objectives)
+
+    @property
+    def heads(self) -> dict[str, Head]:
+        """The heads of the run by objective; that of `responses` is always there."""
+        return {
+            kind.name: kind.head(self)
+            for kind in OBJECTIVES.values()
+            if kind.head is not None and kind.name in self.objectives | {"responses"}
+        }
+
+    @property
+    def steps(self) -> int:
+        """Number of optimiser steps of all phases."""
+        return sum(phase.steps for phase in self.phases)
+
+
+def _update_kinds() -> None:
+    """Gives `RunConfig` the tables of all encoder and objective kinds registered so far."""
+    encoders = tuple(kind.config_class for kind in ENCODERS.values())
+    tasks = tuple(kind.task for kind in OBJECTIVES.values())
+    task: Any = tagged(tasks, "objective")
+    many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), AsTuple]
+    RunConfig.model_fields["encoder"] = FieldInfo.from_annotated_attribute(
+        tagged(encoders, "kind", default="dan"), Field(default_factory=DanConfig)
+    )
+    RunConfig.model_fields["tasks"] = FieldInfo.from_annotated_attribute(many, ())
+    RunConfig.model_rebuild(force=True)
+    forget_schemas()
+
+
+_update_kinds()
+ENCODERS.on_change(_update_kinds)
+OBJECTIVES.on_change(_update_kinds)

@@ -1,0 +1,1 @@
+"""What a run reads: pairs and labelled files as batches of token ids."""

@@ -1,0 +1,210 @@
+"""Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.corpus.shards import Pairs
+from rejoinder.datasets.leaks import EvaluationHashes
+from rejoinder.errors import InputError
+from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.learning import learn_vocabulary
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.examples import LabelledText
+from rejoinder.training.data.labelled import Labelled, read_labelled
+from rejoinder.training.data.sources import Selection, select_sources
+from rejoinder.training.objectives.base import Task
+
+LabelledTasks = Sequence[tuple[Task, Sequence[Labelled]]]
+"""The labelled files of each task."""
+PreparationProgress = Callable[[int, int], None]
+"""Called with the number of pairs read so far and the number of all pairs."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """The data that a run reads.
+
+    Labelled files are read once for all tasks that read them in the same way, and stay in memory
+    until `forget_labelled`: training does not read again what preparation has read.
+    """
+
+    pairs: Pairs | None = None
+    """Read by the task `responses`; None if no task needs pairs."""
+    folder: Path | None = None
+    """The folder that the paths of labelled files start from."""
+    _texts: dict[str, LabelledText] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def pairs_sha256(self) -> str | None:
+        """SHA-256 of the pairs, None if there are none."""
+        return None if self.pairs is None else self.pairs.sha256
+
+    def needed_pairs(self) -> Pairs:
+        """Returns the pairs.
+
+        Raises:
+            InputError: there are none.
+        """
+        if self.pairs is None:
+            raise InputError("the task responses reads pairs; name their folder with --pairs.")
+        return self.pairs
+
+    def selection(self, config: RunConfig) -> Selection:
+        """Returns the sources of the pairs that a config trains on; none if it reads no pairs.
+
+        Raises:
+            InputError: the config names a source that is not there, or leaves none.
+        """
+        if not config.reads_pairs:
+            return Selection({}, {})
+        return select_sources(self.needed_pairs(), config.training)
+
+    def labelled(self, config: RunConfig) -> list[tuple[Task, list[Labelled]]]:
+        """Returns the labelled files of each task, without their leaks.
+
+        Raises:
+            InputError: a task needs a folder and there is none, or a file can't be used.
+        """
+        hashes = _hashes(config)
+        return [
+            (task, read_labelled(task, self.folder, hashes, self._texts)) for task in config.mixture
+        ]
+
+    def forget_labelled(self) -> None:
+        """Frees the memory of the labelled files; they are read again when asked for."""
+        self._texts.clear()
+
+
+WordRows = NDArray[np.float16]
+"""(W, D) unit rows of the first W ids, zero where a word keeps its random row."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The result of preparation: the vocabulary, the leaks, facts about labelled files."""
+
+    features: TextFeatures
+    excluded: dict[int, NDArray[np.int64]]
+    """Indices of the pairs left out, as leaks or by their source, by block number; blocks that are
+    whole are absent."""
+    pairs: int
+    """Number of pairs of the chosen sources in the train split, including leaks."""
+    leaks: int
+    """Number of these pairs left out as leaks."""
+    labelled: dict[str, dict[str, Any]]
+    """Result of `labelled_facts` for each labelled file, by path."""
+    rows: WordRows | None = None
+    """The rows that training starts from, None for random ones."""
+    leaks_by_set: dict[str, int] = field(default_factory=dict)
+    """Number of the pairs left out as leaks by evaluation set; a pair can count for several."""
+
+
+def _hashes(config: RunConfig) -> EvaluationHashes | None:
+    """Returns the sentences that must not be trained on, None if the config allows all."""
+    sets = config.training.excluded_sets
+    return EvaluationHashes.load(sets) if sets else None
+
+
+def prepare(
+    data: Data, config: RunConfig, progress: PreparationProgress, features: TextFeatures | None
+) -> Prepared:
+    """Learns the vocabulary and finds what to leave out, in one pass over the train split.
+
+    `features` are those of the model that training starts from, None to learn a vocabulary.
+
+    Raises:
+        InputError: no word is frequent enough, or data is missing or unusable.
+    """
+    blocks = data.needed_pairs().blocks("train") if config.reads_pairs else ()
+    total = sum(block.rows for block in blocks)
+    selection = data.selection(config)
+    pairs = 0
+    excluded: dict[int, NDArray[np.int64]] = {}
+    left_out: list[pl.DataFrame] = []  # the leaks themselves
+    tasks = data.labelled(config)
+
+    def texts() -> Iterator[pl.Series]:
+        nonlocal pairs
+        yield from distinct_texts(tasks)
+        done, hashes = 0, _hashes(config)
+        columns = ["input", "response", *(["source"] if selection.left_out else [])]
+        for number, block in enumerate(blocks):
+            frame = data.needed_pairs().read(block, columns)
+            kept = np.arange(len(frame))
+            if selection.left_out:
+                kept = np.flatnonzero(selection.keeps(frame.get_column("source")))
+                frame = frame[kept]
+            inputs, responses = frame.get_column("input"), frame.get_column("response")
+            pairs += len(kept)
+            if hashes is not None:
+                leaked = hashes.contains(inputs) | hashes.contains(responses)
+                left_out.append(frame.filter(pl.Series(leaked)))
+                kept = kept[~leaked]
+            if len(kept) < block.rows:
+                excluded[number] = np.setdiff1d(np.arange(block.rows), kept)
+            yield pl.concat([inputs, responses])
+            done += block.rows
+            progress(done, total)
+
+    if features is None:
+        features = _features(texts(), config)
+    else:
+        for _ in texts():  # read for the leaks alone
+            pass
+    leaks = sum(map(len, left_out))
+    by_set = _counted(left_out, config.training.excluded_sets)
+    facts = labelled_facts(tasks)
+    return Prepared(features, excluded, pairs, leaks, facts, leaks_by_set=by_set)
+
+
+def distinct_texts(tasks: LabelledTasks) -> Iterator[pl.Series]:
+    """Yields the texts of labelled files; those that two tasks read in the same way once."""
+    contents = {id(file.content): file.content for _, files in tasks for file in files}
+    for content in contents.values():
+        yield pl.Series(content.texts, dtype=pl.String)
+
+
+def _counted(leaks: Sequence[pl.DataFrame], sets: Sequence[str]) -> dict[str, int]:
+    """Returns the number of pairs by evaluation set, all of which hold a sentence of some set."""
+    if not leaks:
+        return dict.fromkeys(sets, 0)
+    frame = pl.concat(leaks)
+    counts = {}
+    for name in sets:
+        hashes = EvaluationHashes.load((name,))
+        found = hashes.contains(frame["input"]) | hashes.contains(frame["response"])
+        counts[name] = int(found.sum())
+    return counts
+
+
+def labelled_facts(tasks: LabelledTasks) -> dict[str, dict[str, Any]]:
+    """Returns the SHA-256 of each labelled file, its rows by task, and the rows left out."""
+    facts: dict[str, dict[str, Any]] = {}
+    for task, files in tasks:
+        for file in files:
+            rows = facts[file.name]["rows"] if file.name in facts else {}
+            facts[file.name] = {
+                "sha256": file.content.sha256,
+                "rows": {**rows, task.label: len(file.examples)},
+                "leaks": file.content.leaks,
+                "unlabelled": file.content.unlabelled,
+            }
+    return facts
+
+
+def _features(texts: Iterator[pl.Series], config: RunConfig) -> TextFeatures:
+    text = config.text
+    if text.kind == "subwords":
+        from rejoinder.text.subwords import learn_subwords
+
+        return learn_subwords(
+            texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens
+        )
+    vocabulary, _ = learn_vocabulary(texts, max_words=text.max_words, min_count=text.min_count)
+    return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets)

@@ -1,0 +1,174 @@
+"""Pairs as an endless stream of batches, in a new order each epoch, in bounded memory.
+
+An epoch visits the blocks of the shards in random order, one window of blocks at a time, and the
+pairs of a window in random order. Orders follow from (seed, epoch, window) alone: a position is
+three numbers, and a run can continue from any position as if it had never stopped.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rejoinder.corpus.shards import Block, Pairs
+from rejoinder.errors import TrainingError
+from rejoinder.text.features import TextFeatures
+from rejoinder.training.data.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
+from rejoinder.training.data.id_cache import IdCache
+from rejoinder.training.data.pair_rows import MessagesAndReplies, PairRows, PairTexts, joined
+from rejoinder.training.data.prefetch import Prefetcher
+
+Excluded = Mapping[int, NDArray[np.int64]]
+"""Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""
+
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The pairs that are shuffled together."""
+
+    texts: PairTexts
+    kept: NDArray[np.bool_]
+    """(pairs,) bool, false for pairs that are left out."""
+
+
+class PairStream:
+    """Batches of the train split of `pairs`, as ids of `features`, from any position on."""
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        features: TextFeatures,
+        *,
+        window_pairs: int,
+        seed: int,
+        rows: PairRows | None = None,
+        excluded: Excluded | None = None,
+        word_dropout: float = 0.0,
+        cache: IdCache | None = None,
+        part: Part = WHOLE,
+    ) -> None:
+        """Prepares the stream; no pairs are read yet. `rows` None means messages and replies.
+
+        With a `cache`, texts are turned into ids once, not in every epoch. Of each batch the stream
+        yields the sentences of `part`.
+
+        Raises:
+            TrainingError: the pairs hold no train split.
+        """
+        self.pairs, self.features, self.seed = pairs, features, seed
+        self._kind = rows or MessagesAndReplies()
+        self.excluded = excluded or {}
+        self.word_dropout = word_dropout
+        self._cache, self._part = cache, part
+        self.name = "responses"
+        self.blocks = pairs.blocks("train")
+        if not self.blocks:
+            raise TrainingError(f"{pairs.folder} holds no pairs of the train split.")
+        left_out = sum(map(len, self.excluded.values()))
+        self.rows = sum(block.rows for block in self.blocks) - left_out
+        self.windows = max(1, min(len(self.blocks), -(-self.rows // window_pairs)))
+
+    def batches(self, start: Position, size: BatchSize) -> Iterator[Batch]:
+        """Yields batches without end from `start`.
+
+        The rest of a window that is too small for a batch is skipped. The next window is read in a
+        thread while the present one is used.
+
+        Raises:
+            TrainingError: no window of an epoch holds a whole batch, or `start` is in no window.
+        """
+        if start.window >= self.windows:
+            raise TrainingError(
+                f"the checkpoint is in window {start.window} of {self.pairs.folder}, which has "
+                f"{self.windows}; it was changed after it was written. Begin the run again."
+            )
+        without_batch = 0  # windows since the last batch
+        with Prefetcher(self._windows(start), ahead=1) as windows:
+            for position, window in windows:
+                generator = self._generator(position.epoch, position.window, 0)
+                usable = self._kind.usable(window.texts)
+                order = generator.permutation(usable[window.kept[usable]])
+                without_batch += 1
+                offset = position.offset
+                while (count := size()) <= len(order) - offset:
+                    chosen = order[offset : offset + count]
+                    yield self._batch(window.texts, chosen, replace(position, offset=offset))
+                    without_batch, offset = 0, offset + count
+                if without_batch > self.windows:
+                    raise TrainingError(
+                        f"a batch of {count} rows is more than a window of {self.pairs.folder} "
+                        f"holds ({len(order)}); lower batch_size."
+                    )
+
+    def _batch(self, window: PairTexts, chosen: NDArray[np.int64], position: Position) -> Batch:
+        numbers = (position.epoch, position.window, 1 + position.offset)
+        generator = self._generator(*numbers, *self._part.seed())
+        sentences = self._kind.take(window, chosen[self._part.of(len(chosen))], generator)
+        if self.word_dropout:
+            sentences = drop_ids(sentences, self.word_dropout, generator)
+        after = replace(position, offset=position.offset + len(chosen))
+        return Batch(sentences, *self._kind.keys(window, chosen), after, part=self._part)
+
+    def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
+        """Reads window after window without end; the first one from `position` on."""
+        while True:
+            yield position, self._read(position.epoch, position.window)
+            if position.window + 1 < self.windows:
+                position = Position(position.epoch, position.window + 1)
+            else:
+                position = Position(position.epoch + 1)
+
+    def _generator(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *numbers])
+
+    def _read(self, epoch: int, window: int) -> _Window:
+        """Reads the pairs of a window, in the order of their blocks."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.blocks))
+        numbers = np.array_split(order, self.windows)[window].tolist()
+        # workers store their own parts first, and then find those of the others
+        own = set(range(len(numbers))[self._part.of(len(numbers))])
+        found = {
+            at: self._texts(self.blocks[numbers[at]], store=at in own)
+            for at in sorted(range(len(numbers)), key=lambda at: at not in own)
+        }
+        texts = joined([found[at] for at in range(len(numbers))])
+        kept = np.ones(len(texts), bool)
+        start = 0
+        for number in numbers:
+            kept[start + self.excluded.get(number, _NONE)] = False
+            start += self.blocks[number].rows
+        return _Window(texts, kept)
+
+    def _texts(self, block: Block, *, store: bool) -> PairTexts:
+        """Returns the ids of all pairs of a block."""
+        stored = None if self._cache is None else self._cache.read(block)
+        if stored is not None:
+            return stored
+        frame = self.pairs.read(block, ["input", "response"])
+        inputs, responses = frame.get_column("input"), frame.get_column("response")
+        texts = PairTexts(
+            self.features(inputs), self.features(responses), text_keys(inputs), text_keys(responses)
+        )
+        if self._cache is not None and store:
+            self._cache.write(block, texts)
+        return texts
+
+
+def read_without(pairs: Pairs, block: Block, left_out: NDArray[np.int64] | None) -> pl.DataFrame:
+    """Returns the inputs and responses of a block without the rows `left_out`, indices or None."""
+    frame = pairs.read(block, ["input", "response"])
+    if left_out is None:
+        return frame
+    keep = np.ones(len(frame), bool)
+    keep[left_out] = False
+    return frame.filter(pl.Series(keep))
+
+
+def text_keys(texts: pl.Series) -> NDArray[np.int64]:
+    """Returns (N,) int64 keys that are equal for equal texts."""
+    return texts.hash(seed=0).to_numpy().view(np.int64)

@@ -1,0 +1,1 @@
+"""The run itself: model, steps, checkpoints, export."""

@@ -1,0 +1,103 @@
+"""Exports a trained model to a model folder, without embedding rows that were never trained."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rejoinder.encoders import ENCODERS, EncoderKind
+from rejoinder.encoders.dan.kind import BIGRAM_ROWS
+from rejoinder.encoders.nn.shapes import BOOKKEEPING
+from rejoinder.models.folder import ModelContents, write_model
+from rejoinder.text.features import TextFeatures, WordFeatures
+from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.training.config.loading import to_tree
+from rejoinder.training.loop.checkpoint import load_best
+from rejoinder.training.loop.loop import Trainer
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
+    """Writes or replaces the model folder of a run, with facts of its training."""
+    config = trainer.config
+    features: TextFeatures = trainer.features
+    half = config.export.dtype == "float16"
+    weights = chosen_weights(trainer)
+    kind = ENCODERS[config.encoder.kind]
+    table = None if kind.table is None else f"encoder.{kind.table}"
+    tensors: Arrays = {
+        name: _halved(_array(value), half=half and _stored_in_half(name, value, kind))
+        for name, value in weights.items()
+        if name.startswith(("encoder.", "heads."))
+        and not name.endswith(BOOKKEEPING)
+        and name != table
+    }
+    if table is not None:
+        rows, bigram_rows = _array(weights[table]), None
+        if isinstance(features, WordFeatures):  # subwords are all kept
+            seen = trainer.model.state_dict()[table.removesuffix(".weight") + BOOKKEEPING]
+            features, rows, bigram_rows = _trained_rows(features, rows, seen.cpu().numpy())
+        tensors[table] = _halved(rows, half=half)
+        if bigram_rows is not None:
+            tensors[BIGRAM_ROWS] = bigram_rows
+    tensors["scale"] = np.asarray(trainer.model.scale().detach().cpu().numpy())
+    write_model(
+        folder,
+        ModelContents(
+            name=config.name,
+            features=features,
+            encoder=to_tree(config.encoder),
+            heads={name: head.describe() for name, head in config.heads.items()},
+            training=training,
+            tensors=tensors,
+        ),
+        overwrite=True,
+    )
+
+
+def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
+    """Returns the weights that the config exports, on the CPU: last, best on dev, or averaged."""
+    choice = trainer.config.export.weights
+    if choice == "best" and trainer.state.best_step >= 0:
+        return load_best(trainer.run, trainer.state.best_step)
+    if choice == "average" and trainer.average:
+        return trainer.average
+    return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}
+
+
+def _stored_in_half(name: str, value: Tensor, kind: EncoderKind) -> bool:
+    """Whether `export.dtype` acts on a tensor other than the table: matrices of dense encoders."""
+    return kind.table is None and name.startswith("encoder.") and value.ndim > 1
+
+
+def _trained_rows(
+    features: WordFeatures, table: NDArray[np.float32], seen: NDArray[np.bool_]
+) -> tuple[WordFeatures, NDArray[np.float32], NDArray[np.int32] | None]:
+    """Returns features and rows that were trained, and the row of each bigram bucket, if any.
+
+    Words that were never trained leave the vocabulary. With bigrams, whose buckets are a function
+    of word ids, words keep their ids and untrained ones become zero rows. Buckets of unknown words
+    all stay: a random row still tells one word from another.
+    """
+    known, words = features.vocabulary.words, features.words
+    if features.buckets:
+        trained = np.flatnonzero(seen[words:])
+        bigram_rows = np.full(features.buckets, -1, np.int32)
+        bigram_rows[trained] = np.arange(len(trained), dtype=np.int32) + words
+        rows = np.concatenate([table[:words], table[words + trained]])
+        rows[np.flatnonzero(~seen[: len(known)])] = 0.0
+        return features, rows, bigram_rows
+    kept = np.flatnonzero(seen[: len(known)])
+    rows = np.concatenate([table[kept], table[len(known) :]])
+    vocabulary = Vocabulary(tuple(known[index] for index in kept))
+    return WordFeatures(vocabulary, unknown_buckets=features.unknown_buckets), rows, None
+
+
+def _array(value: Tensor) -> NDArray[np.float32]:
+    return value.detach().float().cpu().numpy()
+
+
+def _halved(array: NDArray[np.float32], *, half: bool) -> NDArray[np.generic]:
+    return array.astype(np.float16) if half else array

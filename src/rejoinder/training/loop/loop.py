@@ -1,0 +1,248 @@
+"""The training loop: steps, evaluations and checkpoints of a run, from start to end."""
+
+import math
+import signal
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+
+from torch import Tensor
+
+from rejoinder.errors import TrainingError
+from rejoinder.text.features import TextFeatures
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.batches import Position
+from rejoinder.training.data.mixture import MixedBatch, Mixture
+from rejoinder.training.data.prefetch import Prefetcher
+from rejoinder.training.loop import checkpoint as checkpoints
+from rejoinder.training.loop.checkpoint import Checkpoint, TrainingState
+from rejoinder.training.loop.gradients import Share
+from rejoinder.training.loop.machine import collected_signals
+from rejoinder.training.loop.model import CollatedBatch, LiveEncoder, TrainableModel
+from rejoinder.training.loop.optimizers import Optimizers, phase_at
+from rejoinder.training.loop.reporting import Meter, Reporter
+from rejoinder.training.loop.steps import Steps
+from rejoinder.training.objectives.base import Task
+from rejoinder.training.workers.workers import ALONE, LostError, Workers
+
+Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
+"""Scores a model in training; the first score chooses the best weights."""
+
+_AHEAD = 8
+"""Number of batches that are made ahead."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop before the config's steps are done."""
+
+    stop_at: int | None = None
+    """Step to stop at, with a checkpoint and no model."""
+    seconds: float | None = None
+    """Time in steps, over all sessions of the run, after which to stop, with a model."""
+
+
+@dataclass
+class Trainer:
+    """Trains a model: steps, evaluations, checkpoints.
+
+    Batches, reports and evaluations come from the objects that it is given.
+    """
+
+    config: RunConfig
+    run: Path
+    model: TrainableModel
+    features: TextFeatures
+    mixture: Mixture
+    reporter: Reporter
+    evaluate: Evaluate
+    workers: Workers = ALONE
+    share: Share = field(default_factory=Share)
+    """What this worker contributes to each step."""
+
+    def __post_init__(self) -> None:
+        dense = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self.optimizers = Optimizers(dense, self.model.encoder.tables(), self.config.optimizer)
+        self.state = TrainingState(0, {}, 0.0, -1, -math.inf, 0, self.workers.count)
+        self.average: dict[str, Tensor] = {}
+        """Running mean of the weights at evaluations, if the config exports it."""
+        self.scores: dict[str, float] = {}
+        """Scores of the last evaluation."""
+        self._steps = Steps(
+            self.config, self.model, self.features, self.optimizers, self.workers, self.share
+        )
+        self.workers_before = self.workers.count
+        """Number of workers before this session."""
+        self._stopping = False
+        self.out_of_time = False
+        self.interrupted: signal.Signals | None = None
+        """The signal that stopped the run, if one did."""
+
+    def resume(self, folder: Path) -> None:
+        """Continues from a checkpoint.
+
+        Raises:
+            TrainingError: the checkpoint is damaged or does not fit the run.
+        """
+        saved = checkpoints.load(folder, self.config)
+        try:
+            self.model.load_state_dict(saved.weights)
+            self.optimizers.load_state(saved.optimizer)
+        except (RuntimeError, KeyError) as error:
+            raise TrainingError(f"checkpoint {folder} does not fit the run: {error}") from None
+        self.workers_before = saved.state.workers
+        self.state = replace(saved.state, workers=self.workers.count)
+        self.average = saved.average
+
+    def train(self, limits: Limits) -> bool:
+        """Takes steps until the config's are done, a limit is reached, or a signal asks to stop.
+
+        SIGINT (Ctrl-C) and SIGTERM let the current step finish. A checkpoint is saved at the end,
+        except after a loss or a gradient that is not finite. Torch's generators are seeded at each
+        step: callers wrap this in `machine.own_torch_state`.
+
+        Returns:
+            Whether the config's steps are done.
+
+        With several workers, a signal to one of them stops all.
+
+        Raises:
+            TrainingError: a loss or a gradient is not finite; on the CPU the weights are as before
+                that batch. Or another worker ended; worker 0 saves a checkpoint if it can.
+        """
+        try:
+            return self._train(limits)
+        except LostError:
+            if self._holds_a_whole_step():
+                self._write_checkpoint()
+            raise self.workers.lost(
+                f"a worker of the run ended before step {self.state.step + 1} was done; the same "
+                "command with --resume continues from the last checkpoint, if there is one."
+            ) from None
+
+    def _train(self, limits: Limits) -> bool:
+        last = min(self.config.steps, limits.stop_at or self.config.steps)
+        meter = Meter(self.config.training.log_every, list(self._steps.tasks))
+        self.model.train()
+        self._begin_together()
+        with collected_signals() as signals, Prefetcher(self._batches(), _AHEAD) as batches:
+            while self.state.step < last and not self._stopping:
+                begun = time.perf_counter()
+                mixed, collated = next(batches)
+                late = limits.seconds is not None and self.state.seconds >= limits.seconds
+                flags = bool(signals), late and self.workers.leads
+                facts, told = self._steps.take(
+                    self.state.step, collated.to(self.model.device), flags
+                )
+                self._report(meter.add(self.state.step + 1, facts))
+                seconds = self.state.seconds + time.perf_counter() - begun
+                self._advance(mixed.stream, mixed.batch.after, seconds)
+                if self.workers.count == 1:  # several have told each other before the step
+                    late = limits.seconds is not None and seconds >= limits.seconds
+                    told = bool(signals), late
+                self._stopping, self.out_of_time = told
+                if self.out_of_time:
+                    break
+        if self._stopping:
+            self.interrupted = signals[0] if signals else signal.SIGTERM
+        done = self.state.step >= self.config.steps
+        every = self.config.training.evaluate_every
+        if (done or self.out_of_time) and not (every and self.state.step % every == 0):
+            self._evaluate()
+        self._save()
+        return done
+
+    def _begin_together(self) -> None:
+        """Gives all workers the weights of worker 0: other machines may draw others."""
+        self.workers.broadcast([value.detach() for value in self.model.state_dict().values()])
+
+    def _holds_a_whole_step(self) -> bool:
+        """Whether the weights are those after `state.step`, and this worker knows all positions."""
+        by_worker = self.share.of_all < 1.0
+        return self.workers.leads and not by_worker and self._steps.whitened != self.state.step
+
+    def _batches(self) -> Generator[tuple[MixedBatch, CollatedBatch], None, None]:
+        """Yields the batches of all further steps; runs in the thread that prefetches."""
+
+        def size(step: int, task: Task) -> int:
+            if task.batch_size is not None:
+                return task.batch_size
+            return phase_at(self.config.phases, min(step, self.config.steps - 1))[0].batch_size
+
+        for mixed in self.mixture.batches(self.state.step, self.state.positions, size):
+            yield mixed, self.model.collate(mixed)
+
+    def _report(self, metrics: Mapping[str, float] | None) -> None:
+        if metrics is not None:
+            self._steps.refuse_bad()
+            more = self._scales() | self._steps.traffic(self.config.training.log_every)
+            self.reporter.step(self.state.step + 1, {**metrics, **more})
+
+    def _scales(self) -> dict[str, float]:
+        return {
+            f"scale {name}": float(self.model.scale(name).detach())
+            for name in self.model.log_scales
+        }
+
+    def _advance(self, stream: str, position: Position, seconds: float) -> None:
+        """Counts the step that was taken; evaluates and saves where the config says so."""
+        training, step = self.config.training, self.state.step + 1
+        positions = {**self.state.positions, stream: position}
+        self.state = replace(self.state, step=step, positions=positions, seconds=seconds)
+        if training.evaluate_every and step % training.evaluate_every == 0:
+            self._evaluate()
+        if training.checkpoint_every and step % training.checkpoint_every == 0:
+            self._save()
+
+    def _evaluate(self) -> None:
+        """Has worker 0 score the model."""
+        self._steps.refuse_bad()
+        with self.workers.agreed():
+            if self.workers.leads:
+                self._score()
+
+    def _score(self) -> None:
+        """Scores the model, and keeps its weights if they are the best or go into the average."""
+        self.scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
+        if self.scores:
+            self.reporter.evaluation(self.state.step, self.scores)
+        step, score = self.state.step, next(iter(self.scores.values()), -math.inf)
+        weights = self.config.export.weights
+        if score > self.state.best_score:
+            self.state = replace(self.state, best_step=step, best_score=score)
+            if weights == "best":
+                checkpoints.save_best(self.run, step, self._weights())
+        if weights == "average" and step * 2 >= self.config.steps:
+            self.state = replace(self.state, averaged=self.state.averaged + 1)
+            self._add_to_average(self.state.averaged)
+
+    def _add_to_average(self, count: int) -> None:
+        """Moves the running mean towards the present weights, the `count`-th that it holds."""
+        for name, value in self.model.state_dict().items():
+            if name in self.average and value.is_floating_point():
+                self.average[name].lerp_(value.cpu(), 1 / count)
+            else:
+                self.average[name] = value.detach().cpu().clone()
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.contiguous() for name, value in self.model.state_dict().items()}
+
+    def _save(self) -> None:
+        """Has worker 0 save a checkpoint; each worker knows the positions of its own streams."""
+        self._steps.refuse_bad()
+        positions: dict[str, Position] = {}
+        for found in self.workers.collect(dict(self.state.positions)):
+            positions |= {
+                name: max(position, positions.get(name, position), key=astuple)
+                for name, position in found.items()
+            }
+        self.state = replace(self.state, positions=positions)
+        with self.workers.agreed():
+            if self.workers.leads:
+                self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        saved = Checkpoint(self.state, self._weights(), self.optimizers.state(), self.average)
+        folder = checkpoints.save(self.run, self.config, saved)
+        self.reporter.saved(self.state.step, folder)

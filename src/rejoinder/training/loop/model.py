@@ -1,0 +1,256 @@
+"""All trained parameters of a run in one module: encoder, heads, scales."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rejoinder.encoders import ENCODERS
+from rejoinder.encoders.nn.base import TrainableEncoder
+from rejoinder.encoders.nn.dense import FeedForward
+from rejoinder.protocols import Embeddings
+from rejoinder.text.features import TextFeatures
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.batches import Batch
+from rejoinder.training.data.mixture import MixedBatch
+from rejoinder.training.loop.machine import multiplies_in_bfloat16
+from rejoinder.training.losses.in_batch import StepLoss, duplicates
+from rejoinder.training.losses.joined import Joined
+from rejoinder.training.losses.response_selection import respond
+from rejoinder.training.objectives import OBJECTIVES
+from rejoinder.training.objectives.base import StepInputs, Task
+
+RESPONSES = "responses"
+_CHUNK = 4_096
+"""Sentences encoded at a time during evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollatedBatch:
+    """B rows as the encoder and the loss read them."""
+
+    task: Task
+    chunks: tuple[Any, ...]
+    """Results of `TrainableEncoder.collate` for left sides, right sides and further candidates, in
+    this order: of all together, or of parts that are encoded one after the other."""
+    rows: int
+    same: Tensor | None
+    """(2, M) int64, see `training.losses.in_batch.in_batch_softmax`."""
+    labels: Tensor | None
+    all_rows: int
+    """Number of rows of all workers' parts of the batch."""
+    more: int = 0
+    """Number of further candidates of all workers' parts of the batch."""
+
+    def to(self, device: torch.device) -> "CollatedBatch":
+        """Returns a copy on `device`."""
+        same, labels = (
+            None if tensor is None else tensor.to(device, non_blocking=True)
+            for tensor in (self.same, self.labels)
+        )
+        chunks = tuple(chunk.to(device) for chunk in self.chunks)
+        return replace(self, chunks=chunks, same=same, labels=labels)
+
+
+class TrainableModel(nn.Module):
+    """One encoder for all tasks, and the heads and scales of their objectives."""
+
+    def __init__(self, rows: int, config: RunConfig, generator: torch.Generator) -> None:
+        """Draws the weights from `generator`, which is on the CPU, for `rows` token ids."""
+        super().__init__()
+        self.settings = config.objective
+        self.precision = config.training.precision
+        self.nested_dims = config.training.nested_dims
+        self.mini_batch_size = config.training.mini_batch_size
+        module = ENCODERS[config.encoder.kind].module_class
+        self.encoder = cast("TrainableEncoder", module(rows, config.encoder, generator))
+        if config.training.rank_init:
+            for table in self.encoder.tables():
+                table.weigh_by_rank(config.training.rank_init)
+        self.heads = nn.ModuleDict(
+            {
+                name: FeedForward(
+                    head.inputs * self.encoder.dim,
+                    head.layers,
+                    head.activation,
+                    residual=head.residual,
+                    generator=generator,
+                )
+                for name, head in config.heads.items()
+            }
+        )
+        if RESPONSES not in config.objectives:
+            self.heads[RESPONSES].requires_grad_(False)
+        start = math.log(config.objective.scale)
+        ranking = [task.label for task in config.mixture if OBJECTIVES[task.objective].ranks]
+        self.log_scales = nn.ParameterDict(
+            {
+                _scale_key(name): nn.Parameter(
+                    torch.tensor(start), requires_grad=config.objective.learn_scale
+                )
+                for name in sorted({RESPONSES, *ranking})
+            }
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the parameters."""
+        device: torch.device = self.log_scales[RESPONSES].device
+        return device
+
+    def scale(self, task: str = RESPONSES) -> Tensor:
+        """Returns () float32, the factor of dot products in the softmax of a task."""
+        scale: Tensor = self.log_scales[_scale_key(task)].exp().clamp(max=self.settings.max_scale)
+        return scale
+
+    def autocast(self) -> torch.autocast:
+        """Returns a context in which matrix products have the precision of the run."""
+        low = self.precision == "bf16" or (
+            self.precision == "auto" and multiplies_in_bfloat16(self.device)
+        )
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=low)
+
+    def collate(self, mixed: MixedBatch) -> CollatedBatch:
+        """Does all work on a batch that needs no gradients; it may run in another thread."""
+        batch, same, labels = mixed.batch, None, None
+        total = len(batch.left_keys)
+        own = batch.part.of(total)
+        if batch.labels is not None:
+            labels = torch.from_numpy(batch.labels[own])
+        elif self.settings.mask_duplicates:
+            same = torch.from_numpy(_same_of(batch, own, self.settings.gather_across_workers))
+        size = 2 * self.mini_batch_size or max(1, len(batch.sentences))
+        chunks = tuple(
+            self.encoder.collate(batch.sentences.part(start, start + size))
+            for start in range(0, max(1, len(batch.sentences)), size)
+        )
+        rows = own.stop - own.start
+        return CollatedBatch(mixed.task, chunks, rows, same, labels, total, batch.more)
+
+    def embed(self, chunk: Any) -> Tensor:
+        """Returns (N, D) float32 unit rows, the embeddings of a part of a batch."""
+        with self.autocast():
+            embeddings: Tensor = self.encoder(chunk)
+            return embeddings
+
+    def loss(
+        self, batch: CollatedBatch, embeddings: Tensor, joined: Joined | None = None
+    ) -> StepLoss:
+        """Returns the loss of a batch by its embeddings: left sides, right sides, others.
+
+        With `joined`, the candidates are those of several workers.
+
+        With `training.nested_dims`, that of an objective that ranks is the mean over the first N
+        entries of the embeddings, for each of these N, and all of them (Kusupati et al. 2022, §3).
+        """
+        task, kind = batch.task, OBJECTIVES[batch.task.objective]
+        nested = self.nested_dims if kind.ranks else ()
+        # one operation, whose gradient is one, too
+        left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
+        with self.autocast():
+            inputs = StepInputs(
+                left=left,
+                right=right,
+                labels=batch.labels,
+                same=batch.same,
+                scale=self.scale(task.label) if kind.ranks else left.new_ones(()),
+                head=self.heads[kind.name] if kind.name in self.heads else None,  # noqa: SIM401
+                task=task,
+                settings=self.settings,
+                nested=nested if kind.nests else (),
+                joined=joined,
+            )
+            whole = kind.loss(inputs)
+            if kind.nests or not nested:
+                return whole
+            parts = [kind.loss(first_entries(inputs, dim)).loss for dim in nested]
+            return StepLoss(torch.stack([whole.loss, *parts]).mean(), whole.correct)
+
+    def after_embedding(self, task: Task) -> list[nn.Parameter]:
+        """Returns the trained parameters that the loss of a task reads besides the encoder's."""
+        kind = OBJECTIVES[task.objective]
+        found = list(self.heads[kind.name].parameters()) if kind.name in self.heads else []
+        if kind.ranks:
+            found.append(self.log_scales[_scale_key(task.label)])
+        return [parameter for parameter in found if parameter.requires_grad]
+
+    def respond(self, embeddings: Tensor) -> Tensor:
+        """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
+        return respond(self.heads[RESPONSES], embeddings)
+
+
+def _same_of(batch: Batch, own: slice, joined: bool) -> NDArray[np.int64]:
+    """Returns which candidates are no true negatives of a worker's rows, see `duplicates`.
+
+    With `joined`, the candidates are those of all workers.
+    """
+    if not joined:
+        return duplicates(batch.left_keys[own], batch.right_keys[own])
+    rows, candidates = duplicates(batch.left_keys, batch.right_keys)
+    first, last = np.searchsorted(rows, [own.start, own.stop])
+    return np.stack([rows[first:last] - own.start, candidates[first:last]])
+
+
+def first_entries(inputs: StepInputs, dim: int) -> StepInputs:
+    """Returns the inputs of a step with only the first `dim` entries of the rows, unit again.
+
+    The head, too, returns as many, of rows with zeros behind them.
+    """
+    left, right = (F.normalize(rows[:, :dim], dim=1) for rows in (inputs.left, inputs.right))
+    head = None if inputs.head is None else _FirstEntries(cast("FeedForward", inputs.head))
+    return replace(inputs, left=left, right=right, head=head)
+
+
+class _FirstEntries(nn.Module):
+    """A head whose outputs are as wide as its inputs."""
+
+    def __init__(self, head: FeedForward) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(N, d) to (N, d)."""
+        return self.head.first_entries(rows)
+
+
+def _scale_key(task: str) -> str:
+    """Key of a task's scale; names of methods of `ParameterDict` get a colon."""
+    return f"{task}:" if hasattr(nn.ParameterDict(), task) else task
+
+
+class LiveEncoder:
+    """A model in training as an encoder for evaluation."""
+
+    def __init__(self, model: TrainableModel, features: TextFeatures) -> None:
+        self.model, self.features = model, features
+
+    def encode(self, sentences: Sequence[str], /) -> Embeddings:
+        """Returns embeddings u, (N, D) float32, unit rows."""
+        return self._encode(sentences, response=False)
+
+    def encode_response(self, sentences: Sequence[str], /) -> Embeddings:
+        """Returns response embeddings v' = F(E(y)), (N, D) float32, unit rows."""
+        return self._encode(sentences, response=True)
+
+    @torch.no_grad()
+    def _encode(self, sentences: Sequence[str], *, response: bool) -> Embeddings:
+        model = self.model
+        was_training = model.training
+        model.eval()
+        out = np.empty((len(sentences), model.encoder.dim), np.float32)
+        for start in range(0, len(sentences), _CHUNK):
+            ids = self.features(sentences[start : start + _CHUNK])
+            collated = model.encoder.collate(ids).to(model.device)
+            with model.autocast():
+                embeddings = model.encoder(collated)
+                if response:
+                    embeddings = model.respond(embeddings)
+            out[start : start + _CHUNK] = embeddings.float().cpu().numpy()
+        model.train(was_training)
+        return out

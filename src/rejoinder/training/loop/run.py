@@ -1,0 +1,312 @@
+"""A run from data to a model folder: prepares or resumes it, trains, and exports the model."""
+
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from rejoinder.encoders import ENCODERS
+from rejoinder.errors import RejoinderError, TrainingError
+from rejoinder.io.files.atomic import new_folder, write_text
+from rejoinder.io.files.claims import claim, claim_output, sweep
+from rejoinder.training.config.loading import load_config, to_toml, to_tree
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.preparation import (
+    Data,
+    PreparationProgress,
+    Prepared,
+    prepare,
+)
+from rejoinder.training.data.streams import open_cache, open_mixture, remove_cache
+from rejoinder.training.loop import checkpoint
+from rejoinder.training.loop.checkpoint import TrainingState
+from rejoinder.training.loop.events import RunLog
+from rejoinder.training.loop.export import export
+from rejoinder.training.loop.initial import open_initial, start_from
+from rejoinder.training.loop.loop import Evaluate, Limits, Trainer
+from rejoinder.training.loop.machine import (
+    compile_blocks,
+    kept_memory,
+    own_torch_state,
+    worker_device,
+)
+from rejoinder.training.loop.model import TrainableModel
+from rejoinder.training.loop.optimizers import phase_at
+from rejoinder.training.loop.reporting import Reporter, SilentReporter
+from rejoinder.training.loop.start import read_start, write_start
+from rejoinder.training.rows.initial_rows import learn_rows, turn_rows
+from rejoinder.training.workers.division import share_of
+from rejoinder.training.workers.workers import ALONE, Workers, local_rank
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The outcome of one session of a run."""
+
+    folder: Path
+    """Folder of the run."""
+    done: bool
+    """Whether the config's steps are done; if not, the run can be resumed."""
+    steps: int
+    """Number of steps done, over all sessions."""
+    seconds: float
+    """Time spent in steps, over all sessions."""
+    pairs: int
+    """Number of training pairs, without leaks."""
+    leaks: int
+    """Number of training pairs left out because a text is an evaluation sentence."""
+    scores: Mapping[str, float]
+    """Scores of the last evaluation of this session, empty if there was none."""
+    model: Path | None
+    """The model folder, None if the run was stopped to be resumed later."""
+    interrupted: signal.Signals | None = None
+    """The signal that stopped the run, if one did."""
+    warning: str = ""
+    """A warning if the model was exported before its schedule was done, else empty."""
+    workers: int = 1
+    """Number of workers of this session."""
+    workers_before: int = 1
+    """Number of workers of the session before; another number changes the order of batches."""
+
+
+def begin(
+    config: RunConfig,
+    data: Data,
+    run: Path,
+    *,
+    overwrite: bool,
+    progress: PreparationProgress,
+    threads: int | None = None,
+    prepared: Prepared | None = None,
+) -> Prepared:
+    """Makes the folder of a run with config, vocabulary and excluded rows; takes no step yet.
+
+    `threads` is the number of CPU threads of torch, None for torch's setting; initial rows repeat
+    bit for bit with the same number. `prepared` is the result for another run of the same data and
+    of a config that differs in its seed only: it is taken as it is.
+
+    Raises:
+        RejoinderError: the data is not usable, or the folder can't be written.
+    """
+    with claim_output(run, overwrite=overwrite):
+        initial = open_initial(config)
+        with new_folder(run, overwrite=overwrite) as folder:
+            if prepared is None:
+                features = None if initial is None else initial.features
+                prepared = prepare(data, config, progress, features)
+                with own_torch_state(torch.device("cpu"), threads):
+                    rows = learn_rows(config, data, prepared, progress)
+                prepared = replace(prepared, rows=rows)
+            write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
+            return prepared
+
+
+@contextmanager
+def removed_if_refused(run: Path) -> Iterator[None]:
+    """Removes the folder of a new run if the block fails before its first checkpoint.
+
+    The corrected command then finds no folder in its way.
+    """
+    try:
+        yield
+    except RejoinderError:
+        if checkpoint.latest(run) is None:
+            shutil.rmtree(run, ignore_errors=True)
+        raise
+
+
+def go_on(
+    run: Path,
+    data: Data,
+    limits: Limits,
+    *,
+    evaluate: Evaluate,
+    reporter: Reporter,
+    config: RunConfig | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    workers: Workers = ALONE,
+) -> RunResult:
+    """Trains in the folder of a run, from its last checkpoint if it has one; exports the model.
+
+    While it trains, torch's thread count and random generators are the run's; the caller's are
+    restored at the end.
+
+    Args:
+        run: the folder that `begin` made.
+        data: the data of the run, the same as at the start.
+        limits: when to stop before the config's steps are done.
+        evaluate: returns the scores on dev.
+        reporter: told about steps, evaluations and checkpoints.
+        config: the config of the run if its name, export or logging shall differ from those at the
+            start; None reads `config.toml` of the run.
+        device: `auto`, `cpu` or `cuda`.
+        threads: number of CPU threads of torch; None leaves torch's setting, which is all cores
+            unless it was changed. Results repeat bit for bit with the same number of threads.
+        workers: the workers of the run, all of which call this at once and see the same folder.
+            Worker 0 writes, evaluates and reports.
+
+    Raises:
+        TrainingError: the data or the config differ from those at the start, a file of the run is
+            damaged, or training fails.
+        BusyError: another process trains in this folder.
+    """
+    with ExitStack() as stack:
+        with workers.agreed():
+            torch_device = worker_device(device, local_rank())
+            if workers.leads:
+                stack.enter_context(claim(run))
+                sweep(run)
+        stack.enter_context(own_torch_state(torch_device, threads))
+        stack.enter_context(kept_memory())
+        with workers.agreed():
+            trainer, prepared = _trainer(
+                run, data, config, torch_device, workers, reporter, evaluate
+            )
+        config = trainer.config
+        done = _logged(trainer, limits)
+        folder = run / "model" if done or trainer.out_of_time else None
+        with workers.agreed():
+            if folder is not None and workers.leads:
+                export(folder, trainer, _training_facts(config, data, prepared, trainer))
+            if done and workers.leads:
+                remove_cache(run)
+    return RunResult(
+        folder=run,
+        done=done,
+        steps=trainer.state.step,
+        seconds=trainer.state.seconds,
+        pairs=prepared.pairs - prepared.leaks,
+        leaks=prepared.leaks,
+        scores=trainer.scores,
+        model=folder,
+        interrupted=trainer.interrupted,
+        warning=_unfinished(config, trainer.state, limits) if folder and not done else "",
+        workers=workers.count,
+        workers_before=trainer.workers_before,
+    )
+
+
+def _trainer(
+    run: Path,
+    data: Data,
+    config: RunConfig | None,
+    device: torch.device,
+    workers: Workers,
+    reporter: Reporter,
+    evaluate: Evaluate,
+) -> tuple[Trainer, Prepared]:
+    """Returns the trainer of a run, at its last checkpoint if it has one."""
+    if not (run / "config.toml").is_file():
+        raise TrainingError(
+            f"worker {workers.rank} finds no run at {run}; workers on several hosts need a folder "
+            "that all of them see."
+        )
+    stored = load_config(run / "config.toml")
+    config = config or stored
+    prepared, initial_sha256 = read_start(run, data, config)
+    if config != stored and workers.leads:
+        write_text(run / "config.toml", to_toml(config))
+    share, tasks = share_of(config, workers)
+    saved = checkpoint.latest(run)
+    model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
+    cache = open_cache(run, config, data, prepared, workers.count)
+    mixture = open_mixture(config, data, prepared, cache, tasks, share.peers.part)
+    data.forget_labelled()  # the streams hold the ids
+    trainer = Trainer(
+        config,
+        run,
+        model.to(device),
+        prepared.features,
+        mixture,
+        reporter if workers.leads else SilentReporter(),
+        evaluate,
+        workers,
+        share,
+    )
+    if saved is not None:
+        trainer.resume(saved)
+    return trainer, prepared
+
+
+def _logged(trainer: Trainer, limits: Limits) -> bool:
+    """Trains with a log in the folder of the run, which worker 0 writes."""
+    if not trainer.workers.leads:
+        return trainer.train(limits)
+    with closing(RunLog(trainer.run, trainer.state.step, trainer.reporter)) as log:
+        trainer.reporter = log
+        if trainer.workers_before != trainer.workers.count:
+            step, now = trainer.state.step, trainer.workers.count
+            log.workers_changed(step, trainer.workers_before, now)
+        return trainer.train(limits)
+
+
+def _drawn_model(
+    run: Path, config: RunConfig, prepared: Prepared, initial_sha256: str | None
+) -> TrainableModel:
+    """Returns the model before the first step, without the weights of `init_from` if None."""
+    generator = torch.Generator().manual_seed(config.training.seed)
+    model = TrainableModel(prepared.features.rows, config, generator)
+    if prepared.rows is not None:
+        rows = model.get_parameter(f"encoder.{ENCODERS[config.encoder.kind].token_rows}")
+        turn_rows(rows, torch.from_numpy(prepared.rows))
+    if initial_sha256 is not None and (initial := open_initial(config)) is not None:
+        if initial.sha256 != initial_sha256:
+            raise TrainingError(
+                f"training.init_from {config.training.init_from} is not the model that {run} began "
+                "with; put that model back, or begin the run again."
+            )
+        start_from(model, initial)
+    if config.training.compile:
+        compile_blocks(model.get_submodule("encoder"))
+    return model
+
+
+def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
+    """Returns a warning that a limit of time cut the schedule, with a number of steps that fits."""
+    steps = state.step
+    phase, within = phase_at(config.phases, max(steps - 1, 0))
+    where = (
+        f", inside the warm-up of {phase.warmup_steps:,} steps: it is hardly trained"
+        if within < phase.warmup_steps
+        else ""
+    )
+    seconds = limits.seconds or state.seconds
+    fitting = max(1, int(steps * seconds / max(state.seconds, 1e-9)))
+    total = config.steps
+    settings = " ".join(
+        f"phases.{number}.steps={max(1, fitting * phase.steps // total)}"
+        for number, phase in enumerate(config.phases)
+    )
+    return (
+        f"the model was exported after {steps:,} of {total:,} steps{where}. About {fitting:,} "
+        f"steps fit into {seconds / 60:.2g} minutes here; a schedule of that length ends with low "
+        f"learning rates: begin again with {settings}"
+    )
+
+
+def _training_facts(
+    config: RunConfig, data: Data, prepared: Prepared, trainer: Trainer
+) -> dict[str, object]:
+    """Returns the facts about its training that a model keeps; no times: its bytes shall repeat."""
+    labelled = prepared.labelled.values()
+    selection = data.selection(config)
+    inputs = data.needed_pairs().manifest.inputs if config.reads_pairs else ()
+    return {
+        "pairs": prepared.pairs - prepared.leaks,
+        "labelled": prepared.labelled,
+        "leaks_dropped": prepared.leaks + sum(file["leaks"] for file in labelled),
+        "leaks_by_set": prepared.leaks_by_set,
+        "leak_sets": list(config.training.excluded_sets),
+        "steps": trainer.state.step,
+        "seed": config.training.seed,
+        "data": dict(selection.chosen),
+        "sources_left_out": dict(selection.left_out),
+        "inputs": [str(file["file"]) for file in inputs],
+        "pairs_sha256": data.pairs_sha256,
+        "config": to_tree(config),
+    }

@@ -1,0 +1,179 @@
+/* Softmax of the scores of a batch, and its gradient: rejoinder.training.losses.in_batch calls this, and
+   says what it computes.
+
+   Rows are worked out in shares, by several threads and without the interpreter's lock. */
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fast.h"
+#include "shares.h"
+#include "vectors.h"
+
+typedef struct {
+    char kind; /* 'f' float32, 'b' bfloat16: of cosines and gradients */
+    const char *cosines;
+    char *gradients;
+    int64_t columns, backwards; /* candidates, and how many of them have a sum of their own */
+    float scale;
+    const int64_t *masked, *masked_offsets; /* columns left out, row by row */
+    const float *column_sums;               /* logarithms, or NULL */
+    int64_t own;                            /* the right candidate of row 0 */
+    float *losses, *alongs;
+    uint8_t *correct;
+    int failed; /* whether memory ran out */
+} Work;
+
+FASTEST static float largest(const float *restrict values, int64_t count) {
+    float parts[LANES], found = -INFINITY;
+    for (int lane = 0; lane < LANES; lane++) parts[lane] = -INFINITY;
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            parts[lane] = values[at + lane] > parts[lane] ? values[at + lane] : parts[lane];
+    for (; at < count; at++) found = values[at] > found ? values[at] : found;
+    for (int lane = 0; lane < LANES; lane++) found = parts[lane] > found ? parts[lane] : found;
+    return found;
+}
+
+/* Writes exp(scale * (value - peak)) and returns the sum. */
+FASTEST static float exponentials(const float *restrict values, float *restrict out, int64_t count,
+                                  float scale, float peak) {
+    float parts[LANES] = {0}, sum = 0;
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            float power = exponential(scale * (values[at + lane] - peak));
+            out[at + lane] = power;
+            parts[lane] += power;
+        }
+    for (; at < count; at++) {
+        out[at] = exponential(scale * (values[at] - peak));
+        sum += out[at];
+    }
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum;
+}
+
+FASTEST static void add_backwards(const float *restrict values, const float *restrict sums,
+                                  float *restrict out, int64_t count, float scale) {
+    for (int64_t at = 0; at < count; at++) {
+        float power = scale * values[at] - sums[at];
+        out[at] += exponential(power < 0 ? power : 0);
+    }
+}
+
+/* Whether any value is not finite. */
+FASTEST static int strange(const float *restrict values, int64_t count) {
+    float sum = 0, parts[LANES] = {0};
+    int64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (int lane = 0; lane < LANES; lane++) parts[lane] += values[at + lane] * 0.0f;
+    for (; at < count; at++) sum += values[at] * 0.0f;
+    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    return sum != 0.0f;
+}
+
+static void one_row(const Work *work, int64_t row, float *values, float *gradient) {
+    int64_t columns = work->columns, own = work->own + row;
+    size_t size = work->kind == 'b' ? 2 : 4;
+    const char *from = work->cosines + (size_t)(row * columns) * size;
+    char *to = work->gradients + (size_t)(row * columns) * size;
+    if (work->kind == 'b') from_bfloat16((const uint16_t *)from, values, columns);
+    else memcpy(values, from, (size_t)columns * 4);
+    if (strange(values, columns)) { /* the caller looks at losses before it uses gradients */
+        work->losses[row] = work->alongs[row] = NAN;
+        work->correct[row] = 0;
+        memset(to, 0, (size_t)columns * size);
+        return;
+    }
+    const int64_t *masked = work->masked + work->masked_offsets[row];
+    int64_t count = work->masked_offsets[row + 1] - work->masked_offsets[row];
+    for (int64_t at = 0; at < count; at++) values[masked[at]] = -INFINITY;
+    float peak = largest(values, columns);
+    int64_t best = 0;
+    while (values[best] < peak) best++;
+    float total = exponentials(values, gradient, columns, work->scale, peak);
+    float directions = work->column_sums ? 2.0f : 1.0f;
+    multiply(gradient, 1.0f / total, columns);
+    if (work->column_sums) add_backwards(values, work->column_sums, gradient, work->backwards, work->scale);
+    gradient[own] -= directions;
+    for (int64_t at = 0; at < count; at++) values[masked[at]] = 0.0f; /* their gradients are 0 */
+    work->losses[row] = logf(total) + work->scale * (peak - directions * values[own]);
+    work->alongs[row] = dot(gradient, values, columns);
+    work->correct[row] = best == own;
+    if (work->kind == 'b') to_bfloat16(gradient, (uint16_t *)to, columns);
+    else memcpy(to, gradient, (size_t)columns * 4);
+}
+
+static void softmax_share(void *data, int64_t first, int64_t last) {
+    Work *work = data;
+    float *scratch = malloc(2 * (size_t)work->columns * sizeof *scratch);
+    if (!scratch) {
+        work->failed = 1;
+        return;
+    }
+    for (int64_t row = first; row < last; row++) one_row(work, row, scratch, scratch + work->columns);
+    free(scratch);
+}
+
+static int fits(const Work *work, int64_t rows, int64_t masked) {
+    if (work->own < 0 || work->own + rows > work->columns || work->backwards > work->columns) return 0;
+    if (work->masked_offsets[0] != 0 || work->masked_offsets[rows] != masked) return 0;
+    for (int64_t row = 0; row < rows; row++)
+        if (work->masked_offsets[row] > work->masked_offsets[row + 1]) return 0;
+    for (int64_t at = 0; at < masked; at++)
+        if (work->masked[at] < 0 || work->masked[at] >= work->columns) return 0;
+    return 1;
+}
+
+static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer bounds, cosines, masked, offsets, sums, gradients, losses, alongs, correct;
+    unsigned long long parallel;
+    int kind, threads;
+    Py_ssize_t columns, own;
+    double scale;
+    if (!PyArg_ParseTuple(arguments, "Kiy*Cnndy*y*y*y*w*w*w*w*:softmax", &parallel, &threads, &bounds, &kind,
+                          &columns, &own, &scale, &cosines, &masked, &offsets, &sums, &gradients, &losses,
+                          &alongs, &correct))
+        return NULL;
+    int64_t rows = offsets.len / 8 - 1, size = kind == 'b' ? 2 : 4;
+    Work work = {(char)kind, cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale,
+                 masked.buf, offsets.buf, sums.len ? sums.buf : NULL, own, losses.buf, alongs.buf,
+                 correct.buf, 0};
+    int right = columns > 0 && rows >= 0 && cosines.len == rows * columns * size &&
+                gradients.len == cosines.len && losses.len == rows * 4 && alongs.len == rows * 4 &&
+                correct.len == rows && bounds_fit(bounds.buf, bounds.len / 8 - 1, rows) &&
+                fits(&work, rows, masked.len / 8);
+    if (right) {
+        Shares shares = {softmax_share, &work, bounds.buf, bounds.len / 8 - 1, 0};
+        Py_BEGIN_ALLOW_THREADS
+        do_shares(&shares, (uintptr_t)parallel, threads);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&bounds), PyBuffer_Release(&cosines), PyBuffer_Release(&masked);
+    PyBuffer_Release(&offsets), PyBuffer_Release(&sums), PyBuffer_Release(&gradients);
+    PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
+    if (!right) {
+        PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes, or indices, do not belong together");
+        return NULL;
+    }
+    if (work.failed) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"softmax", softmax, METH_VARARGS,
+     "softmax(parallel, threads, bounds, kind, columns, own, scale, cosines, masked, offsets, sums, gradients, losses, "
+     "alongs, correct)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_softmax", "Softmax of the scores of a batch.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__softmax(void) { return PyModule_Create(&module); }

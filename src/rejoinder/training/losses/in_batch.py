@@ -1,0 +1,259 @@
+"""The in-batch softmax shared by all ranking objectives.
+
+Large batches make better encoders, but then most of a step goes into B x B scores: written with
+PyTorch's operations, that is a dozen passes over a matrix larger than any cache, and a product of
+matrices for each direction and each number of nested dimensions. Here a strip of rows is turned
+into probabilities and gradients while it is in the cache, and one product serves both directions
+and all nested dimensions: what the first 512 entries add to a score is added to that of the first
+128.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rejoinder.training.losses.joined import Joined
+from rejoinder.training.losses.softmax_rows import Scores, softmax
+
+_STRIP_SCORES = 1 << 20
+"""Scores per strip: 4 MB of float32."""
+_GPU_STRIP_SCORES = 1 << 28
+"""The same on GPUs, which have no such cache, and wait where a batch has several strips."""
+
+
+@dataclass(frozen=True)
+class StepLoss:
+    """The loss of a step on B rows."""
+
+    loss: Tensor
+    """() float32, mean cross-entropy in nats."""
+    correct: Tensor
+    """() int64, number of rows whose own candidate or class scores highest."""
+
+
+def in_batch_softmax(
+    anchors: Tensor,
+    candidates: Tensor,
+    scale: Tensor,
+    *,
+    same: Tensor | None = None,
+    symmetric: bool = False,
+    nested: Sequence[int] = (),
+    joined: Joined | None = None,
+) -> StepLoss:
+    """Softmax over the candidates of the batch, cross-entropy against the diagonal.
+
+    Args:
+        anchors: (B, D) float32.
+        candidates: (B + E, D) float32; row i belongs to anchor i, the last E rows to none.
+        scale: () float32, factor of dot products in the softmax.
+        same: (2, M) int64, index pairs (i, j) off the diagonal, both below B and ascending in i,
+            that are no true negatives. They are left out of the softmax.
+        symmetric: also pick the right anchor for each of the first B candidates, and return the
+            mean of both losses. The scores of the whole batch are then held in memory.
+        nested: ascending numbers below D. The loss is the mean over the first N entries of all
+            rows, scaled to length 1, for each of these N, and the rows as they are (Kusupati et
+            al. 2022, section 3); `correct` is that of the rows as they are.
+        joined: the rows of several workers, whose candidates are ranked together. Anchors,
+            candidates and the loss are then those of this worker, but j in `same` counts the
+            candidates of all. The mean of the workers' losses, weighted by their rows, is the loss
+            of all rows.
+    """
+    if joined is not None:
+        candidates = joined.candidates(candidates)
+    loss, correct = _InBatchSoftmax.apply(  # type: ignore[no-untyped-call]
+        anchors, candidates, scale, same, symmetric, tuple(nested), joined
+    )
+    return StepLoss(loss, correct)
+
+
+class _Side:
+    """The rows of one side of a batch, and the gradients of the loss by them."""
+
+    def __init__(self, rows: Tensor, cuts: Sequence[int], kind: torch.dtype) -> None:
+        self.rows = rows.to(kind)
+        self.cuts = cuts
+        self.by_rows = torch.zeros_like(rows)
+        lengths = rows.new_empty(len(cuts) - 1, len(rows))
+        for level, cut in enumerate(cuts[:-1]):
+            lengths[level] = rows[:, :cut].norm(dim=1)
+        self.inverse = torch.where(lengths > 0, 1 / lengths, 0.0)
+        """(levels - 1, N) factors that scale the first entries to length 1."""
+        self.along = torch.zeros_like(self.inverse)
+        """(levels - 1, N) dot products of scaled entries and the gradients by them."""
+
+    def gradient(self) -> Tensor:
+        """Returns (N, D), the gradient by the rows as they were before scaling."""
+        for level, cut in enumerate(self.cuts[:-1]):
+            share = self.along[level] * self.inverse[level].square()
+            self.by_rows[:, :cut] -= share.unsqueeze(1) * self.rows[:, :cut].float()
+        return self.by_rows
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Some anchors against all candidates."""
+
+    rows: slice
+    levels: list[Scores]
+    """One for each number of entries."""
+
+
+class _InBatchSoftmax(torch.autograd.Function):
+    """Computes the loss and, in the same pass, the gradients of all three tensors."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        anchors: Tensor,
+        candidates: Tensor,
+        scale: Tensor,
+        same: Tensor | None,
+        symmetric: bool,
+        nested: tuple[int, ...],
+        joined: Joined | None,
+    ) -> tuple[Tensor, Tensor]:
+        device, size = anchors.device, len(anchors)
+        first, all_rows = (joined.first, joined.all_rows) if joined else (0, size)
+        low = torch.is_autocast_enabled(device.type)
+        kind = torch.get_autocast_dtype(device.type) if low else anchors.dtype
+        cuts = (*nested, anchors.shape[1])
+        most = _STRIP_SCORES if device.type == "cpu" else _GPU_STRIP_SCORES
+        starts = range(0, size, max(1, most // len(candidates)))
+        loss, by_scale = anchors.new_zeros(()), anchors.new_zeros(())
+        correct = torch.zeros((), dtype=torch.int64, device=device)
+        with torch.autocast(device.type, enabled=False):
+            left, right = _Side(anchors, cuts, kind), _Side(candidates, cuts, kind)
+            strips: Iterable[_Strip] = (
+                _strip(left, right, slice(start, min(start + starts.step, size)), same, first)
+                for start in starts
+            )
+            columns: Sequence[Tensor | None] = [None] * len(cuts)
+            if symmetric:
+                strips = stored = list(strips)
+                columns = sums = [
+                    _log_sums(stored, level, scale, all_rows, joined) for level in range(len(cuts))
+                ]
+                loss += torch.stack(sums)[:, first : first + size].sum()
+            for strip in strips:
+                gradients = []
+                for level, scores in enumerate(strip.levels):
+                    found = softmax(scores, scale, columns[level])
+                    loss += found.loss
+                    by_scale += found.along.sum()
+                    if level < len(nested):
+                        left.along[level, strip.rows] = found.along
+                        right.along[level] += (found.by_scores * scores.cosines).sum(dim=0)
+                    gradients.append(found.by_scores)
+                correct += found.correct  # of the last level, the rows as they are
+                _add_gradients(left, right, strip.rows, gradients)
+        terms = size * len(cuts) * (2 if symmetric else 1)
+        ctx.save_for_backward(left.gradient(), right.gradient(), by_scale, scale / terms)
+        ctx.terms = terms
+        ctx.mark_non_differentiable(correct)
+        return loss / terms, correct
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        by_anchors, by_candidates, by_scale, factor = ctx.saved_tensors
+        by_rows = gradient * factor
+        by_scale = gradient * by_scale / ctx.terms
+        return by_rows * by_anchors, by_rows * by_candidates, by_scale, *(None,) * 4
+
+
+def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None, first: int) -> _Strip:
+    """Returns the cosines of some anchors with all candidates at every level.
+
+    The right candidate of anchor 0 is `first`.
+    """
+    masked = None
+    if same is not None and rows == slice(0, len(left.rows)):
+        masked = same[0], same[1]
+    elif same is not None:
+        ends = torch.tensor([rows.start, rows.stop], device=same.device)
+        start, stop = torch.searchsorted(same[0].contiguous(), ends).tolist()
+        masked = same[0, start:stop] - rows.start, same[1, start:stop]
+    total, levels = None, []
+    for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
+        added = left.rows[rows, start:stop] @ right.rows[:, start:stop].T
+        if len(left.cuts) > 1:  # several products are summed in float32
+            added = added.float()
+        total = added if total is None else total + added
+        cosines = total
+        if stop < left.cuts[-1]:
+            cosines = total * left.inverse[level, rows, None] * right.inverse[level]
+        levels.append(Scores(cosines, first + rows.start, masked))
+    return _Strip(rows, levels)
+
+
+def _log_sums(
+    strips: Sequence[_Strip], level: int, scale: Tensor, size: int, joined: Joined | None
+) -> Tensor:
+    """Returns (B,) the logarithm of the sum of exp(score) over all anchors, by candidate."""
+    peaks = torch.stack(
+        [strip.levels[level].scaled(scale)[:, :size].amax(dim=0) for strip in strips]
+    ).amax(dim=0)
+    if joined:
+        joined.peers.most(peaks)
+    sums = torch.zeros_like(peaks)
+    for strip in strips:
+        scores = strip.levels[level].scaled(scale)[:, :size]
+        sums += scores.sub_(peaks).exp_().sum(dim=0)
+    if joined:
+        joined.peers.add(sums)
+    return sums.log_().add_(peaks)
+
+
+def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[Tensor]) -> None:
+    """Adds the gradients by the entries of both sides of a strip.
+
+    The first entries take part in the scores of every level, the last ones in those of the last:
+    going backwards, the gradient by the sum of products grows by that of one level a block.
+    """
+    total = by_scores[-1]
+    blocks = list(pairwise((0, *left.cuts)))
+    for level in range(len(blocks) - 1, -1, -1):
+        start, stop = blocks[level]
+        if level < len(blocks) - 1:
+            scaled = by_scores[level] * left.inverse[level, rows, None]
+            total = total + scaled.mul_(right.inverse[level])
+        low = total.to(left.rows.dtype)
+        left.by_rows[rows, start:stop] = low @ right.rows[:, start:stop]
+        right.by_rows[:, start:stop] += low.T @ left.rows[rows, start:stop]
+
+
+def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns (2, M) int64, index pairs (i, j) where row j's right text also fits row i's left.
+
+    That is the case where the right texts of i and j are equal, or their left texts are: the
+    response of j then answers input i as well. Ascending in i, without the diagonal.
+
+    Args:
+        left_keys: (B,) int64, equal where left texts are equal.
+        right_keys: (B,) int64, equal where right texts are equal.
+
+    >>> duplicates(np.array([1, 2, 1]), np.array([7, 7, 9])).tolist()
+    [[0, 0, 1, 2], [1, 2, 0, 0]]
+    """
+    size = len(left_keys)
+    equal = [_equal_pairs(keys) for keys in (left_keys, right_keys)]
+    flat = np.unique(np.concatenate([rows * size + columns for rows, columns in equal]))
+    pairs = np.stack([flat // size, flat % size])
+    return pairs[:, pairs[0] != pairs[1]]
+
+
+def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns all (i, j) with `keys[i] == keys[j]`, of keys that occur more than once."""
+    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(counts) - counts
+    several = np.flatnonzero(counts[group] > 1)
+    sizes = counts[group[several]]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(several, sizes), order[np.repeat(starts[group[several]], sizes) + within]

@@ -1,0 +1,29 @@
+"""Objective kinds: one module each, looked up by name.
+
+A new objective is one module with its record and one line in `OBJECTIVES`
+(docs/extend/objective.md), or a call of `register_objective` from outside the package.
+"""
+
+from rejoinder.registry import Registry
+from rejoinder.training.objectives.base import ObjectiveKind as ObjectiveKind
+
+OBJECTIVES: Registry[ObjectiveKind] = Registry(
+    "objective",
+    {
+        "responses": "rejoinder.training.objectives.responses:RESPONSES",
+        "entailment": "rejoinder.training.objectives.entailment:ENTAILMENT",
+        "entailment-ranking": "rejoinder.training.objectives.entailment_ranking:ENTAILMENT_RANKING",
+        "paraphrase": "rejoinder.training.objectives.paraphrase:PARAPHRASE",
+        "crops": "rejoinder.training.objectives.crops:CROPS",
+    },
+)
+"""Every objective kind: its name, and where its record is. Heads are drawn in this order."""
+
+
+def register_objective(kind: ObjectiveKind) -> None:
+    """Adds an objective kind defined outside rejoinder.
+
+    Raises:
+        InputError: another kind has that name.
+    """
+    OBJECTIVES.register(kind.name, kind)

@@ -1,0 +1,26 @@
+"""Groups of sentences with the same meaning: a sentence finds another of its group."""
+
+from typing import Literal
+
+from rejoinder.training.data.examples import GroupedExamples, read_group_text
+from rejoinder.training.objectives.base import GroupFiles, LabelledTask, ObjectiveKind, mutual_loss
+
+
+class ParaphraseTask(LabelledTask):
+    """A sentence finds another sentence of its group among those of the batch."""
+
+    objective: Literal["paraphrase"]
+    data: GroupFiles
+    retrofit: bool = False
+    """Move the initial rows of single words of these groups towards those of the other texts of
+    their groups: of synonyms and definitions (Faruqui et al. 2015). Needs training.row_init."""
+
+
+PARAPHRASE = ObjectiveKind(
+    name="paraphrase",
+    task=ParaphraseTask,
+    loss=mutual_loss,
+    nests=True,
+    read=read_group_text,
+    examples=lambda _task, text: GroupedExamples(text.starts, text.members),
+)

@@ -1,0 +1,1 @@
+"""Word vectors of the training text, as first rows of the table."""

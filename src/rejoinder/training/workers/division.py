@@ -1,0 +1,69 @@
+"""The division of work among the workers of a run."""
+
+from collections.abc import Sequence
+
+from rejoinder.errors import InputError
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.loop.gradients import Share
+from rejoinder.training.objectives.base import Task
+from rejoinder.training.workers.workers import Workers
+
+
+def share_of(config: RunConfig, workers: Workers) -> tuple[Share, tuple[Task, ...]]:
+    """Returns what a worker contributes to each step, and the tasks that its batches come from.
+
+    Raises:
+        InputError: there are fewer workers than tasks that get workers of their own, or batches
+            too small to be divided.
+    """
+    joined, tasks = config.objective.gather_across_workers, config.mixture
+    if config.training.tasks_by == "step":
+        _check_sizes(config, tasks, workers.count)
+        return Share(workers, 1.0, joined and workers.count > 1), tasks
+    sizes = workers_by_task([task.share for task in tasks], workers.count)
+    owners = [task for task, size in zip(tasks, sizes, strict=True) for _ in range(size)]
+    for task, size in zip(tasks, sizes, strict=True):
+        _check_sizes(config, [task], size)
+    peers = workers.groups(sizes)
+    share = Share(peers, peers.part.count / workers.count, joined and peers.part.count > 1)
+    return share, (owners[workers.rank],)
+
+
+def workers_by_task(shares: Sequence[float], count: int) -> list[int]:
+    """Returns the number of workers of each task: in proportion to its share, and at least one.
+
+    >>> workers_by_task([0.95, 0.05], 40), workers_by_task([0.95, 0.05], 3)
+    ([38, 2], [2, 1])
+
+    Raises:
+        InputError: there are fewer workers than tasks.
+    """
+    if count < len(shares):
+        raise InputError(
+            f'training.tasks_by is "worker", and there are {len(shares)} tasks for {count} '
+            f'worker{"" if count == 1 else "s"}; start {len(shares)} or more, or set it to "step".'
+        )
+    sizes = [1] * len(shares)
+    for _ in range(count - len(shares)):  # the next one goes where most is missing
+        missing = [share * count - size for share, size in zip(shares, sizes, strict=True)]
+        sizes[missing.index(max(missing))] += 1
+    return sizes
+
+
+def _check_sizes(config: RunConfig, tasks: Sequence[Task], workers: int) -> None:
+    for task in tasks:
+        for size in [task.batch_size] if task.batch_size else [p.batch_size for p in config.phases]:
+            check_divisible(size, f"task {task.label}", workers)
+
+
+def check_divisible(rows: int, what: str, workers: int) -> None:
+    """Checks that every worker gets two rows or more of a batch, one to rank and one to rank it by.
+
+    Raises:
+        InputError: it would not.
+    """
+    if workers > 1 and rows < 2 * workers:
+        raise InputError(
+            f"batches of {what} have {rows} rows, which {workers} workers can't divide; allowed: "
+            f"from {2 * workers} rows. Raise batch_size, or start fewer workers."
+        )

@@ -1,0 +1,425 @@
+"""Laying out data sets: made-up files of published sizes, and the authors' own ones."""
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rejoinder.datasets.acquire.cleaning import restore_escapes
+from rejoinder.datasets.acquire.forms import examine
+from rejoinder.datasets.acquire.inventory import presence
+from rejoinder.datasets.acquire.layout import add
+from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
+from rejoinder.datasets.cqa import read_cqa
+from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
+from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
+from rejoinder.datasets.sts import read_stsb
+from rejoinder.datasets.sts_years import read_sts_2017, read_sts_year
+from rejoinder.errors import InputError
+
+
+def of_size(name: str, *rows: int) -> DataSet:
+    """A set of the catalogue with smaller files that nobody published."""
+    known = catalogue().sets[name]
+    files = tuple(
+        dataclasses.replace(file, rows=count, letters="")
+        for file, count in zip(known.files, rows, strict=True)
+    )
+    return dataclasses.replace(known, files=files)
+
+
+def write(folder: Path, **contents: bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (folder / name.replace("__", ".").replace("_", "-")).write_bytes(content)
+    return folder
+
+
+MRPC = b"\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
+ROW = b'1\t1\t2\tA "quoted man.\tOne \xc2\x85 more\r\n'
+
+
+def mrpc(rows: int) -> bytes:
+    return MRPC + b"".join(ROW.replace(b"\t1\t", b"\t%d\t" % row) for row in range(rows))
+
+
+def test_files_are_known_by_their_form_whatever_their_name(tmp_path):
+    source = write(tmp_path / "in", a__txt=mrpc(3), b=mrpc(2), c=b"\0\1\2")
+    [added] = add([of_size("mrpc", 3, 2)], [source], tmp_path / "data")
+    assert added.missing == ()
+    train = tmp_path / "data/downstream/MRPC/msr_paraphrase_train.txt"
+    assert train.read_bytes() == mrpc(3)[3:].replace(b"\r\n", b"\n")
+    assert "downstream/MRPC/msr_paraphrase_train.txt: the byte order mark was cut; 4 carriage " in (
+        " ".join(added.notes)
+    )
+    assert "it was a.txt" in " ".join(added.notes)
+    assert len(read_mrpc(tmp_path / "data").splits["train"]) == 3
+
+
+def test_senteval_s_own_folder_is_used_where_it_is_there(tmp_path):
+    source = write(tmp_path / "in", a=mrpc(3))
+    (tmp_path / "data/senteval").mkdir(parents=True)
+    [added] = add([of_size("mrpc", 3, 2)], [source / "a"], tmp_path / "data")
+    assert (tmp_path / "data/senteval/downstream/MRPC/msr_paraphrase_train.txt").is_file()
+    assert added.missing == ("downstream/MRPC/msr_paraphrase_test.txt",)
+
+
+def test_what_is_there_is_not_lost(tmp_path):
+    mr = of_size("mr", 2, 2)
+    names = ("rt-polarity.pos", "rt-polarity.neg")
+    for folder, text in (("one", b"a\nb\n"), ("two", b"c\nd\n")):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / name).write_bytes(text)
+    add([mr], [tmp_path / "one"], tmp_path / "data")
+    [again] = add([mr], [tmp_path / "one"], tmp_path / "data")
+    assert "2 of 2 files were there already." in again.notes
+    with pytest.raises(InputError, match="would be replaced by another text; allow it with --over"):
+        add([mr], [tmp_path / "two"], tmp_path / "data")
+    add([mr], [tmp_path / "two"], tmp_path / "data", overwrite=True)
+    assert read_binary(tmp_path / "data", "MR").splits["all"].sentences == ["c", "d"] * 2
+    with pytest.raises(InputError, match=r"one/rt-polarity.pos and .*two/rt-polarity.pos could"):
+        add([mr], [tmp_path / "one", tmp_path / "two"], tmp_path / "other")
+
+
+def sst(kind: str, rows: int) -> bytes:
+    line = {"binary": "sentence {}\t{}\n", "fine": "{1} sentence {0}\n"}[kind]
+    return "".join(line.format(row, row % 2) for row in range(rows)).encode()
+
+
+SST = {"sst2": ("binary", 4, 3, 2), "sst5": ("fine", 5, 4, 3)}
+
+
+@pytest.fixture
+def same_names(tmp_path) -> tuple[list[DataSet], Path]:
+    """Two sets whose files have the same names, in one folder."""
+    for kind, *rows in SST.values():
+        (tmp_path / "in" / kind).mkdir(parents=True)
+        for split, count in zip(("train", "dev", "test"), rows, strict=True):
+            (tmp_path / "in" / kind / f"sentiment-{split}").write_bytes(sst(kind, count))
+    return [of_size(name, *rows) for name, (_, *rows) in SST.items()], tmp_path / "in"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_sets_with_the_same_names_of_files_are_all_recognised(same_names, tmp_path, packed):
+    sets, source = same_names
+    if packed:
+        shutil.make_archive(str(source), "zip", source)
+        source = source.with_suffix(".zip")
+    two, five = add(sets, [source], tmp_path / "data")
+    assert (two.missing, five.missing) == ((), ())
+    assert len(read_sst(tmp_path / "data", 2).splits["train"]) == 4
+    assert len(read_sst(tmp_path / "data", 5).splits["train"]) == 5
+    [five] = add(sets[1:], [source], tmp_path / "other")
+    assert five.missing == ()
+
+
+def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
+    sets, source = same_names
+    (source / "fine/sentiment-dev").write_bytes(sst("fine", 2))
+    with pytest.raises(InputError, match=r"fine/sentiment-dev has 2 rows; .* published with 4"):
+        add(sets, [source], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    (source / "copy").mkdir()
+    (source / "copy/sentiment-dev").write_bytes(sst("fine", 4))
+    [_, five] = add(sets, [source], tmp_path / "data")
+    assert any("fine/sentiment-dev was skipped: " in note for note in five.notes)
+
+
+def test_of_two_that_differ_the_folder_tells(same_names, tmp_path):
+    sets, source = same_names
+    (source / "older").mkdir()
+    (source / "older/sentiment-dev").write_bytes(sst("fine", 4).replace(b"sent", b"other "))
+    add(sets, [source], tmp_path / "data")
+    assert read_sst(tmp_path / "data", 5).splits["dev"].sentences[0] == "sentence 0"
+
+
+REPEATED = [
+    ("mrpc", (3, 2), "msr_paraphrase_train.txt", mrpc(2) + ROW, "line 4: the id '1-2' .* line 3"),
+    (
+        "sick",
+        (2, 1, 1),
+        "SICK_test_annotated.txt",
+        b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+        + 2 * b"7\ta\tb\t3\tNEUTRAL\n",
+        "SICK_test_annotated.txt line 3: the id '7' is that of line 2 too",
+    ),
+    (
+        "stsb",
+        (2, 1, 1),
+        "sts-train.csv",
+        2 * b"main-news\tfile\t2012\t1\t5\ta\tb\n",
+        "line 2: the id 'main-news file 2012 1' is that of line 1 too",
+    ),
+    (
+        "cqa17",
+        (2, 2),
+        "SemEval2017-task3-English-test-input.xml",
+        b"<xml>\n"
+        + 2
+        * b'<OrgQuestion ORGQ_ID="Q1"><RelQuestion RELQ_ID="R1" RELQ_RELEVANCE2ORGQ="?"/>'
+        b"</OrgQuestion>\n" + b"</xml>",
+        "line 3: the id 'R1' is that of line 2 too",
+    ),
+    (
+        "cqa17",
+        (2, 2),
+        "SemEval2017-Task3-CQA-QL-test.xml.subtaskB.relevancy",
+        2 * b"Q1\tR1\t1\t0.5\ttrue\n",
+        "line 2: the id 'R1' is that of line 1 too",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "rows", "file", "content", "message"), REPEATED)
+def test_repeated_ids_are_refused(tmp_path, name, rows, file, content, message):
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        add([of_size(name, *rows)], [tmp_path / file], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_sources_that_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is neither a file nor a folder"):
+        add(select(["mr"]), [tmp_path / "pipe"], tmp_path / "data")
+    with pytest.raises(InputError, match="has no file of MR"):
+        add(select(["mr"]), [tmp_path], tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("msr_paraphrase_train.txt", MRPC + ROW, "has 1 rows; .* was published with 3"),
+        ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: 2 columns between tabs; 5 are"),
+        ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is not utf-8"),
+        ("other.txt", b"text\n", "has no file of MRPC, which is msr_paraphrase_train.txt"),
+    ],
+)
+def test_files_that_are_not_what_they_should_be(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        add([of_size("mrpc", 3, 2)], [tmp_path / name], tmp_path / "data")
+    with pytest.raises(InputError, match="is not there"):
+        add([of_size("mrpc", 3, 2)], [tmp_path / "none"], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_encodings_of_sentences():
+    raw = examine(b"the clich\xe9s \x85 more \x96\r\nnext\n", Path("x"), "sentences")
+    assert raw.content.decode() == "the clichés … more –\nnext\n"
+    assert raw.rows == 2
+    escaped = examine(b"the clichM-is M-^E more M-^V\nnext\n", Path("x"), "sentences")
+    assert escaped.content == raw.content
+    assert escaped.letters == raw.letters
+    kept = examine("a \x85 b\nc\n".encode(), Path("x"), "sentences")
+    assert (kept.rows, kept.notes) == (2, ())
+    assert restore_escapes("An M-16.") == ("An M-16.", 0)
+
+
+def test_trec_is_latin_as_published(tmp_path):
+    line = "LOC:city What is the sister\xf0city of Caf\xe9 ?\n"
+    published = examine(line.encode("latin-1"), Path("x"), "trec")
+    assert (published.content, published.notes) == (line.encode("latin-1"), ())
+    other = examine(line.encode("utf-8"), Path("x"), "trec")
+    assert other.content == published.content
+    assert "Latin-1 now" in other.notes[0]
+
+
+def test_sick_as_one_file(tmp_path):
+    pair = ["pair_ID", "sentence_A", "sentence_B", "entailment_label", "relatedness_score"]
+    columns = [*pair, *(f"more {n}" for n in range(6)), "SemEval_set"]
+    rows = [
+        [str(n), f"first {n}", f"second {n}", "NEUTRAL", f"{1 + n / 4:g}", *"abcdef", split]
+        for n, split in enumerate(["TRAIN", "TRIAL", "TEST", "TRAIN", "TEST", "TRAIN"])
+    ]
+    text = "\n".join("\t".join(row) for row in (columns, *rows)) + "\n"
+    source = tmp_path / "SICK.txt"
+    source.write_bytes(text.encode())
+    [added] = add([of_size("sick", 3, 1, 2)], [source], tmp_path / "data")
+    assert added.missing == ()
+    assert "made of SICK.txt, which holds all splits" in " ".join(added.notes)
+    splits = read_sick(tmp_path / "data").splits
+    assert [splits[name].first for name in ("train", "dev", "test")] == [
+        ["first 0", "first 3", "first 5"],
+        ["first 1"],
+        ["first 2", "first 4"],
+    ]
+    assert splits["test"].scores.tolist() == [1.5, 2.0]
+    for old, new, said in (
+        ("TRIAL", "DEV", "line 3: the split 'DEV'; one of TRAIN, TRIAL, TEST"),
+        ("SemEval_set", "set", "line 1: the columns SemEval_set are missing"),
+        ("\tfirst 2", "", "line 4: 11 columns"),
+    ):
+        source.write_bytes(text.replace(old, new).encode())
+        with pytest.raises(InputError, match=re.escape(said)):
+            add([of_size("sick", 3, 1, 2)], [source], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def snli_rows(count: int) -> list[dict[str, str]]:
+    labels = ["entailment", "neutral", "contradiction"]
+    rows = [
+        {"gold_label": labels[row % 3], "sentence1": f"A  man {row}.", "sentence2": f"B {row}."}
+        for row in range(count)
+    ]
+    return [*rows, {"gold_label": "-", "sentence1": "x", "sentence2": "y"}]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "txt"])
+def test_snli_as_its_authors_publish_it(tmp_path, form):
+    small = of_size("snli", *[3] * 3, *[2] * 3, *[1] * 3, 3, 2, 1)
+    with zipfile.ZipFile(tmp_path / "snli_1.0.zip", "w") as file:
+        file.writestr("__MACOSX/snli_1.0/._snli_1.0_dev.jsonl", b"\0")
+        for split, count in (("train", 3), ("dev", 2), ("test", 1)):
+            rows = snli_rows(count)
+            tree = "\n".join(json.dumps({**row, "pairID": "1"}) for row in rows)
+            table = "gold_label\tsentence1_parse\tsentence1\tsentence2\n" + "\n".join(
+                f"{row['gold_label']}\t(x)\t{row['sentence1']}\t{row['sentence2']}" for row in rows
+            )
+            text = {"jsonl": tree, "txt": table}[form]
+            file.writestr(f"snli_1.0/snli_1.0_{split}.{form}", text + "\n")
+    [added] = add([small], [tmp_path / "snli_1.0.zip"], tmp_path / "data")
+    assert added.missing == ()
+    found = read_snli(tmp_path / "data")
+    assert [len(found.splits[split]) for split in ("train", "dev", "test")] == [3, 2, 1]
+    assert found.splits["dev"].first == ["A man 0.", "A man 1."]
+    assert (tmp_path / "data/snli_1.0/snli_1.0_dev.jsonl").is_file()
+    assert presence(tmp_path / "data", small).state == "complete"
+    (tmp_path / "data/downstream/SNLI/s1.dev").write_text("cut\n")
+    damaged = presence(tmp_path / "data", small)
+    assert damaged.state == "damaged"
+    assert "s1.dev has 1 rows; 2 were published" in damaged.problems[0]
+
+
+def test_the_catalogue():
+    sets = catalogue().sets
+    assert len(sets) == 31
+    assert len({file.path for one in sets.values() for file in one.files}) == sum(
+        len(one.files) for one in sets.values()
+    )
+    for one in sets.values():
+        assert one.addresses or one.pages
+        assert one.look_for
+        assert one.licence
+        assert one.citation
+    assert [one.id for one in select(["probing"])] == [one.id for one in sets.values()
+                                                       if "probing" in one.groups]  # fmt: skip
+    assert len(select(["probing"])) == 10
+    assert all(one.splits for one in sets.values())
+    for name, dataset in sets.items():
+        judged_in_part = name in ("sts15", "sts16", "sts17", "cqa16")
+        assert judged_in_part or sum(dataset.splits.values()) == dataset.rows
+    assert [official_rows("stsb", split) for split in ("dev", "tset")] == [1_500, None]
+    assert official_rows("none", "test") is None
+    assert [one.id for one in select(["STSBenchmark", "stsb"])] == ["stsb"]
+    with pytest.raises(InputError, match="did you mean 'stsb'"):
+        select(["stsbb"])
+
+
+@pytest.fixture(scope="module")
+def laid_out(shared_data, tmp_path_factory) -> Path:
+    """The authors' untouched files, laid out."""
+    root = tmp_path_factory.mktemp("laid_out")
+    add(select(["all"]), [next((shared_data / "raw").glob("*.tar.zst"))], root)
+    add(select(["sts12", "sts13", "sts14", "sts15"]), [shared_data / "raw/STS"], root)
+    add(select(["stsb"]), [shared_data / "archives/Stsbenchmark.tar.gz"], root)
+    add(select(["sts17"]), [shared_data / "archives"], root)
+    return root
+
+
+def comparable(content: bytes, file: DataFile) -> list[str]:
+    """Without what a tokeniser changes: spaces, quotes, case; and without escapes."""
+    text = content.removeprefix(b"\xef\xbb\xbf").decode(
+        "latin-1" if file.kind == "trec" else "utf-8"
+    )
+    if file.kind == "sentences":
+        text = restore_escapes(text)[0]
+    lines = text.rstrip("\n").split("\n")
+    if file.kind == "stsb":
+        lines = ["\t".join(line.split("\t")[:7]) for line in lines]
+    # quotes become `` and '' or are lost (TREC), control characters are lost
+    return [re.sub(r"[\s'`\"\x00-\x1f]", "", line.lower()) for line in lines]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    "name", ["mr", "cr", "subj", "trec", "mrpc", "sick", "sts12", "sts13", "sts14", "sts15", "stsb"]
+)
+def test_raw_files_give_those_of_senteval(laid_out, shared_data, name):
+    compared = 0
+    for file in catalogue().sets[name].files:
+        theirs = shared_data / "senteval" / file.path
+        if theirs.is_file():
+            ours = laid_out / file.path
+            assert comparable(ours.read_bytes(), file) == comparable(theirs.read_bytes(), file)
+            compared += 1
+    assert compared == (1 if name == "sick" else len(catalogue().sets[name].files))
+
+
+@pytest.mark.shared_data
+def test_readers_read_what_was_laid_out(laid_out):
+    assert len(read_binary(laid_out, "CR").splits["all"]) == 3_775
+    assert "clichés" in " ".join(read_binary(laid_out, "MR").splits["all"].sentences)
+    assert len(read_trec(laid_out).splits["train"]) == 5_452
+    assert len(read_stsb(laid_out, "dev")) == 1_500
+    assert len(read_sts_year(laid_out, 15)) == 3_000
+    assert len(read_sts_2017(laid_out)) == 1_750
+    states = {one.id: presence(laid_out, one).state for one in catalogue().sets.values()}
+    assert [states[name] for name in ("mr", "stsb", "sts15", "sick", "coco")] == [
+        "complete", "complete", "complete", "incomplete", "absent",
+    ]  # fmt: skip
+
+
+@pytest.mark.shared_data
+def test_readers_return_the_official_numbers_of_rows(shared_data):
+    for name in ("MR", "CR", "SUBJ"):
+        assert len(read_binary(shared_data, name).splits["all"]) == official_rows(
+            name.lower(), "all"
+        )
+    for year in (12, 13, 14, 15):
+        assert len(read_sts_year(shared_data, year)) == official_rows(f"sts{year}", "test")
+    assert len(read_sts_2017(shared_data)) == official_rows("sts17", "test")
+    for split in ("dev", "test"):
+        queries = read_cqa(shared_data, "2016", split).queries
+        assert sum(len(query.related) for query in queries) == official_rows("cqa16", split)
+    read = {"sst2": read_sst(shared_data, 2), "trec": read_trec(shared_data)}
+    for name, found in {**read, "mrpc": read_mrpc(shared_data)}.items():
+        for split, rows in found.splits.items():
+            assert len(rows) == official_rows(name, split)
+
+
+@pytest.mark.shared_data
+def test_the_archive_that_is_not_the_official_one(shared_data, tmp_path):
+    [added] = add(select(["stsb"]), [shared_data / "archives/Stsbenchmark.tar.gz"], tmp_path)
+    assert added.notes[0].startswith("Stsbenchmark.tar.gz is not the official archive")
+    assert added.notes[0].endswith("It was taken by its content.")
+    [added] = add(select(["sts17"]), [shared_data / "archives"], tmp_path)
+    assert "sts2017.gs.zip is the official archive, by its SHA-256." in added.notes
+
+
+@pytest.mark.shared_data
+def test_files_with_changed_names_and_of_other_years(shared_data, tmp_path):
+    raw = shared_data / "senteval/downstream/MR"
+    shutil.copy(raw / "rt-polarity.pos", tmp_path / "rt-polarity.neg")
+    shutil.copy(raw / "rt-polarity.neg", tmp_path / "rt-polarity.pos")
+    [added] = add(select(["mr"]), [tmp_path], tmp_path / "data")
+    assert "downstream/MR/rt-polarity.pos: 169 escapes of `cat -v`" in added.notes[0]
+    assert added.notes[0].endswith("it was rt-polarity.neg.")
+    of_2014 = shared_data / "raw/STS/sts-en-test-gs-2014"
+    with pytest.raises(InputError, match="has no file of STS13"):
+        add(select(["sts13"]), [of_2014], tmp_path / "data")
+
+
+@pytest.mark.shared_data
+def test_questions_and_inference(shared_data, tmp_path):
+    [cqa] = add(select(["cqa16"]), [shared_data / "cqa"], tmp_path)
+    assert cqa.missing == ()
+    [snli] = add(select(["snli"]), [shared_data / "nli"], tmp_path)
+    assert [Path(name).name for name in snli.missing] == ["s1.train", "s2.train", "labels.train"]
+    assert len((tmp_path / "downstream/SNLI/s1.test").read_text("utf-8").split("\n")) == 9_825

@@ -1,0 +1,114 @@
+"""The Transformer: padding, packs and batches change nothing; positions are the published ones."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rejoinder.encoders.nn.padding import pad_groups
+from rejoinder.encoders.transformer.config import TransformerConfig
+from rejoinder.encoders.transformer.module import TransformerEncoder, attention, sinusoids
+from rejoinder.errors import ConfigError
+from rejoinder.io.schema.faults import check
+from rejoinder.text.ragged import Ragged
+
+SMALL = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10)
+NO_DROPOUT = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10, dropout=0.0)
+
+
+def ragged(lists):
+    flat = np.array([item for row in lists for item in row], np.int32)
+    return Ragged(flat, np.cumsum([0, *map(len, lists)]).astype(np.int64))
+
+
+def encoder(config=SMALL):
+    return TransformerEncoder(20, config, torch.Generator().manual_seed(3))
+
+
+def test_long_batches_are_cut_into_packs_that_together_are_the_batch():
+    lists = [[index % 20] * (index % 90) for index in range(900)]
+    batch = encoder().collate(ragged(lists))
+    assert len(batch.packs) > 1
+    assert sorted(batch.order.tolist()) == [index for index in range(900) if index % 90]
+    for pack in batch.packs:
+        tokens = sum(len(group.slots) for group in pack.groups)
+        assert tokens <= 32_768
+        assert len(pack.ids) == len(pack.positions) == tokens
+        assert all(group.present.numel() <= 8_192 for group in pack.groups)
+    found = torch.cat([pack.ids for pack in batch.packs])
+    expected = [item for index in batch.order.tolist() for item in lists[index]]
+    assert found.tolist() == expected
+
+
+def test_packed_batches_have_the_vectors_and_gradients_of_padded_ones():
+    random = np.random.default_rng(1)
+    lists = [random.integers(0, 20, size).tolist() for size in random.integers(0, 30, 200)]
+    packed, padded = encoder(NO_DROPOUT), encoder(NO_DROPOUT)
+    vectors = packed(packed.collate(ragged(lists)), normalize=False)
+    expected = torch.zeros_like(vectors)
+    for group in pad_groups(ragged(lists), 500, 3).groups:
+        expected = expected.index_copy(0, group.sentences, padded.encode_group(group))
+    assert torch.allclose(vectors, expected, atol=1e-5)
+    vectors.square().mean().backward()
+    expected.square().mean().backward()
+    for one, other in zip(packed.parameters(), padded.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad, rtol=1e-3, atol=1e-6)
+
+
+def test_attention_is_that_of_pytorch():
+    generator = torch.Generator().manual_seed(5)
+    query, key, value = torch.randn(3, 2, 4, 7, 8, generator=generator)
+    mask = torch.ones(2, 1, 1, 7, dtype=torch.bool)
+    mask[1, ..., 5:] = False
+    expected = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    assert torch.allclose(attention(query, key, value, mask), expected, atol=1e-6)
+
+
+def test_order_of_words_matters():
+    model = encoder().eval()
+    one, other = model(model.collate(ragged([[1, 2, 3], [3, 2, 1]])))
+    assert (one - other).abs().max() > 1e-3
+
+
+def test_positions_are_those_of_the_timing_signal():
+    signal = sinusoids(4, 6, torch.device("cpu"))
+    rates = [1.0, 10_000**-0.5, 1 / 10_000]
+    for position in range(4):
+        angles = [position * rate for rate in rates]
+        expected = [*map(math.sin, angles), *map(math.cos, angles)]
+        assert signal[position].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_few_steps_bring_two_sentences_together():
+    model = encoder()
+    batch = model.collate(ragged([[1, 2, 3], [4, 5]]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scores = []
+    for _ in range(10):
+        one, other = model(batch)
+        scores.append(float((one @ other).detach()))
+        optimizer.zero_grad()
+        (-(one @ other)).backward()
+        optimizer.step()
+    assert scores[-1] > scores[0] + 0.05
+
+
+def test_the_defaults_are_the_papers():
+    config = TransformerConfig()
+    sizes = (config.layers, config.heads, config.hidden, config.filter, config.dim)
+    assert sizes == (6, 8, 512, 2048, 500)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"hidden": 17}, r"hidden is 17; allowed: a multiple of 2 \* heads = 16"),
+        ({"layers": 0}, "layers is 0; allowed: a whole number from 1 to 256"),
+        ({"dropout": 1.0}, "dropout is 1.0; allowed: a number from 0 to below 1"),
+    ],
+)
+def test_impossible_sizes_are_refused(sizes, message):
+    with pytest.raises(ConfigError, match=message):
+        check(TransformerConfig, sizes, "test")

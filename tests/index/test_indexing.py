@@ -1,0 +1,182 @@
+"""Indexes with a real model: the same hits as a search in memory, and the model that is theirs."""
+
+import gzip
+import json
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rejoinder import Index, SentenceEncoder
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.errors import InputError, ModelError
+from rejoinder.index.texts import read_texts
+from rejoinder.inference import sentence_stream
+from rejoinder.models.folder import write_model
+from tiny_models import dan_model
+
+TEXTS = ["How old are you?", "Where do you live?", "I like pizza.", "", "How old are you?"]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return SentenceEncoder.load("rejoinder-small")
+
+
+def test_hits_are_those_of_a_search_in_memory(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sentence_stream, "CHUNK", 2)
+    index = Index.create(tmp_path / "index", TEXTS, "rejoinder-small")
+    queries = ["What is your age?", "pizza", "Zyxxyq"]
+    expected = encoder.search(queries, TEXTS, 4)
+    for opened in (index, Index.open(tmp_path / "index")):
+        found = opened.search(queries, 4)
+        assert [[(hit.text, hit.id) for hit in hits] for hits in found] == [
+            [(hit.text, str(hit.index + 1)) for hit in hits] for hits in expected
+        ]
+        scores = [[hit.score for hit in hits] for hits in found]
+        np.testing.assert_allclose(
+            scores, [[hit.score for hit in hits] for hits in expected], atol=1e-6
+        )
+    assert len(index) == 5
+    assert index.get("3") == "I like pizza."
+    assert "6" not in index
+
+
+def test_texts_are_added_updated_and_deleted(tmp_path):
+    index = Index.create(tmp_path / "index", [("a", "How old are you?")], "rejoinder-small")
+    assert index.add(["I like pizza.", "Where do you live?"]) == 2
+    assert index.get("2") == "Where do you live?"
+    with pytest.raises(InputError, match="has a text with the id 'a'"):
+        index.add([("a", "x")])
+    index.add([("a", "What time is it?")], update=True)
+    assert index.get("a") == "What time is it?"
+    index.delete(["1", "1"])
+    assert len(index) == 2
+    index.compact()
+    index.check()
+    [[hit]] = Index.open(tmp_path / "index").search("Tell me the time.", 1)
+    assert (hit.id, hit.text) == ("a", "What time is it?")
+
+
+def test_an_index_knows_its_model(tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    Index.create(tmp_path / "index", TEXTS, tmp_path / "model")
+    assert len(Index.open(tmp_path / "index").search("hello")[0]) == 5
+    with pytest.raises(InputError, match=r"was made with .*, and this is rejoinder-small"):
+        Index.open(tmp_path / "index", "rejoinder-small")
+    (tmp_path / "model").rename(tmp_path / "moved")
+    with pytest.raises(ModelError, match="model"):
+        Index.open(tmp_path / "index")
+    assert len(Index.open(tmp_path / "index", tmp_path / "moved")) == 5
+
+
+def test_a_model_inside_moves_with_the_index(tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    Index.create(tmp_path / "index", TEXTS, tmp_path / "model", copy_model=True)
+    shutil.rmtree(tmp_path / "model")
+    (tmp_path / "index").rename(tmp_path / "elsewhere")
+    index = Index.open(tmp_path / "elsewhere")
+    index.add(["more"])
+    assert len(Index.open(tmp_path / "elsewhere")) == 6
+    assert (tmp_path / "elsewhere/model").is_dir()
+
+
+def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
+    Index.create(tmp_path / "index", TEXTS, encoder)
+    with pytest.raises(InputError, match="made with an encoder in memory; give the model"):
+        Index.open(tmp_path / "index")
+    assert len(Index.open(tmp_path / "index", encoder)) == 5
+    with pytest.raises(InputError, match="never saved can't be recognised"):
+        Index.create(tmp_path / "other", TEXTS, SentenceEncoder(dan_model()))
+    assert not (tmp_path / "other").exists()
+
+
+def test_files_of_texts_are_read_by_their_names(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\nthree\n", "utf-8")
+    assert list(read_texts(tmp_path / "a.txt")) == [(None, "one"), (None, ""), (None, "three")]
+    (tmp_path / "a.tsv").write_text("x\tone\ny\ttwo\n", "utf-8")
+    assert list(read_texts(tmp_path / "a.tsv")) == [("x", "one"), ("y", "two")]
+    rows = [{"id": "x", "text": "one"}, {"id": 7, "text": "two", "more": 1}, {"text": "\ud83d"}]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    expected = [("x", "one"), ("7", "two"), (None, "\ufffd")]
+    assert list(read_texts(tmp_path / "a.jsonl.gz")) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv", "x\tone\nno tab\n", "line 2: 1 columns between tabs; an id and a text"),
+        ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2: an object with a string `text`"),
+        ("a.jsonl", '{"text": "one", "id": true}\n', "line 1: an object with a string `text`"),
+        ("a.jsonl", '{"text": NaN}\n', "line 1: no JSON"),
+        ("a.jsonl", "[1]\n", "line 1: an object"),
+    ],
+)
+def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(InputError, match=said):
+        Index.create(tmp_path / "index", tmp_path / name, "rejoinder-small")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_index_that_was_opened_before_another_addition_gives_other_numbers(encoder, tmp_path):
+    first = Index.create(tmp_path / "index", TEXTS, encoder)
+    second = Index.open(tmp_path / "index", encoder)
+    first.add(["one"])
+    second.add(["two"])
+    assert (second.get("6"), second.get("7")) == ("one", "two")
+
+
+def test_progress_begins_with_nothing_done(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sentence_stream, "CHUNK", 2)
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n", "utf-8")
+    told = []
+    Index.create(
+        tmp_path / "index", tmp_path / "a.txt", encoder, progress=lambda *now: told.append(now)
+    )
+    assert told == [(0, 0, 14), (2, 14, 14), (3, 14, 14)]
+
+
+def test_replies_of_pairs_are_found_as_answers(encoder, small_pairs, tmp_path):
+    index = Index.create(tmp_path / "index", small_pairs, encoder, response=True)
+    frame = pl.concat([open_pairs(small_pairs).frame(split) for split in ("train", "dev", "test")])
+    replies = dict(zip(frame["response_id"], frame["response"], strict=True))
+    assert len(index) == frame["response"].n_unique()
+    message = frame["input"][0]
+    [hits] = index.search(message, 5)
+    assert all(replies[hit.id] == hit.text for hit in hits)
+    ranked = encoder.rank(message, list(dict.fromkeys(frame["response"])), 5)
+    np.testing.assert_allclose([h.score for h in hits], [h.score for h in ranked], atol=1e-5)
+    index.add(["Never seen."])  # on the response side as well
+    found = {hit.text: hit.score for hit in index.search("Never?", len(index))[0]}
+    own = encoder.encode("Never?") @ encoder.encode_response("Never seen.")
+    assert found["Never seen."] == pytest.approx(float(own), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"recall": 0}, "recall must be a number above 0"), ({"dtype": "int8"}, "dtype must be one")],
+)
+def test_settings_that_are_not_valid_are_refused_before_the_work(encoder, tmp_path, settings, said):
+    with pytest.raises(InputError, match=said):
+        Index.create(tmp_path / "index", TEXTS, encoder, **settings)
+    assert not (tmp_path / "index").exists()
+
+
+def test_float16_halves_the_embeddings_and_finds_the_same(encoder, tmp_path):
+    whole = Index.create(tmp_path / "whole", TEXTS, encoder)
+    half = Index.create(tmp_path / "half", TEXTS, encoder, dtype="float16")
+    for query in ("What is your age?", "pizza"):
+        [expected], [found] = whole.search(query), half.search(query)
+        assert [hit.id for hit in found] == [hit.id for hit in expected]
+        np.testing.assert_allclose(
+            [hit.score for hit in found], [hit.score for hit in expected], atol=5e-4
+        )
+    assert Index.open(tmp_path / "half", encoder).is_exact
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    for wrong in (3, ("a", 1), ("a", "b", "c"), None, list(range(10_000))):
+        with pytest.raises(InputError, match=r"text 1 is .{1,60}; a string, or an id and a string"):
+            Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")

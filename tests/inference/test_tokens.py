@@ -1,0 +1,47 @@
+"""Tokens by name are those that the model reads."""
+
+import pytest
+
+from rejoinder.inference.tokens import TokenReader
+from rejoinder.models.folder import read_model
+from rejoinder.models.shipped import shipped_model
+from tiny_models import dan_model
+
+AWKWARD = [
+    "", " ", "\x00", "How OLD are you?", "don't DON’T o''clock 'tis rock'n'roll", "ﬁne ½ ①",
+    "İSTANBUL ΑΣ ΑΣΑ ΣΑΣ", "e\u0301é \u0301x", "مرحبا ٣٤ بالعالم", "こんにちは世界", "😀👍🏽 ok",
+    "\x1c\x85\u2028 a",
+    "1,234.5e6", "ǅ ß ſ K Å", "\ud800 lone", "क्षत्रिय हिन्दी", "a\u200bb", "“so” ʼquoteʼ",
+    "ﷺ", "Ⅷ ⅷ ㎏",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+@pytest.mark.parametrize("unknown_buckets", [0, 16])
+def test_the_ids_are_those_of_the_features(text, unknown_buckets):
+    model = dan_model(unknown_buckets=unknown_buckets, layers=(), width=5)
+    [tokens] = TokenReader(model)([text])
+    assert [token.id for token in tokens] == model.features([text])[0].tolist()
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_also_with_forty_thousand_words(text):
+    model = read_model(shipped_model("rejoinder-small"))
+    [tokens] = TokenReader(model)([text])
+    assert [token.id for token in tokens] == model.features([text])[0].tolist()
+    words = model.features.vocabulary.words
+    assert all(words[token.id] == token.text for token in tokens if token.id < len(words))
+
+
+def test_bigrams_are_named_after_both_words_and_unknown_words_are_left_out():
+    [tokens] = TokenReader(dan_model())(["how old zyxxyq are you"])
+    assert [token.text for token in tokens] == ["how", "old", "are", "you", "how old", "are you"]
+    assert (tokens[4].start, tokens[4].stop) == (0, 7)
+
+
+def test_offsets_are_those_of_the_text_as_given_or_none():
+    [tokens] = TokenReader(dan_model(unknown_buckets=16))(["½ ﬁne Ⅷ"])
+    text = "½ ﬁne Ⅷ"
+    assert [text[token.start : token.stop] for token in tokens[-2:]] == ["ﬁne", "Ⅷ"]
+    [joined] = TokenReader(dan_model(unknown_buckets=16))(["e\u0301"])
+    assert (joined[0].text, joined[0].start, joined[0].stop) == ("é", None, None)

@@ -1,0 +1,288 @@
+"""One command at a time writes an output; what a killed one left is mended."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from rejoinder.errors import BusyError, InputError, StorageError
+from rejoinder.io.files import claims
+from rejoinder.io.files.atomic import new_file, new_folder, write_text
+from rejoinder.io.files.claims import claim, claim_output, sweep
+
+HOLD = (
+    "import sys, pathlib; from rejoinder.io.files.claims import claim\n"
+    "with claim(pathlib.Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def holder(path: Path) -> "subprocess.Popen[bytes]":
+    """Another process that holds `path` until its standard input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    return process
+
+
+def test_a_second_process_is_told_who_writes(tmp_path):
+    out = tmp_path / "out"
+    with holder(out) as other:
+        with pytest.raises(BusyError, match=rf"process {other.pid} on .* since 2.*; wait for it"):
+            write_text(out, "mine")
+        assert not out.exists()
+        other.stdin.close()
+    write_text(out, "mine")
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_killed_process_holds_nothing(tmp_path):
+    out = tmp_path / "out"
+    with holder(out) as other:
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    assert names(tmp_path) == [".out.lock"]
+    with claim(out):
+        assert names(tmp_path) == [".out.lock"]
+    assert names(tmp_path) == []
+
+
+def test_a_lock_of_a_killed_process_goes_when_its_finished_output_is_found(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+    (tmp_path / ".out.lock").write_text("process 1")
+    with pytest.raises(InputError, match="not empty"), claim_output(tmp_path / "out"):
+        raise AssertionError("the block ran")
+    assert names(tmp_path) == ["out"]
+    with holder(tmp_path / "out") as other:  # of one that lives, it stays
+        with pytest.raises(InputError, match="not empty"), claim_output(tmp_path / "out"):
+            raise AssertionError("the block ran")
+        assert names(tmp_path) == [".out.lock", "out"]
+        other.stdin.close()
+
+
+def test_a_signal_at_any_moment_of_a_claim_leaves_nothing(tmp_path):
+    """Its handler raises `SystemExit`. Python calls it before functions begin and after C calls."""
+    out = tmp_path / "new" / "out"
+    stop, moments, entered = 0, 0, False
+
+    def profile(_frame, event, _argument):
+        nonlocal moments
+        if event in ("call", "c_return"):
+            moments += 1
+            if moments == stop:
+                sys.setprofile(None)
+                raise SystemExit(143)
+
+    while not entered:
+        stop, moments = stop + 1, 0
+        with suppress(SystemExit):
+            sys.setprofile(profile)
+            with claim(out):
+                sys.setprofile(None)
+                entered = True
+        assert (names(tmp_path), claims._HELD) == ([], {}), stop
+    assert stop > 40
+
+
+def test_claims_of_one_process_nest_and_threads_take_turns(tmp_path):
+    out = tmp_path / "out.txt"
+    texts = [str(number) * 10_000 for number in range(8)]
+    with claim(out), claim(out):
+        threads = [threading.Thread(target=write_text, args=(out, text)) for text in texts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert out.read_text() in texts
+    assert names(tmp_path) == ["out.txt"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_process_left_is_mended(tmp_path, kind):
+    def make(path: Path, text: str) -> None:
+        if kind == "folder":
+            path.mkdir()
+            path = path / "content"
+        path.write_text(text)
+
+    def text_of(path: Path) -> str:
+        return (path / "content" if kind == "folder" else path).read_text()
+
+    out = tmp_path / "out"
+    make(tmp_path / ".out.part", "half")
+    make(tmp_path / ".out.old", "old")
+    with claim(out):  # killed between its two renames: the old content comes back
+        assert text_of(out) == "old"
+    make(tmp_path / ".out.old", "older")
+    with claim(out):  # killed before it removed the old content
+        assert text_of(out) == "old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_sweep_mends_whatever_lies_below(tmp_path):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (inner / ".model.part").mkdir()
+    (inner / ".model.part" / ".x.part").write_text("half")
+    (inner / ".best.old").mkdir()
+    (inner / ".x.lock").write_text("process 1")
+    (inner / ".keep").write_text("somebody's own")
+    sweep(tmp_path)
+    assert names(inner) == [".keep", "best"]
+
+
+def test_a_failed_block_leaves_the_old_content_and_nothing_else(tmp_path):
+    write_text(tmp_path / "file", "old")
+
+    def fail_in_file() -> None:
+        with new_file(tmp_path / "file") as file:
+            file.write(b"new")
+            raise ZeroDivisionError
+
+    def fail_in_folder() -> None:
+        with new_folder(tmp_path / "x" / "y" / "folder") as folder:
+            (folder / "a").write_text("new")
+            raise ZeroDivisionError
+
+    for fail in (fail_in_file, fail_in_folder):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+    assert (tmp_path / "file").read_text() == "old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_full_folder_is_refused_before_the_block(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for path, said in (("out", "is not empty; name another"), ("file", "is a file; a folder")):
+        with pytest.raises(InputError, match=said), claim_output(tmp_path / path):
+            raise AssertionError("the block ran")
+    with new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "yours").write_text("yours")
+    assert names(tmp_path / "out") == ["yours"]
+
+
+@pytest.mark.parametrize("target", ["full", "absent"])
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path, target):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    (tmp_path / "out").symlink_to(tmp_path / target)
+    with new_folder(tmp_path / "out", overwrite=True) as folder:
+        (folder / "yours").write_text("yours")
+    assert names(tmp_path) == ["full", "out"]
+    assert names(tmp_path / "full") == ["mine"]
+    assert names(tmp_path / "out") == ["yours"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_modes_are_those_that_the_umask_allows(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with new_folder(tmp_path / "folder") as folder:
+            os.close(os.open(folder / "private", os.O_CREAT | os.O_WRONLY, 0o600))
+        write_text(tmp_path / "file", "text")
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes[tmp_path / "folder"] == 0o777 & ~mask
+    assert modes[tmp_path / "folder" / "private"] == 0o666 & ~mask
+    assert modes[tmp_path / "file"] == 0o666 & ~mask
+
+
+def test_what_can_t_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path, said in (
+        (tmp_path / "file" / "out", "a part of the path is a file"),
+        (tmp_path / "loop" / "out", "can't be written: a"),
+        (tmp_path / ("x" * 300), "the name is too long"),
+        (Path("/proc/nothing/out"), "can't be written"),
+    ):
+        for write in (claim_output, new_folder, new_file):
+            with pytest.raises(StorageError, match=said), write(path):
+                raise AssertionError("the block ran")
+    assert names(tmp_path) == ["file", "loop"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_one_sentence(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="permission denied"), claim(tmp_path / "out"):
+        raise AssertionError("the block ran")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS])
+def test_a_disk_that_fills_is_one_sentence_and_leaves_nothing(tmp_path, number):
+    def fill(error: Exception) -> None:
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "a").write_text("half")
+            raise error
+
+    for error in (OSError(number, "x"), RuntimeError(f"I/O error (os error {number})")):
+        with pytest.raises(StorageError, match=r"out can't be written: .*MB free"):
+            fill(error)
+    with pytest.raises(OSError, match="No such file"), new_folder(tmp_path / "out"):
+        (tmp_path / "absent").read_text()  # what is read is no fault of the output
+    assert names(tmp_path) == []
+
+
+def test_a_file_size_limit_is_one_sentence(tmp_path):
+    program = (
+        "import resource, pathlib, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "from rejoinder.io.files.atomic import write_bytes\n"
+        "write_bytes(pathlib.Path(sys.argv[1]), bytes(5000))\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "StorageError" in told.stderr
+    assert "a file would exceed the size limit" in told.stderr
+    assert names(tmp_path) == []
+
+
+def test_devices_are_written_as_they_are():
+    with new_file(Path("/dev/null")) as file:
+        file.write(b"x")
+    with claim(Path("/dev/null")):
+        pass
+    assert not Path("/dev/null").is_file()
+    assert not Path("/dev/.null.lock").exists()
+    assert claims.is_device(Path("/dev/null"))
+
+
+def test_a_claim_that_failed_leaves_the_lock_of_the_next_process(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    first, tried = holder(out), claims.try_lock
+    second = []
+
+    def slow(handle):
+        locked = tried(handle)
+        if not locked:  # between this and what follows, the lock goes to another process
+            first.communicate()
+            second.append(holder(out))
+        return locked
+
+    with monkeypatch.context() as patched:
+        patched.setattr(claims, "try_lock", slow)
+        with pytest.raises(BusyError), claim(out):
+            pass
+    with pytest.raises(BusyError, match=rf"process {second[0].pid} "), claim(out):
+        pass
+    second[0].communicate()
+    assert names(tmp_path) == []

@@ -1,0 +1,103 @@
+"""Files and JSON that carry their hashes."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rejoinder.errors import ModelError
+from rejoinder.io.files.hashed import (
+    blake2b_number,
+    check_file,
+    check_seal,
+    file_facts,
+    md5_of,
+    read_sealed,
+    sealed,
+    sha256_number,
+    sha256_of_array,
+)  # fmt: skip
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text().filter(lambda key: key != "sha256"), VALUES, min_size=1))
+def test_a_seal_holds_until_something_changes(tree):
+    marked = sealed(tree)
+    assert check_seal(marked, Path("x.json"), ModelError, "") == tree
+    key = next(iter(tree))
+    for changed in ({**marked, key: [tree[key]]}, {**marked, "another": 1}, tree):
+        with pytest.raises(ModelError, match=r"^x\.json was changed after it was written"):
+            check_seal(changed, Path("x.json"), ModelError, "")
+
+
+def test_a_file_is_compared_with_its_facts(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    facts = file_facts(tmp_path, ["a"])["a"]
+    check_file(path, facts, ModelError, "Copy it again.")
+    path.write_bytes(b"Content")
+    with pytest.raises(ModelError, match=r"a is not the file that was written .* Copy it again\."):
+        check_file(path, facts, ModelError, "Copy it again.")
+    path.write_bytes(b"cut")
+    with pytest.raises(ModelError, match=r"has 3 bytes, not 7; it is cut or changed\."):
+        check_file(path, facts, ModelError, "")
+    path.unlink()
+    with pytest.raises(ModelError, match=r"is missing\."):
+        check_file(path, facts, ModelError, "")
+    with pytest.raises(ModelError, match="is listed without its size"):
+        check_file(path, None, ModelError, "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"^the run is damaged: .*No such file.* Begin again\."),
+        (b"\xff", r"^the run is damaged: .*decode"),
+        (b"[" * 100_000, "^the run is damaged: "),
+        (b"[1]", r"x\.json is of format version None; this version reads 2\. Update\."),
+        (b'{"format_version": 3}', "is of format version 3; this version reads 2"),
+        (b'{"format_version": 2}', r"x\.json was changed after it was written .* Begin again\."),
+    ],
+)
+def test_sealed_json_of_a_version_is_read_or_refused(tmp_path, content, message):
+    def read():
+        return read_sealed(
+            path,
+            2,
+            ModelError,
+            unreadable="the run is damaged",
+            outdated="Update.",
+            remedy="Begin again.",
+        )
+
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(sealed({"format_version": 2, "step": 7})))
+    assert read() == {"step": 7}
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelError, match=message):
+        read()
+
+
+def test_hashes_that_seeds_and_formats_depend_on_never_change():
+    """The values of the code before the functions had names of their own."""
+    text = "Ça va ?".encode()
+    digest = hashlib.sha256(text).digest()
+    assert sha256_number(text, 4) == int.from_bytes(digest[:4], "little")
+    assert sha256_number(text, 8) == int.from_bytes(digest[:8], "little")
+    assert sha256_number(b"snli_1.0_train.jsonl", 4) == 3509948854
+    assert blake2b_number(b"no\nits red") == 3744410217151291729
+    assert md5_of(b"how are you?") == "35179a54ea587953021400eb0cd23201"
+    matrix = np.array([[1, -2], [0.5, 3]], np.float32)
+    expected = hashlib.sha256(np.ascontiguousarray(matrix.T, "<f4").tobytes()).hexdigest()
+    assert sha256_of_array(matrix.T) == expected

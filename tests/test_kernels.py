@@ -1,0 +1,20 @@
+"""What setuptools is told about the kernels in C."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HEADERS = "src/kernels"
+
+
+def test_headers_are_named_so_that_the_source_distribution_has_them():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    modules = settings["tool"]["setuptools"]["ext-modules"]
+    assert {module["sources"][0] for module in modules} == {
+        str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.c")
+    }
+    for module in modules:
+        [source] = module["sources"]
+        headers = re.findall(r'#include "(.+)"', (ROOT / source).read_text("utf-8"))
+        assert module.get("depends", []) == [f"{HEADERS}/{name}" for name in headers]

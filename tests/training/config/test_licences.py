@@ -1,0 +1,66 @@
+"""The data of a config, judged before anything is trained."""
+
+from dataclasses import replace
+
+import pytest
+
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.training.config.licences import data_rows, not_open
+from rejoinder.training.config.loading import load_config, parse_config
+from rejoinder.training.config.shipped import shipped_names
+
+OPEN = ["self_dialogue_corpus", "sgd", "critical_role"]
+TASKS = [
+    {"objective": "responses", "share": 0.5},
+    {
+        "objective": "paraphrase",
+        "share": 0.5,
+        "data": ["captions/coco_more.jsonl.zst", "paraphrases/tatoeba_pivot.jsonl.zst"],
+    },
+]
+
+
+def config(sources=OPEN, data=(), **training):
+    tasks = [TASKS[0], {**TASKS[1], "data": [*TASKS[1]["data"], *data]}]
+    tree = {"training": {"sources": sources, **training}, "tasks": tasks}
+    return parse_config({**tree, "phases": [{"steps": 1}]}, "test")
+
+
+def test_a_config_of_open_data_has_nothing_that_is_not_open():
+    assert not_open(config()) == []
+    assert [row.name for row in data_rows(config())] == [*OPEN, *TASKS[1]["data"]]
+
+
+def test_what_is_not_open_is_named():
+    closed = not_open(config([*OPEN, "southpark"], ["nli/mine.jsonl"], init_from="other/model"))
+    assert [(row.kind, row.name) for row in closed] == [
+        ("source", "southpark"), ("file", "nli/mine.jsonl"), ("model", "other/model")
+    ]  # fmt: skip
+
+
+def test_pairs_of_unknown_files_are_not_open_whatever_their_sources_are_called(small_pairs):
+    pairs = open_pairs(small_pairs)
+    rows = not_open(config([]), pairs)
+    assert [row.name for row in rows] == sorted(pairs.sources)
+    assert sum(row.rows for row in rows) == pairs.count("train")
+    # as if its sources had been extracted from the files of the table
+    known = replace(
+        pairs.manifest,
+        inputs=({"file": "task.jsonl.zst"},),
+        sources={"sgd": {"train": 5, "dev": 1}},
+    )
+    [row] = data_rows(config([]), replace(pairs, manifest=known))[:1]
+    assert (row.name, row.rows, row.licence.licence) == ("sgd", 5, "CC-BY-SA-4.0")
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_the_data_of_every_shipped_config_is_in_the_table(name):
+    config = load_config(name)
+    rows = data_rows(config)
+    assert all(row.licence.known for row in rows if row.kind == "file")
+    unnamed = config.reads_pairs and not config.training.sources
+    assert ("the pairs of --pairs" in [row.name for row in rows]) == unnamed
+
+
+def test_rejoinder_open_is_trained_on_open_data_only():
+    assert not_open(load_config("rejoinder-open")) == []

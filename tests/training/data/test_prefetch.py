@@ -1,0 +1,60 @@
+"""Items made ahead: in order, few at a time, errors passed on, the thread gone at the end."""
+
+import threading
+import time
+
+import pytest
+
+from rejoinder.training.data.prefetch import Prefetcher
+
+
+def counting(made, last=1_000, error=None):
+    try:
+        for number in range(last):
+            made.append(number)
+            yield number
+        if error is not None:
+            raise error
+    finally:
+        made.append("closed")
+
+
+def test_items_come_in_order_and_end():
+    with Prefetcher(counting([], 20), 3) as items:
+        assert list(items) == list(range(20))
+        assert next(items, None) is None
+
+
+def test_no_more_than_the_bound_is_made_ahead():
+    made = []
+    with Prefetcher(counting(made), 3) as items:
+        assert [next(items), next(items)] == [0, 1]
+        time.sleep(0.1)
+        # two used, and three ahead
+        assert made == [0, 1, 2, 3, 4]
+
+
+def test_an_error_is_raised_where_items_are_used_after_those_before_it():
+    error = ValueError("torn")
+    with Prefetcher(counting([], 2, error), 8) as items:
+        assert [next(items), next(items)] == [0, 1]
+        with pytest.raises(ValueError, match="torn") as caught:
+            next(items)
+        assert caught.value is error
+
+
+def test_closing_early_ends_the_thread_and_closes_the_items():
+    made, before = [], threading.active_count()
+    begun = time.perf_counter()
+    with Prefetcher(counting(made), 2) as items:
+        next(items)
+    assert time.perf_counter() - begun < 1
+    assert threading.active_count() == before
+    assert made[-1] == "closed"
+
+
+def test_an_error_of_the_user_closes_too():
+    before = threading.active_count()
+    with pytest.raises(KeyError), Prefetcher(counting([]), 2):
+        raise KeyError
+    assert threading.active_count() == before

@@ -1,0 +1,178 @@
+"""Training on chosen sources: only their pairs are read, counted, scored and named."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rejoinder.api.dev_scores import DevScores
+from rejoinder.api.pairs import response_pairs
+from rejoinder.corpus.shards import open_pairs
+from rejoinder.errors import ConfigError, InputError
+from rejoinder.models.folder import read_model
+from rejoinder.training.config.loading import parse_config
+from rejoinder.training.config.settings import TrainingConfig
+from rejoinder.training.data.preparation import Data, prepare
+from rejoinder.training.data.sources import select_sources
+from rejoinder.training.data.stream import PairStream, text_keys
+from rejoinder.training.loop.checkpoint import config_hash
+from runs import DAN, MULTITASK, small_run
+
+CHOSEN = ["SmallTalk", "TeaAndToast"]
+REST = ["AskANeighbour", "EverydayHelp", "LateNightChat"]
+
+
+def config(**training):
+    return parse_config(small_run("dan", training={**DAN["training"], **training}), "test")
+
+
+@pytest.fixture(scope="module")
+def prepared(small_pairs):
+    def run(**training):
+        data = Data(open_pairs(small_pairs))
+        return prepare(data, config(**training), lambda _done, _all: None, None)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def train_frame(small_pairs):
+    return open_pairs(small_pairs).frame("train", ["input", "response", "source"])
+
+
+def test_naming_sources_and_leaving_out_the_others_is_the_same(prepared, train_frame):
+    one, other = prepared(sources=CHOSEN), prepared(exclude_sources=REST)
+    kept = train_frame["source"].is_in(CHOSEN).to_numpy()
+    assert (one.pairs, one.leaks) == (other.pairs, other.leaks) == (kept.sum(), 0)
+    [rows] = one.excluded.values()  # the folder has one block
+    np.testing.assert_array_equal(rows, np.flatnonzero(~kept))
+    np.testing.assert_array_equal(rows, other.excluded[0])
+    everything = prepared()
+    assert everything.pairs == len(train_frame)
+    assert everything.excluded == {}
+
+
+def test_the_vocabulary_knows_no_word_of_the_others(prepared, train_frame):
+    words = {*prepared(sources=CHOSEN).features.vocabulary.words}
+    chosen = train_frame.filter(train_frame["source"].is_in(CHOSEN))
+    text = " ".join([*chosen["input"], *chosen["response"]]).lower()
+    assert words
+    assert all(word in text for word in words)
+    assert {*prepared().features.vocabulary.words} - words
+
+
+def test_the_stream_draws_pairs_of_the_chosen_sources_alone(small_pairs, prepared, train_frame):
+    part = prepared(sources=CHOSEN)
+    stream = PairStream(
+        open_pairs(small_pairs), part.features, window_pairs=1_000, seed=0, excluded=part.excluded
+    )
+    chosen = train_frame.filter(train_frame["source"].is_in(CHOSEN))
+    assert stream.rows == len(chosen)
+    from rejoinder.training.data.batches import Position
+
+    seen = []
+    for batch in stream.batches(Position(), lambda: 1):
+        if batch.after.epoch:
+            break
+        seen.append(int(batch.left_keys[0]))
+        if len(seen) == len(chosen):
+            break
+    assert sorted(seen) == sorted(text_keys(chosen["input"]).tolist())
+
+
+def test_leaks_of_sources_that_are_left_out_are_not_counted(prepared, train_frame):
+    # a subject of CQA, "Is it expensive?", is in pairs of the example
+    leaked = (train_frame["input"] == "Is it expensive?") | (
+        train_frame["response"] == "Is it expensive?"
+    )
+    by_source = {
+        source: int((leaked & (train_frame["source"] == source)).sum())
+        for source in train_frame["source"].unique()
+    }
+    assert sum(by_source.values()) > 0
+    whole = prepared(exclude_leaks=True)
+    assert (whole.pairs, whole.leaks) == (len(train_frame), sum(by_source.values()))
+    assert {name for name, count in whole.leaks_by_set.items() if count} <= {
+        "cqa2016-dev", "cqa2016-test"
+    }  # fmt: skip
+    assert max(whole.leaks_by_set.values()) == whole.leaks
+    for source, count in by_source.items():
+        rest = prepared(exclude_leaks=True, exclude_sources=[source])
+        assert rest.leaks == whole.leaks - count
+        assert sum(map(len, rest.excluded.values())) == len(train_frame) - rest.pairs + rest.leaks
+
+
+def test_a_model_knows_what_it_was_trained_on(train, tmp_path):
+    tree = small_run(
+        "dan", training={**DAN["training"], "exclude_sources": REST, "evaluate_every": 0}
+    )
+    result, _ = train(tree, tmp_path / "run")
+    facts = read_model(result.model).training
+    assert sorted(facts["data"]) == CHOSEN
+    assert sum(facts["data"].values()) == facts["pairs"] == result.pairs
+    assert sorted(facts["sources_left_out"]) == REST
+    assert facts["inputs"] == ["small.jsonl"]
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
+    assert manifest["sources_left_out"] == facts["sources_left_out"]
+    card = (result.model / "MODEL_CARD.md").read_text("utf-8")
+    assert "| source | SmallTalk |" in card
+    assert "Left out by choice: " in card
+    again, _ = train(tree, tmp_path / "parts", stop_at=7)
+    again, _ = train(tree, tmp_path / "parts", resume=True)
+    for name in ("weights.safetensors", "config.json", "MODEL_CARD.md"):
+        assert (again.model / name).read_bytes() == (result.model / name).read_bytes()
+
+
+def test_evaluations_during_training_follow_the_sources(small_pairs):
+    whole = response_pairs(small_pairs, "dev")
+    part = response_pairs(small_pairs, "dev", REST)
+    assert {*part.sources} == {*CHOSEN}
+    assert [
+        text for text, source in zip(whole.inputs, whole.sources, strict=True) if source in CHOSEN
+    ] == [*part.inputs]
+
+    class Encoder:
+        def __init__(self):
+            self.texts = set()
+
+        def encode(self, texts):
+            self.texts.update(texts)
+            return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+    encoder = Encoder()
+    DevScores(small_pairs, None, without=REST)(encoder)
+    assert encoder.texts == {*part.inputs, *part.responses}
+
+
+@pytest.mark.parametrize("key", ["sources", "exclude_sources"])
+def test_an_unknown_source_is_met_with_those_that_are_there(small_pairs, key):
+    pairs = open_pairs(small_pairs)
+    with pytest.raises(
+        InputError, match=rf"training\.{key}: 'Smalltalk' is no source of .*: *|are"
+    ) as caught:
+        select_sources(pairs, TrainingConfig(**{key: ["Smalltalk"]}))
+    count = pairs.manifest.sources["SmallTalk"]["train"]
+    assert f"SmallTalk ({count:,})" in str(caught.value)
+    assert all(name in str(caught.value) for name in (*CHOSEN, *REST))
+
+
+def test_leaving_out_everything_is_refused(small_pairs):
+    with pytest.raises(InputError, match="leave no pair of the train split"):
+        select_sources(open_pairs(small_pairs), TrainingConfig(exclude_sources=[*CHOSEN, *REST]))
+
+
+def test_keys_that_contradict_or_have_no_effect_are_refused():
+    with pytest.raises(ConfigError, match=r"training\.sources names all .*; leave one out"):
+        config(sources=CHOSEN, exclude_sources=REST)
+    [task] = [each for each in MULTITASK["tasks"] if each["objective"] == "entailment"]
+    alone = {**MULTITASK, "tasks": [{**task, "share": 1.0}]}
+    for key in ("sources", "exclude_sources"):
+        with pytest.raises(
+            ConfigError, match=rf"training\.{key} has no effect: no task reads pairs"
+        ):
+            parse_config({**alone, "training": {key: CHOSEN}}, "test")
+
+
+def test_runs_of_versions_without_the_keys_can_be_resumed():
+    assert config_hash(config()) == config_hash(config(sources=[]))
+    assert config_hash(config()) != config_hash(config(sources=CHOSEN))
