@@ -15,7 +15,6 @@ from rejoinder.corpus.shards import Pairs
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.claims import claim_output
 from rejoinder.text.splitmix import mix64
 
 
@@ -43,10 +42,7 @@ def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = F
     """
     if not 0 < share < 1:
         raise InputError(f"the share of threads is {share:g}; allowed: above 0 and below 1.")
-    with (
-        claim_output(out, overwrite=overwrite),
-        new_folder(out, overwrite=overwrite) as folder,
-    ):
+    with new_folder(out, overwrite=overwrite, inputs=[pairs.folder]) as folder:
         written = write_shards(folder, _tables(pairs, share))
         if not written.splits.get("train"):
             raise InputError(

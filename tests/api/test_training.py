@@ -1,6 +1,7 @@
 """Training from Python: one call, the same bytes, and nothing of the caller's torch changed."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -122,3 +123,54 @@ def test_a_labelled_file_is_read_once_for_all_its_tasks(small_pairs, tmp_path, m
     assert calls == expected
     facts = json.loads((run.model / "config.json").read_text())["training"]["labelled"]
     assert set(facts["groups.jsonl"]["rows"]) == {"paraphrase", "again"}
+
+
+def bytes_below(folder):
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_run_is_replaced_once_the_new_one_has_a_model(small_pairs, tmp_path):
+    common = {"out": tmp_path / "run", "pairs": small_pairs}
+    old = train(CONFIG, **common)
+    before = bytes_below(old.folder)
+    other = {**common, "overrides": ["training.seed=2"]}
+    for failing in ({"device": "no-such-device"}, {"overrides": ["phases.0.batch_size=0"]}):
+        with pytest.raises((InputError, ConfigError, TrainingError)):
+            train(CONFIG, **{**other, **failing}, overwrite=True)
+        assert bytes_below(tmp_path) == before
+
+    stopped = train(CONFIG, **other, overwrite=True, stop_at=2)
+    assert stopped.folder == tmp_path / ".run.unfinished"
+    assert bytes_below(old.folder) == before
+    for begin_again in ({}, {"out": tmp_path / "run"}):
+        with pytest.raises(InputError, match=r"\.run\.unfinished; continue it with --resume"):
+            train(CONFIG, **{**other, **begin_again})
+    new = train(None, **common, resume=True)
+    whole = train(CONFIG, **{**other, "out": tmp_path / "whole"})
+    assert (new.folder, new.model) == (tmp_path / "run", tmp_path / "run" / "model")
+    assert weights(new) == weights(whole)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "whole"]
+
+
+def test_seeds_are_replaced_one_by_one(small_pairs, tmp_path):
+    common = {"out": tmp_path / "runs", "pairs": small_pairs, "evaluate": lambda _encoder: {"x": 1}}
+    old = train_seeds(CONFIG, [1, 2], **common)
+    new = train_seeds(CONFIG, [2, 3], **common, overrides=["phases.0.steps=2"], overwrite=True)
+    assert [run.steps for run in new.values()] == [2, 2]
+    assert weights(old[1]) != weights(new[2])
+    names = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert names == ["seed-1", "seed-2", "seed-3"]
+
+
+@pytest.mark.parametrize("way", ["same", "inside", "link"])
+def test_a_run_does_not_replace_what_it_reads(small_pairs, tmp_path, way):
+    out = tmp_path / "out"
+    pairs = out / "pairs" if way == "inside" else out
+    shutil.copytree(small_pairs, pairs)
+    if way == "link":
+        out = tmp_path / "link"
+        out.symlink_to(pairs)
+    before = bytes_below(tmp_path)
+    with pytest.raises(InputError, match=rf"{pairs} is read, and writing {out} would replace it"):
+        train(CONFIG, out=out, pairs=pairs, overwrite=True)
+    assert bytes_below(tmp_path) == before

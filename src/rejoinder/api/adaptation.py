@@ -1,9 +1,9 @@
 """Adapts any encoder to the STS Benchmark in one call."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.encoders import load_encoder, places_of
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder
@@ -47,7 +47,10 @@ def adapt(
         StorageError: `out` can't be written.
     """
     path = None if out is None else Path(out)
-    with nullcontext() if path is None else claim_output(path, overwrite=overwrite):
+    with ExitStack() as stack:
+        if path is not None:
+            inputs = [*places_of(encoder), sts]
+            stack.enter_context(claim_output(path, overwrite=overwrite, inputs=inputs))
         train, dev = (read_stsb(Path(sts), split, form) for split in ("train", "dev"))
         opened = load_encoder(encoder) if isinstance(encoder, str | Path) else encoder
         adaptation = fit_adaptation(opened, train, dev, settings)

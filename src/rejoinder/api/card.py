@@ -11,6 +11,7 @@ from rejoinder.evaluation.results_file import read_results
 from rejoinder.evaluation.tasks import task_groups
 from rejoinder.evaluation.variants import variants, with_label
 from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.outputs import refuse_inputs, resolved
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 
@@ -68,6 +69,8 @@ def write_card(
         ),
     )
     path = folder / FILE if out is None else Path(out)
+    read = [*results, *baselines, *([] if resolved(path) == resolved(folder / FILE) else [folder])]
+    refuse_inputs(path, read)
     write_text(path, card)
     return path
 

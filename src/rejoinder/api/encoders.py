@@ -49,3 +49,8 @@ def load_encoder(
             raise InputError(f"sha256 is for a model at an https address, and {name} is none.")
         return _PREFIXES[prefix](rest)
     return SentenceEncoder.load(name, sha256=sha256)
+
+
+def places_of(encoder: object) -> tuple[object, str]:
+    """Returns what may be the path that an encoder is read from, such as that of `vectors:FILE`."""
+    return encoder, str(encoder).partition(":")[2]

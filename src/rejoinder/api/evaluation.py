@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rejoinder.api.encoders import load_encoder
+from rejoinder.api.encoders import load_encoder, places_of
 from rejoinder.api.pairs import response_pairs
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import identity
@@ -150,7 +150,12 @@ def evaluate(
         "seed": seed,
         "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
     }
-    opened = nullcontext(None) if out is None else open_results(Path(out), overwrite=overwrite)
+    inputs = [*places_of(encoder), adaptation, data, pairs, cache]
+    opened = (
+        nullcontext(None)
+        if out is None
+        else open_results(Path(out), overwrite=overwrite, inputs=inputs)
+    )
     with opened as file:
         loaded = _loaded(encoder, adaptation)
         known: Sequence[Result] = ()

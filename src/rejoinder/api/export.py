@@ -100,7 +100,7 @@ def export(
         dtype=dtype, dim=dim, max_words=max_words, unknown_buckets=unknown_buckets
     )
     folder, path = find_model(model), Path(out)
-    with claim_output(path, overwrite=overwrite):
+    with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):
         contents = read_model(folder)
         made = smaller(contents, options, any_dim=any_dim)
         scores = _scores_of(data, pairs)

@@ -1,17 +1,27 @@
 """Trains models: one call for a run, and one for runs of several seeds."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from rejoinder.api.run_places import (
+    CONFIG,
+    claimed_place,
+    nothing_to_resume,
+    place_of_run,
+    place_to_begin,
+    put_in_place,
+)
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.io.files.claims import claim, refuse_occupied
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.outputs import refuse_occupied
 from rejoinder.training.config.loading import load_config
 from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.shipped import is_shipped_name
 from rejoinder.training.data.preparation import Data, PreparationProgress, Prepared
 from rejoinder.training.loop.loop import Evaluate, Limits
 from rejoinder.training.loop.reporting import Reporter, SilentReporter
@@ -95,7 +105,8 @@ def train(
         stop_at: step to stop at, with a checkpoint and no model.
         minutes: minutes in steps after which to stop, with a checkpoint and a model.
         resume: continue from the last checkpoint.
-        overwrite: replace what is at `out`.
+        overwrite: replace what is at `out`, once the new run has a model. Until then the new run is
+            beside it, in `.NAME.unfinished`, where `resume` finds it.
         evaluate: scores the model in training; None scores it with `DevScores`.
         reporter: told about steps, evaluations and checkpoints.
         progress: called with the number of prepared pairs and that of all pairs.
@@ -105,7 +116,7 @@ def train(
             run that fails before its first checkpoint leaves no folder.
     """
     folder = Path(out)
-    with joined_workers(device) as workers, ExitStack() as stack:
+    with joined_workers(device) as workers:
         with workers.agreed():
             session = _Session(
                 workers,
@@ -123,8 +134,6 @@ def train(
                 progress=progress,
             )
             plan = session.plan(config, folder)
-            if workers.leads:
-                stack.enter_context(claim(folder))
         return session.train(plan)
 
 
@@ -178,7 +187,12 @@ class _Plan:
     """A run to begin or to resume."""
 
     config: RunConfig
+    source: Config
+    """What the config was read from."""
     folder: Path
+    """The place of the run."""
+    work: Path
+    """Where it is trained: beside its place while it replaces another run."""
     resume: bool
 
 
@@ -209,38 +223,59 @@ class _Session:
 
     def plan(self, config: Config | None, run: Path, seed: int | None = None) -> _Plan:
         """Loads and checks the config of the run in a folder, one of several if `seed` is given."""
-        begun = self.resume and (run / "config.toml").is_file()
+        work = place_of_run(run) if self.resume else place_to_begin(run, overwrite=self.overwrite)
+        begun = self.resume and (work / CONFIG).is_file()
         if self.resume and not begun and (config is None or seed is None):
-            raise InputError(_nothing_to_resume(run))
+            raise nothing_to_resume(run)
         if config is None and not begun:
             raise InputError(
                 "--config is missing: a TOML file, or a name that `rejoinder config list` shows."
             )
         seeds = [] if seed is None else [f"training.seed={seed}"]
-        source = run / "config.toml" if config is None else config
-        return _Plan(load_config(source, [*self._overrides, *seeds]), run, begun)
+        source = work / CONFIG if config is None else config
+        loaded = load_config(source, [*self._overrides, *seeds])
+        return _Plan(loaded, source, run, work, begun)
 
     def train(self, plan: _Plan) -> Run:
-        """Begins or resumes a run."""
-        if plan.resume:
-            return self._go_on(plan)
-        with self._workers.agreed():  # the others wait until the run has begun
-            if self._workers.leads:
-                self._prepared = begin(
-                    plan.config,
-                    self._data,
-                    plan.folder,
-                    overwrite=self.overwrite,
-                    progress=self._progress,
-                    threads=self._threads,
-                    prepared=self._prepared,
-                )
-        with removed_if_refused(plan.folder) if self._workers.leads else nullcontext():
-            return self._go_on(plan)
+        """Begins or resumes a run, and puts it in its place once it has a model."""
+        leads, work = self._workers.leads, plan.work
+        with ExitStack() as stack:
+            with self._workers.agreed():  # the others wait until the run has begun
+                if leads:
+                    inputs = self._inputs(plan)
+                    claimed = claimed_place(work, plan.folder, inputs, resume=plan.resume)
+                    stack.enter_context(claimed)
+                if leads and not plan.resume:
+                    self._prepared = begin(
+                        plan.config,
+                        self._data,
+                        work,
+                        overwrite=self.overwrite,
+                        progress=self._progress,
+                        threads=self._threads,
+                        prepared=self._prepared,
+                    )
+            if leads and not plan.resume:
+                stack.enter_context(removed_if_refused(work))
+            run = self._go_on(plan)
+            if work == plan.folder or run.model is None:
+                return run
+            with self._workers.agreed():
+                if leads:
+                    put_in_place(work, plan.folder)
+            return replace(run, folder=plan.folder, model=plan.folder / run.model.name)
+
+    def _inputs(self, plan: _Plan) -> list[object]:
+        """Returns what a run reads and must not replace."""
+        source = plan.source
+        if isinstance(source, RunConfig) or is_shipped_name(str(source)):
+            source = ""
+        pairs = None if self._data.pairs is None else self._data.pairs.folder
+        return [pairs, self._data.folder, plan.config.training.init_from, source]
 
     def _go_on(self, plan: _Plan) -> Run:
         result = go_on(
-            plan.folder,
+            plan.work,
             self._data,
             self._limits,
             config=plan.config,
@@ -264,13 +299,3 @@ class _Session:
             max_inputs=config.training.evaluate_pairs,
             without=self._data.selection(config).left_out,
         )
-
-
-def _nothing_to_resume(run: Path) -> str:
-    seeds = sorted(path.name.removeprefix("seed-") for path in run.glob("seed-*"))
-    if seeds:
-        return (
-            f"{run} holds runs of several seeds; resume them with the same seeds: "
-            f"--seed {','.join(seeds)}."
-        )
-    return f"{run} holds no run to resume; leave --resume out to begin one."

@@ -129,7 +129,7 @@ def train(
             runs = {0: train_run(config, out=out, **options)}
     if not leads:
         return
-    _print_summaries(runs.values())
+    _print_summaries(runs.values(), "instead of --overwrite" if overwrite else "")
     last = list(runs.values())[-1]
     if last.interrupted is not None:
         raise typer.Exit(128 + last.interrupted)
@@ -157,9 +157,11 @@ def _steps(
     config: str | None, out: Path, settings: "Sequence[str]", seeds: "Sequence[int]"
 ) -> int | None:
     """Returns the number of steps of a run, for the bar; None if there is no config to read."""
+    from rejoinder.api.run_places import place_of_run
     from rejoinder.training.config.loading import load_config
 
-    begun = (run / "config.toml" for run in (out, *(out / f"seed-{seed}" for seed in seeds)))
+    runs = map(place_of_run, (out, *(out / f"seed-{seed}" for seed in seeds)))
+    begun = (run / "config.toml" for run in runs)
     source = config or next((path for path in begun if path.is_file()), None)
     if source is None:
         return None
@@ -168,11 +170,12 @@ def _steps(
     return None
 
 
-def _print_summaries(runs: "Iterable[Run]") -> None:
+def _print_summaries(runs: "Iterable[Run]", instead: str) -> None:
     for run in runs:
         if run.model is None:
             status_line(
-                f"stopped at step {run.steps:,}; continue with the same command and --resume"
+                f"stopped at step {run.steps:,}; continue with the same command and --resume "
+                f"{instead}".rstrip()
             )
         else:
             status_line(

@@ -23,7 +23,7 @@ from rejoinder.corpus.engines.base import (
 )
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
-from rejoinder.corpus.reading.files import find_files, refuse_inside
+from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.reading.readers import Report
 from rejoinder.corpus.rules import profile
 from rejoinder.corpus.schema import Columns, as_columns
@@ -33,6 +33,7 @@ from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
+from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.places import Place, as_place, scratch_folder, size_of
 from rejoinder.version import VERSION
 
@@ -130,7 +131,7 @@ def extract(
     refuse_addresses(engine, [*dumps, target])
     with _claimed(target, overwrite):
         files = find_files(dumps)
-        refuse_inside(files, target)
+        refuse_inputs(target, files)
         with (
             _new_folder(target, overwrite) as (folder, spill),
             _carrying(state, options, files, progress) as carried,

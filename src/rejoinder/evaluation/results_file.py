@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, resu
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import check_seal, sealed, sha256_of
+from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.measures import LARGEST, ScoringError
 
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
@@ -56,7 +57,7 @@ class ResultsFile:
         """
         replaced = [old for old in self.results if old.key == result.key]
         kept = [old for old in self.results if old.key != result.key]
-        folder = _items_folder(self.path)
+        folder = items_folder(self.path)
         before = set(folder.glob("*"))
         try:
             self.results = write_results(self.path, [*kept, result])
@@ -74,25 +75,29 @@ class ResultsFile:
 
 
 @contextmanager
-def open_results(path: Path, *, overwrite: bool = False) -> Iterator[ResultsFile]:
+def open_results(
+    path: Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
+) -> Iterator[ResultsFile]:
     """Claims a results file, from reading it to writing the last result.
 
-    The file need not exist. `overwrite` treats a file that can't be read as an empty one.
+    The file need not exist. `overwrite` treats a file that can't be read as an empty one, unless
+    it is or lies in one of the `inputs`.
 
     Raises:
-        InputError: it is no file; or it is no results file, and `overwrite` is False.
+        InputError: it is no file; or it is no results file, and `overwrite` is False or it is read.
         BusyError: another process has claimed it.
         StorageError: it can't be written.
     """
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no plain file; results are written to one. Name another.")
-    with claim(path), claim(_items_folder(path) / "items"):
+    with claim(path), claim(items_folder(path) / "items"):
         results = []
         try:
             results = read_results(path) if path.exists() else []
         except InputError as error:
             if not overwrite:
                 raise InputError(f"{error} Or replace it with --overwrite.") from None
+            refuse_inputs(path, inputs)
         yield ResultsFile(path, results)
 
 
@@ -214,14 +219,15 @@ def _write_items(path: Path, result: Result) -> Result:
     pl.DataFrame(columns).write_parquet(buffer)
     content = buffer.getvalue()
     digest = sha256_of(content)
-    folder = _items_folder(path)
+    folder = items_folder(path)
     task = result.task.replace("/", "-")
     name = f"{task}.{result.split}.{digest[:_HASH_DIGITS]}.parquet"
     write_bytes(folder / name, content)
     return replace(result, predictions={"file": f"{folder.name}/{name}", "sha256": digest})
 
 
-def _items_folder(path: Path) -> Path:
+def items_folder(path: Path) -> Path:
+    """Returns the folder of the predictions of a results file."""
     return path.with_name(f"{path.stem}.predictions")
 
 

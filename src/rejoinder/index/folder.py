@@ -342,6 +342,7 @@ def create_index(
     *,
     copy_model: Callable[[Path], None] | None = None,
     overwrite: bool = False,
+    inputs: Iterable[object] = (),
 ) -> TextIndex:
     """Writes an index, whole or not at all.
 
@@ -351,13 +352,14 @@ def create_index(
         parts: The texts, a part in memory at a time.
         copy_model: Writes the model to the folder that it is given.
         overwrite: Replace what `folder` holds.
+        inputs: What the texts and the model are read from, which must not be replaced.
 
     Raises:
-        InputError: an id is given twice, or the folder is occupied.
+        InputError: an id is given twice, the folder is occupied, or an input would be replaced.
         BusyError: another command is writing it.
         StorageError: it can't be written.
     """
-    with new_folder(folder, overwrite=overwrite) as new:
+    with new_folder(folder, overwrite=overwrite, inputs=inputs) as new:
         manifest.write(new)
         if copy_model is not None:
             copy_model(new / MODEL)

@@ -84,6 +84,7 @@ class Index:
             _encoded(loaded, texts, progress, response=response),
             copy_model=loaded.save if copy_model else None,
             overwrite=overwrite,
+            inputs=[texts, encoder],
         )
         return cls(written, loaded)
 

@@ -19,8 +19,9 @@ from rejoinder.inference.sentence_stream import (
     encoded_chunks,
     sentences_of,
 )
-from rejoinder.io.files.claims import claim, is_device
+from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import Sha256
+from rejoinder.io.files.outputs import is_device
 from rejoinder.io.files.unfinished import Saved, growing, publish, read_unfinished
 from rejoinder.io.formats.embedding_files import format_of
 
@@ -92,7 +93,7 @@ def encode_file(
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
     form = format_of(path)
     source = sentences_of(sentences)
-    with claim(path):
+    with claim(path, inputs=[sentences] if isinstance(sentences, str | Path) else ()):
         check_output(path, resume=resume, overwrite=overwrite)
         settings = settings_of(encoder, response, batch_size, way)
         saved = _continued(path, settings, resume=resume, overwrite=overwrite)

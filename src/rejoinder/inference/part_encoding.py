@@ -18,8 +18,9 @@ from rejoinder.inference.inputs import find_model
 from rejoinder.inference.long_texts import OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.claims import absolute, claim_output, swap_in
+from rejoinder.io.files.claims import claim_output, swap_in
 from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
 from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
 from rejoinder.io.formats.embedding_files import format_of
@@ -81,7 +82,7 @@ def encode_files(
     """
     begun = time.perf_counter()
     encode = encoding_engine(engine)
-    out = absolute(Path(out))  # executors have other working folders
+    out = resolved(Path(out))  # executors have other working folders
     format_of(out)
     files = _files([sources] if isinstance(sources, str | Path) else sources)
     parts = text_parts(files, part_bytes)
@@ -89,7 +90,7 @@ def encode_files(
     encoder = SentenceEncoder.load(folder, on_too_long=checked_way(on_too_long))
     settings = settings_of(encoder, response, batch_size, on_too_long)
     facts = {"settings": settings, "parts": [_fact(part) for part in parts]}
-    with claim_output(out, overwrite=overwrite):
+    with claim_output(out, overwrite=overwrite, inputs=[*files, folder]):
         place = unfinished_folder(out)
         _begin(out, facts, resume=resume, overwrite=overwrite)
         pending = [n for n in range(len(parts)) if not _is_finished(place, n, out.suffix)]

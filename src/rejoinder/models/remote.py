@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from rejoinder.errors import BusyError, InputError, ModelError, StorageError, require
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.claims import absolute, claim
+from rejoinder.io.files.claims import claim
+from rejoinder.io.files.outputs import resolved
 from rejoinder.models.config import FILE
 
 CACHE = "REJOINDER_CACHE"
@@ -47,7 +48,7 @@ def cache_folder() -> Path:
     """
     named = os.environ.get(CACHE)
     if named:
-        return absolute(Path(named))
+        return resolved(Path(named))
     require("data", "platformdirs")
     from platformdirs import user_cache_path
 

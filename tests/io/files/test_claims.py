@@ -15,6 +15,7 @@ from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.io.files import claims
 from rejoinder.io.files.atomic import new_file, new_folder, write_text
 from rejoinder.io.files.claims import claim, claim_output, sweep
+from rejoinder.io.files.outputs import is_device
 
 HOLD = (
     "import sys, pathlib; from rejoinder.io.files.claims import claim\n"
@@ -44,6 +45,30 @@ def test_a_second_process_is_told_who_writes(tmp_path):
         other.stdin.close()
     write_text(out, "mine")
     assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("way", ["link", "parent", "dangling"])
+def test_all_ways_to_one_place_share_a_lock(tmp_path, way):
+    (tmp_path / "disk").mkdir()
+    place = tmp_path / "disk" / "out"
+    if way == "link":
+        place.mkdir()
+    if way == "parent":
+        (tmp_path / "home").symlink_to("disk")
+        other_way = tmp_path / "home" / "out"
+    else:
+        other_way = tmp_path / "x"
+        other_way.symlink_to(place)
+    with holder(place) as other:
+        with pytest.raises(BusyError, match=rf"process {other.pid} "), claim(other_way):
+            raise AssertionError("the block ran")
+        other.stdin.close()
+    with holder(other_way) as other:
+        with pytest.raises(BusyError, match=rf"process {other.pid} "), claim(place):
+            raise AssertionError("the block ran")
+        other.stdin.close()
+    with claim(place), claim(other_way):  # of one process, they are one claim
+        assert names(tmp_path / "disk") == [".out.lock", *(["out"] if way == "link" else [])]
 
 
 def test_a_killed_process_holds_nothing(tmp_path):
@@ -174,18 +199,6 @@ def test_a_full_folder_is_refused_before_the_block(tmp_path):
     assert names(tmp_path / "out") == ["yours"]
 
 
-@pytest.mark.parametrize("target", ["full", "absent"])
-def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path, target):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine").write_text("mine")
-    (tmp_path / "out").symlink_to(tmp_path / target)
-    with new_folder(tmp_path / "out", overwrite=True) as folder:
-        (folder / "yours").write_text("yours")
-    assert names(tmp_path) == ["full", "out"]
-    assert names(tmp_path / "full") == ["mine"]
-    assert names(tmp_path / "out") == ["yours"]
-
-
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
 def test_modes_are_those_that_the_umask_allows(tmp_path, mask):
     before = os.umask(mask)
@@ -263,7 +276,7 @@ def test_devices_are_written_as_they_are():
         pass
     assert not Path("/dev/null").is_file()
     assert not Path("/dev/.null.lock").exists()
-    assert claims.is_device(Path("/dev/null"))
+    assert is_device(Path("/dev/null"))
 
 
 def test_a_claim_that_failed_leaves_the_lock_of_the_next_process(tmp_path, monkeypatch):

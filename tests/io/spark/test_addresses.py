@@ -166,7 +166,7 @@ def test_what_can_not_be_read_is_said_before_spark_starts(store, dumps, tmp_path
     (store / "text" / "README.md").put(b"nothing to see")
     with pytest.raises(InputError, match=r"text holds no dump, only README\.md"):
         extract(f"{store}/text", tmp_path / "out", engine="spark")
-    with pytest.raises(InputError, match=r"dumps/RC_0\.jsonl\.gz is in s3.*, which would be repl"):
+    with pytest.raises(InputError, match=r"dumps/RC_0\.jsonl\.gz is read, and writing s3"):
         extract(f"{store}/dumps", f"{store}/dumps", engine="spark", overwrite=True)
     with pytest.raises(InputError, match="there is no bucket 'nobody'"):
         extract(dumps, "s3://nobody/pairs", engine="spark")

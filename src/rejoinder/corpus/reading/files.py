@@ -52,19 +52,6 @@ def _files(dump: Place) -> Sequence[Place]:
     return [dump]
 
 
-def refuse_inside(files: Sequence[Place], out: Place) -> None:
-    """Refuses an output folder that holds one of the input files."""
-    for path in files:
-        if _is_in(path, out):
-            raise InputError(f"{path} is in {out}, which would be replaced; name another output.")
-
-
-def _is_in(path: Place, folder: Place) -> bool:
-    if isinstance(path, Path) and isinstance(folder, Path):
-        return folder.resolve() in path.resolve().parents
-    return isinstance(path, Address) and isinstance(folder, Address) and path.is_in(folder)
-
-
 def format_of(path: Place) -> Format:
     """Returns the format of a file, by its content if that decides, else by its suffixes."""
     if compression(path) is None:

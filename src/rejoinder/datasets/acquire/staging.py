@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from rejoinder.errors import BusyError, InputError, StorageError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.claims import absolute, beside, claim, part_of
+from rejoinder.io.files.claims import beside, claim, part_of
+from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, refused
 
 _NAME = "adding"
@@ -50,12 +51,14 @@ def scratch(root: Path) -> Iterator[Path]:
 @contextmanager
 def _errors_about(root: Path) -> Iterator[None]:
     """Lets errors name the folder of data sets, not the file in it that is locked."""
-    locked = str(absolute(root / _NAME))
     try:
         with creation_errors(root):
             yield
     except (BusyError, StorageError) as error:
-        raise type(error)(str(error).replace(locked, str(root))) from None
+        said = str(error).replace(str(root / _NAME), str(root))
+        with suppress(StorageError):
+            said = said.replace(str(resolved(root / _NAME)), str(root))
+        raise type(error)(said) from None
 
 
 @dataclass(frozen=True)

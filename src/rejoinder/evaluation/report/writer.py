@@ -8,7 +8,7 @@ from rejoinder.evaluation.report.pages import render_page
 from rejoinder.evaluation.report.plots import bars, predicted_against_gold
 from rejoinder.evaluation.report.tables import beside_published, names, overview
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_items, read_results
+from rejoinder.evaluation.results_file import items_folder, read_items, read_results
 from rejoinder.evaluation.variants import variants
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
@@ -26,7 +26,8 @@ def write_report(paths: Sequence[Path], out: Path, *, overwrite: bool = False) -
         BusyError: another command is writing `out`.
         StorageError: `out` can't be written.
     """
-    with claim_output(out, overwrite=overwrite):
+    read = [*paths, *map(items_folder, paths)]
+    with claim_output(out, overwrite=overwrite, inputs=read):
         contents = _contents(paths)
         with new_folder(out, overwrite=overwrite) as folder:
             for name, content in contents.items():

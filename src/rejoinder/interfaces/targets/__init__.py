@@ -110,8 +110,9 @@ def export_to(
             f"dtype {dtype!r}: {target} is written as {' or '.join(record.dtypes)}. Leave it out, "
             "or name one of these."
         )
-    with claim_output(path, overwrite=overwrite):
-        contents = read_model(find_model(model))
+    folder = find_model(model)
+    with claim_output(path, overwrite=overwrite, inputs=[folder]):
+        contents = read_model(folder)
         if options != ExportOptions():
             contents = smaller(contents, options, any_dim=any_dim)
         contents = replace(contents, name=name or contents.name)

@@ -1,17 +1,20 @@
 """Writes files and folders that appear whole or not at all: written beside, then renamed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from rejoinder.io.files.claims import absolute, is_device, part_of, refuse_occupied, swap_in
+from rejoinder.io.files.claims import claim_output, part_of, swap_in
+from rejoinder.io.files.outputs import is_device, resolved
 from rejoinder.io.files.storage import creation_errors, storage_errors
 
 
 @contextmanager
-def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_folder(
+    path: Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
+) -> Iterator[Path]:
     """Yields a temporary folder beside `path` and renames it to `path` when the block succeeds.
 
     If the block fails, `path` stays as it was and the temporary folder is removed. An existing
@@ -19,13 +22,15 @@ def new_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     umask allows, whatever the library that wrote them chose.
 
     Raises:
-        InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
-        BusyError: another process is writing `path`.
+        InputError, BusyError: see `claims.claim_output`.
         StorageError: `path` can't be written: a full disk, missing rights.
     """
-    path = absolute(path)
-    refuse_occupied(path, overwrite=overwrite)
-    with part_of(path) as part, storage_errors(path):
+    with (
+        claim_output(path, overwrite=overwrite, inputs=inputs),
+        part_of(path) as part,
+        storage_errors(path),
+    ):
+        path = resolved(path)
         part.mkdir()
         yield part
         _apply_umask(part)
@@ -44,7 +49,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
         BusyError: another process is writing `path`.
         StorageError: `path` can't be written: a full disk, missing rights.
     """
-    path = absolute(path)
+    path = resolved(path)
     if is_device(path):
         with storage_errors(path), path.open("wb") as file:
             yield file

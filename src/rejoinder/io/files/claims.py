@@ -3,21 +3,22 @@
 The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
 ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
 remove those that a killed process left. It also owns `runs/.a.unfinished`, which stays until it is
-continued or discarded (`io.files.unfinished`).
+continued or discarded (`files.unfinished`). If `runs/a` is a link, all of these lie beside the
+place that it leads to.
 """
 
 import os
 import shutil
-import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rejoinder.errors import BusyError, InputError
+from rejoinder.errors import BusyError, InputError, StorageError
+from rejoinder.io.files.outputs import is_device, refuse_inputs, refuse_occupied, resolved
 from rejoinder.io.files.platform import open_lock, process_description, remove_locked, try_lock
-from rejoinder.io.files.storage import creation_errors, refused
+from rejoinder.io.files.storage import refused
 
 
 @dataclass
@@ -39,7 +40,7 @@ _HELD: dict[Path, _Held] = {}
 
 
 @contextmanager
-def claim(path: Path) -> Iterator[None]:
+def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     """Locks an output file or folder against other processes while the block runs.
 
     Claim an output before the work begins, to know that it can be written. Claims nest within a
@@ -47,13 +48,17 @@ def claim(path: Path) -> Iterator[None]:
     to replace is restored. Devices and pipes need no claim.
 
     Raises:
+        InputError: one of the `inputs` would be replaced (`outputs.refuse_inputs`).
         BusyError: another process has claimed the output.
         StorageError: the folder of the output can't be written.
     """
-    path = absolute(path)
+    refuse_inputs(path, inputs)
+    path = resolved(path)
     if is_device(path):
         yield
         return
+    if not path.name:
+        raise StorageError(f"{path} can't be written: it is the root folder. Name another output.")
     held: _Held | None = None
     try:  # around all of it: a signal may end the process at any line
         with _GUARD:
@@ -73,18 +78,21 @@ def claim(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def claim_output(path: Path, *, overwrite: bool = False) -> Iterator[None]:
+def claim_output(
+    path: Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
+) -> Iterator[None]:
     """Claims an output folder that must be new or empty, unless it may be replaced.
 
     Raises:
-        InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
+        InputError: what `outputs.refuse_inputs` and `outputs.refuse_occupied` raise.
         BusyError: another process has claimed it.
         StorageError: its parent folder can't be written.
     """
+    refuse_inputs(path, inputs)
     try:
         refuse_occupied(path, overwrite=overwrite)
     except InputError:
-        lock = beside(absolute(path), "lock")
+        lock = beside(resolved(path), "lock")
         if lock.exists():  # of a process that was killed when it had finished
             _abandon(lock, None)
         raise
@@ -96,7 +104,7 @@ def claim_output(path: Path, *, overwrite: bool = False) -> Iterator[None]:
 @contextmanager
 def part_of(path: Path) -> Iterator[Path]:
     """Yields the path beside an output for its new content, and removes it when the block ends."""
-    path = absolute(path)
+    path = resolved(path)
     with claim(path), _HELD[path].writing:
         part = beside(path, "part")
         try:
@@ -105,42 +113,8 @@ def part_of(path: Path) -> Iterator[Path]:
             _remove(part)
 
 
-def absolute(path: Path) -> Path:
-    """Returns the absolute path without following links, so that an output replaces a link."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow a link
-
-
-def is_device(path: Path) -> bool:
-    """Returns whether `path` exists and is neither a file nor a folder, such as a pipe."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # missing, or an error that the claim will report
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
-    """Refuses an output folder whose content would be lost.
-
-    Raises:
-        InputError: `path` is a file, or a non-empty folder and `overwrite` is false.
-    """
-    with creation_errors(path):
-        is_file = path.is_file()
-        occupied = path.is_dir() and not overwrite and any(path.iterdir())
-    if is_file:
-        raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
-    if occupied:
-        raise InputError(
-            f"{path} exists and is not empty; name another folder or allow it with --overwrite."
-        )
-
-
 def swap_in(part: Path, path: Path) -> None:
-    """Renames the folder `part` to `path`, and removes the old folder only after that.
-
-    A link at `path` is replaced, not its target.
-    """
+    """Renames the folder `part` to `path`, and removes the old folder only after that."""
     if not os.path.lexists(path):
         part.replace(path)
         return

@@ -18,8 +18,9 @@ from typing import IO, Any
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.claims import absolute, beside, is_device
+from rejoinder.io.files.claims import beside
 from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.outputs import is_device, resolved
 from rejoinder.io.files.storage import creation_errors, storage_errors
 
 _STATE = "state.json"
@@ -70,7 +71,7 @@ class Growing:
 
 def unfinished_folder(path: Path) -> Path:
     """Returns the folder of the parts of an output."""
-    return beside(absolute(path), "unfinished")
+    return beside(resolved(path), "unfinished")
 
 
 def read_unfinished(path: Path) -> Saved | None:
@@ -106,7 +107,7 @@ def growing(path: Path, parts: Sequence[str], saved: Saved | None) -> Iterator[G
     Raises:
         StorageError: the parts can't be written.
     """
-    path = absolute(path)
+    path = resolved(path)
     with ExitStack() as stack:
         if is_device(path):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rejoinder-")))
@@ -153,7 +154,7 @@ def publish(finished: Path, path: Path) -> None:
     Raises:
         StorageError: the output can't be written.
     """
-    path = absolute(path)
+    path = resolved(path)
     with storage_errors(path):
         if is_device(path):
             with finished.open("rb") as file, path.open("wb") as device:

@@ -1,0 +1,95 @@
+"""What an output path means, and what would be lost there."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rejoinder.errors import InputError, StorageError
+from rejoinder.io.files.addresses import Address
+from rejoinder.io.files.atomic import new_file, new_folder, write_text
+from rejoinder.io.files.outputs import refuse_inputs, refuse_occupied, resolved
+
+
+@pytest.mark.parametrize("target", ["full", "absent"])
+def test_an_output_that_is_a_link_is_written_where_it_leads(tmp_path, target):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    out = tmp_path / "out"
+    out.symlink_to(tmp_path / target)
+    with new_folder(out, overwrite=True) as folder:
+        (folder / "yours").write_text("yours")
+    assert out.readlink() == tmp_path / target
+    assert [path.name for path in (tmp_path / target).iterdir()] == ["yours"]
+    file = tmp_path / "file"
+    file.symlink_to(tmp_path / target / "text")
+    write_text(file, "text")
+    assert file.is_symlink()
+    assert (tmp_path / target / "text").read_text() == "text"
+
+
+def test_links_that_lead_back_to_themselves_are_one_sentence(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for write in (new_folder, new_file):
+        loop = write(tmp_path / "loop")
+        with pytest.raises(StorageError, match="loop can't be written: a link"), loop:
+            raise AssertionError("the block ran")
+
+
+def test_the_root_and_the_current_folder_are_not_replaced(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for path, said in ((".", "is the current folder"), ("..", "holds it"), ("/", "holds it")):
+        with pytest.raises(InputError, match=said):
+            refuse_occupied(Path(path), overwrite=True)
+    with pytest.raises(StorageError, match="/ can't be written: it is the root folder"):
+        write_text(Path("/"), "text")
+
+
+def test_a_current_folder_that_is_gone_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(StorageError, match="out can't be written"):
+        resolved(Path("out"))
+
+
+def test_inputs_are_not_replaced(tmp_path):
+    pairs = tmp_path / "pairs"
+    pairs.mkdir()
+    shard = pairs / "train.parquet"
+    shard.write_text("rows")
+    (tmp_path / "file").symlink_to(shard)
+    (tmp_path / "folder").symlink_to(pairs)
+    lost = [
+        (pairs, pairs),
+        (pairs, shard),
+        (tmp_path, shard),
+        (shard, shard),
+        (shard, pairs),  # the output is a file of the input folder
+        (tmp_path / "folder", pairs),
+        (tmp_path / "folder" / "train.parquet", pairs),
+        (pairs, tmp_path / "file"),
+        (tmp_path / "file", pairs),
+        (Path(os.path.relpath(pairs)), str(shard)),
+        (Address("s3", "b", "a"), Address("s3", "b", "a")),
+        (Address("s3", "b", "a"), Address("s3", "b", "a/x")),
+    ]
+    for out, read in lost:
+        with pytest.raises(InputError, match=r"is read, and writing .* would replace it"):
+            refuse_inputs(out, ["rejoinder-base", None, read])
+    (pairs / "empty").mkdir()
+    kept = [
+        (pairs / "new", pairs),
+        (pairs / "empty", pairs),
+        (tmp_path / "out", shard),
+        (pairs, tmp_path / "absent"),
+        (pairs, "https://host/model.tar"),
+        (pairs, "half\0"),
+        (pairs, None),
+        (Path.cwd(), ""),
+        (Address("s3", "b", "a"), pairs),
+        (Address("s3", "b", "a"), Address("s3", "b", "ab")),
+    ]
+    for out, read in kept:
+        refuse_inputs(out, [read])
