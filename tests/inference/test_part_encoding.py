@@ -14,6 +14,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.engines import ENCODING_ENGINES
 from rejoinder.inference.part_encoding import encode_files, finished_parts
+from rejoinder.io.files.hashed import sealed
 from rejoinder.io.files.unfinished import unfinished_folder
 from rejoinder.io.spark.session import open_session
 from rejoinder.models.folder import write_model
@@ -123,14 +124,24 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
 
     os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
     kept = unfinished_folder(out) / "part-00000.npy"
-    marked = np.full_like(np.load(kept), 7)  # to know it again
-    np.save(kept, marked)
+    whole, known = kept.read_bytes(), kept.stat().st_ino
+    with kept.open("r+b") as file:
+        file.write(bytes([whole[0] ^ 1]))
+    with pytest.raises(InputError, match=r"part-00000\.npy is not the file .* --overwrite\."):
+        encode(model, texts, out, resume=True)
+    with kept.open("r+b") as file:
+        file.write(whole)
+    record = kept.with_name(".part-00000.counts")
+    tree = json.loads(record.read_text("utf-8"))
+    del tree["sha256"]
+    record.write_text(json.dumps(sealed({**tree, "n": "9"})), "utf-8")
+    with pytest.raises(InputError, match=r"part-00000\.counts is damaged: n is '9'; a whole"):
+        encode(model, texts, out, resume=True)
+    record.write_text(json.dumps(sealed(tree)), "utf-8")
     written = encode(model, texts, out, resume=True)
     assert (written.n, written.resumed) == (300, kept_rows)
-    found = rows(out)
-    np.testing.assert_array_equal(found[: len(marked)], marked)
-    expected = SentenceEncoder.load(model).encode(LINES)
-    np.testing.assert_allclose(found[len(marked) :], expected[len(marked) :], atol=1e-6)
+    assert (out / kept.name).stat().st_ino == known
+    np.testing.assert_allclose(rows(out), SentenceEncoder.load(model).encode(LINES), atol=1e-6)
     assert not unfinished_folder(out).exists()
     with pytest.raises(InputError, match="not empty"):
         encode(model, texts, out)

@@ -23,6 +23,7 @@ from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import Sha256
 from rejoinder.io.files.outputs import is_device
 from rejoinder.io.files.unfinished import Saved, growing, publish, read_unfinished
+from rejoinder.io.formats.decoding import Count, Digest, decoded
 from rejoinder.io.formats.embedding_files import format_of
 
 _SAVE_SECONDS = 10.0
@@ -101,8 +102,8 @@ def encode_file(
         resumed = tally.n
         progress(resumed, 0, source.size)
         lines = iter(source)
-        tally.skip(lines, source.name)
-        with growing(path, form.parts, saved) as parts:
+        with growing(path, form.parts, saved, header_bytes=form.header_bytes) as parts:
+            tally.skip(lines, source.name)
             if saved is None:
                 form.begin(parts.files, encoder.dim)
             last = -math.inf
@@ -190,19 +191,39 @@ def _continued(
         return None
     if not resume:
         raise InputError(
-            f"an interrupted run has encoded {saved.facts['n']:,} sentences to {path}; continue "
+            f"an interrupted run has encoded {_facts(saved).n:,} sentences to {path}; continue "
             "with --resume, or begin again with --overwrite."
         )
     if not settings["model (SHA-256 of its weights)"]:
         raise InputError("a model that was never saved can't be recognised, so it can't resume.")
     for name, value in settings.items():
-        before = saved.facts["settings"].get(name)
+        before = _facts(saved).settings.get(name)
         if value != before:
             raise InputError(
                 f"{path} was begun with other settings: {name} was {before}, and is {value}. Give "
                 "the same, or begin again with --overwrite."
             )
     return saved
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is saved of the sentences so far."""
+
+    settings: Mapping[str, Any]
+    n: Count
+    unknown: Count
+    too_long: Count
+    sentences_sha256: Digest
+
+
+def _facts(saved: Saved) -> _Facts:
+    try:
+        return decoded(_Facts, saved.facts)
+    except ValueError as error:
+        raise InputError(
+            f"what the interrupted run left is damaged: {error}. Begin again with --overwrite."
+        ) from None
 
 
 @dataclass
@@ -220,10 +241,8 @@ class _Tally:
     def of(cls, saved: Saved | None) -> "_Tally":
         if saved is None:
             return cls(0, 0, 0, Sha256(), None)
-        facts = saved.facts
-        return cls(
-            facts["n"], facts["unknown"], facts["too_long"], Sha256(), facts["sentences_sha256"]
-        )
+        facts = _facts(saved)
+        return cls(facts.n, facts.unknown, facts.too_long, Sha256(), facts.sentences_sha256)
 
     def facts(self) -> dict[str, Any]:
         """Returns JSON values, which `of` reads."""

@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import EncodedFile, settings_of
 from rejoinder.inference.engines import encoding_engine
-from rejoinder.inference.engines.base import Cluster, PartTask, record_of
+from rejoinder.inference.engines.base import (
+    Cluster,
+    PartRecord,
+    PartTask,
+    read_record,
+    record_of,
+)
 from rejoinder.inference.inputs import find_model
 from rejoinder.inference.long_texts import OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
@@ -23,6 +30,7 @@ from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
 from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.text_parts import TextPart, text_parts
 
@@ -89,12 +97,17 @@ def encode_files(
     folder = find_model(model)
     encoder = SentenceEncoder.load(folder, on_too_long=checked_way(on_too_long))
     settings = settings_of(encoder, response, batch_size, on_too_long)
-    facts = {"settings": settings, "parts": [_fact(part) for part in parts]}
+    facts = _Begun(settings, tuple(_fact(part) for part in parts))
     with claim_output(out, overwrite=overwrite, inputs=[*files, folder]):
         place = unfinished_folder(out)
         _begin(out, facts, resume=resume, overwrite=overwrite)
-        pending = [n for n in range(len(parts)) if not _is_finished(place, n, out.suffix)]
-        resumed = _sum(place, set(range(len(parts))) - set(pending))["n"]
+        kept = {
+            number: read_record(place, number, out.suffix, content=True)
+            for number in range(len(parts))
+            if _is_finished(place, number, out.suffix)
+        }
+        pending = [number for number in range(len(parts)) if number not in kept]
+        resumed = sum(record.n for record in kept.values())
         progress(resumed, 0, None)
         task = PartTask(
             tuple(parts), place, out.suffix, settings["model (SHA-256 of its weights)"], response,
@@ -106,9 +119,13 @@ def encode_files(
             finally:
                 if [path.name for path in place.iterdir()] == [_STATE]:  # nothing to go on from
                     discard_unfinished(out)
-        counts = _sum(place, range(len(parts)))
+        records = kept | {number: _new_record(place, number, out.suffix) for number in pending}
+        counts = {
+            name: sum(getattr(record, name) for record in records.values())
+            for name in ("n", "unknown", "too_long")
+        }
         progress(counts["n"], 0, None)
-        _publish(out, facts, counts, encoder.dim, parts)
+        _publish(out, settings, counts, encoder.dim, parts, records)
     return EncodedFile(
         out,
         counts["n"],
@@ -125,7 +142,7 @@ def finished_parts(out: Path) -> tuple[int, int]:
     place = unfinished_folder(out)
     if not (place / _STATE).is_file():
         return 0, 0
-    count = len(_state(place)["parts"])
+    count = len(_state(place).parts)
     return sum(_is_finished(place, number, out.suffix) for number in range(count)), count
 
 
@@ -150,7 +167,16 @@ def _fact(part: TextPart) -> list[Any]:
     return [str(part.path), part.start, part.end, about.st_size, about.st_mtime_ns]
 
 
-def _state(place: Path) -> Mapping[str, Any]:
+@dataclass(frozen=True)
+class _Begun:
+    """What an encoding depends on."""
+
+    settings: Mapping[str, Any]
+    parts: tuple[Any, ...]
+    """Facts on each part of the input."""
+
+
+def _state(place: Path) -> _Begun:
     tree = read_sealed(
         place / _STATE,
         _VERSION,
@@ -159,11 +185,13 @@ def _state(place: Path) -> Mapping[str, Any]:
         outdated=_REMEDY,
         remedy=_REMEDY,
     )
-    facts: Mapping[str, Any] = tree["facts"]
-    return facts
+    try:
+        return decoded(_Begun, tree.get("facts"))
+    except ValueError as error:
+        raise InputError(f"{place / _STATE} is damaged: {error}. {_REMEDY}") from None
 
 
-def _begin(out: Path, facts: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
+def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
     """Makes the folder of the parts, or checks that the one that is there can be continued."""
     place = unfinished_folder(out)
     if overwrite and not resume:
@@ -181,18 +209,18 @@ def _begin(out: Path, facts: Mapping[str, Any], *, resume: bool, overwrite: bool
     with creation_errors(out):
         place.mkdir()
     write_text(
-        place / _STATE, json.dumps(sealed({"format_version": _VERSION, "facts": dict(facts)}))
+        place / _STATE, json.dumps(sealed({"format_version": _VERSION, "facts": asdict(facts)}))
     )
 
 
-def _refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    for name, value in now["settings"].items():
-        if before["settings"].get(name) != value:
+def _refuse_changes(out: Path, before: _Begun, now: _Begun) -> None:
+    for name, value in now.settings.items():
+        if before.settings.get(name) != value:
             raise InputError(
-                f"{out} was begun with other settings: {name} was {before['settings'].get(name)}, "
+                f"{out} was begun with other settings: {name} was {before.settings.get(name)}, "
                 f"and is {value}. Give the same, or begin again with --overwrite."
             )
-    if before["parts"] != now["parts"]:
+    if before.parts != now.parts:
         raise InputError(
             f"the input is not what the interrupted run to {out} has encoded: files, their sizes, "
             f"times of change, or the size of parts differ. {_REMEDY}"
@@ -204,38 +232,34 @@ def _is_finished(place: Path, number: int, suffix: str) -> bool:
     return part.is_file() and record.is_file()
 
 
-def _sum(place: Path, numbers: Iterable[int]) -> dict[str, int]:
-    """Adds the counts of finished parts."""
-    counts = {"n": 0, "unknown": 0, "too_long": 0}
-    for number in numbers:
-        _, record = record_of(place, number, "")
-        if not record.is_file():
-            raise InputError(
-                f"the executors wrote part {number} to disks of their own; name an output in a "
-                "folder that all machines share."
-            )
-        told = json.loads(record.read_text("utf-8"))
-        counts = {name: count + told[name] for name, count in counts.items()}
-    return counts
+def _new_record(place: Path, number: int, suffix: str) -> PartRecord:
+    """Reads the record of a part that an executor has just finished."""
+    if not _is_finished(place, number, suffix):
+        raise InputError(
+            f"the executors wrote part {number} to disks of their own; name an output in a "
+            "folder that all machines share."
+        )
+    return read_record(place, number, suffix, content=False)
 
 
 def _publish(
     out: Path,
-    facts: Mapping[str, Any],
+    settings: Mapping[str, Any],
     counts: Mapping[str, int],
     dim: int,
     parts: Sequence[TextPart],
+    records: Mapping[int, PartRecord],
 ) -> None:
     """Writes the manifest and renames the folder of the parts to the output."""
     place = unfinished_folder(out)
     entries = []
     for number, part in enumerate(parts):
-        file, record = record_of(place, number, out.suffix)
-        told = json.loads(record.read_text("utf-8"))
-        entries.append({"file": file.name, "n": told["n"], "source": part.name})
+        file, record = record_of(place, number, out.suffix)[0], records[number]
+        facts = {"bytes": record.bytes, "sha256": record.sha256_of_part}
+        entries.append({"file": file.name, "n": record.n, "source": part.name, **facts})
     manifest = {
         "format_version": _VERSION,
-        **facts["settings"],
+        **settings,
         "dim": dim,
         **counts,
         "parts": entries,

@@ -10,6 +10,7 @@ import pytest
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.claims import claim
+from rejoinder.io.files.hashed import sealed
 from rejoinder.io.files.unfinished import (
     discard_unfinished,
     growing,
@@ -31,6 +32,10 @@ def grow(out, texts, *, saved=None, then=b"", error=KeyboardInterrupt):
         raise error
 
 
+def sizes(saved):
+    return {name: part.bytes for name, part in saved.parts.items()}
+
+
 def contents(out):
     folder = unfinished_folder(out)
     return [(folder / name).read_bytes() for name in PARTS]
@@ -41,7 +46,7 @@ def test_what_was_marked_is_continued_and_the_rest_is_cut_off(tmp_path):
     assert read_unfinished(out) is None
     grow(out, [b"one", b"1"], then=b"half")
     saved = read_unfinished(out)
-    assert (dict(saved.facts), dict(saved.sizes)) == ({"n": 1}, {"a": 3, "b": 1})
+    assert (dict(saved.facts), sizes(saved)) == ({"n": 1}, {"a": 3, "b": 1})
     grow(out, [b" two", b" 2"], saved=saved, then=b"half", error=SystemExit)
     saved = read_unfinished(out)
     with claim(out), growing(out, PARTS, saved) as parts:
@@ -57,7 +62,7 @@ def test_a_claim_leaves_it_alone(tmp_path):
     out = tmp_path / "out.npy"
     grow(out, [b"one", b"1"])
     with claim(out):
-        assert read_unfinished(out).sizes == {"a": 3, "b": 1}
+        assert sizes(read_unfinished(out)) == {"a": 3, "b": 1}
 
 
 def test_parts_that_were_never_marked_are_removed(tmp_path):
@@ -80,7 +85,7 @@ def test_a_killed_process_leaves_what_it_saved(tmp_path):
     out = tmp_path / "out.npy"
     subprocess.run([sys.executable, "-c", script, out], check=False)
     saved = read_unfinished(out)
-    assert (saved.facts, saved.sizes) == ({"n": 1}, {"a": 3, "b": 0})
+    assert (saved.facts, sizes(saved)) == ({"n": 1}, {"a": 3, "b": 0})
     with growing(out, PARTS, saved):
         assert contents(out) == [b"one", b""]
 
@@ -120,6 +125,74 @@ def test_damage_is_named(tmp_path, damage, said):
         read_unfinished(out)
 
 
+def test_a_changed_byte_is_one_sentence_wherever_it_is(tmp_path):
+    out = tmp_path / "out.npy"
+    grow(out, [b"header one", b"1"])
+    grow(out, [b" two", b" 2"], saved=read_unfinished(out))
+    saved, folder = read_unfinished(out), unfinished_folder(out)
+    for name, size in sizes(saved).items():
+        whole = (folder / name).read_bytes()
+        for place in range(size):
+            (folder / name).write_bytes(
+                whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+            )
+            opened = growing(out, PARTS, saved)
+            said = rf"{name} was changed .* --overwrite\."
+            with pytest.raises(InputError, match=said), opened:
+                raise AssertionError("the block ran")
+        (folder / name).write_bytes(whole + b"more")
+    with growing(out, PARTS, saved):
+        assert contents(out) == [b"header one two", b"1 2"]
+
+
+def test_a_header_that_was_finished_may_differ(tmp_path):
+    out = tmp_path / "out.npy"
+    with suppress(ZeroDivisionError), growing(out, ("a",), None, header_bytes=6) as parts:
+        for text in (b"hea", b"der ", b"rows"):
+            parts.files[0].write(text)
+        parts.mark({})
+        raise ZeroDivisionError
+    part, saved = unfinished_folder(out) / "a", read_unfinished(out)
+    part.write_bytes(b"HEADER rows")
+    with growing(out, ("a",), saved, header_bytes=6):
+        pass
+    part.write_bytes(b"header Rows")
+    opened = growing(out, ("a",), saved, header_bytes=6)
+    with pytest.raises(InputError, match="a was changed"), opened:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ({"facts": []}, r"facts is \[\]; an object is needed"),
+        ({"parts": {"a": {"bytes": -1, "crc32": 0}}}, r"parts\.a\.bytes is -1; a number from 0"),
+        ({"parts": {"a": {"bytes": True, "crc32": 0}}}, r"parts\.a\.bytes is True; a whole number"),
+        ({"parts": {"a": {"bytes": 1}}}, r"parts\.a\.crc32 is missing"),
+        ({"parts": {"../a": {"bytes": 0, "crc32": 0}}}, "the name of a file is needed"),
+        ({"parts": {"a": 1}}, r"parts\.a is 1; an object is needed"),
+        ({"more": 1}, "more is unknown"),
+    ],
+)
+def test_a_wrong_value_with_its_hash_is_one_sentence(tmp_path, tree, said):
+    out = tmp_path / "out.npy"
+    grow(out, [b"one", b"1"])
+    state = unfinished_folder(out) / "state.json"
+    values = json.loads(state.read_text())
+    del values["sha256"]
+    state.write_text(json.dumps(sealed({**values, **tree})))
+    with pytest.raises(InputError, match=rf"state\.json is damaged: .*{said}.* --overwrite\."):
+        read_unfinished(out)
+
+
+def test_the_parts_of_another_format_are_refused(tmp_path):
+    out = tmp_path / "out.npy"
+    grow(out, [b"one", b"1"])
+    opened = growing(out, ("c",), read_unfinished(out))
+    with pytest.raises(InputError, match=r"state\.json has the parts a, b, not c\."), opened:
+        pass
+
+
 def test_a_full_disk_is_one_sentence_and_the_saved_state_stands(tmp_path):
     script = (
         "import resource, sys; from pathlib import Path\n"
@@ -138,7 +211,8 @@ def test_a_full_disk_is_one_sentence_and_the_saved_state_stands(tmp_path):
     run = subprocess.run([sys.executable, "-c", script, out], capture_output=True, text=True)
     assert run.stderr == ""
     assert "out.npy can't be written: a file would exceed the size limit" in run.stdout
-    assert (read_unfinished(out).facts, read_unfinished(out).sizes) == ({"n": 1}, {"a": 3, "b": 0})
+    saved = read_unfinished(out)
+    assert (saved.facts, sizes(saved)) == ({"n": 1}, {"a": 3, "b": 0})
 
 
 def test_a_pipe_gets_the_whole_content_at_the_end(tmp_path):

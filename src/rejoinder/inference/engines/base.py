@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rejoinder.errors import InputError, ModelError
@@ -10,7 +10,12 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.long_texts import OnTooLong
 from rejoinder.io.files.atomic import write_text
+from rejoinder.io.files.hashed import check_file, read_sealed, sealed, sha256_of_file
+from rejoinder.io.formats.decoding import Count, Digest, decoded
 from rejoinder.io.formats.text_parts import TextPart, part_lines
+
+_RECORD_VERSION = 1
+_REMEDY = "Begin again with --overwrite."
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,45 @@ for each number, in any order, and raises the first error that one of these rais
 """
 
 
+@dataclass(frozen=True)
+class PartRecord:
+    """What is kept of a finished part."""
+
+    n: Count
+    unknown: Count
+    too_long: Count
+    bytes: Count
+    sha256_of_part: Digest
+
+
 def record_of(folder: Path, number: int, suffix: str) -> tuple[Path, Path]:
-    """Returns the file of a part, and that of its counts, which is written when it is finished."""
+    """Returns the file of a part, and that of its record, which is written when it is finished."""
     name = f"part-{number:05d}"
     return folder / f"{name}{suffix}", folder / f".{name}.counts"
+
+
+def read_record(folder: Path, number: int, suffix: str, *, content: bool) -> PartRecord:
+    """Reads the record of a finished part. With `content`, compares the part with its SHA-256.
+
+    Raises:
+        InputError: the record or the part is damaged.
+    """
+    part, path = record_of(folder, number, suffix)
+    tree = read_sealed(
+        path,
+        _RECORD_VERSION,
+        InputError,
+        unreadable=f"{path} can't be read",
+        outdated=_REMEDY,
+        remedy=_REMEDY,
+    )
+    try:
+        record = decoded(PartRecord, tree)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}. {_REMEDY}") from None
+    facts = {"bytes": record.bytes, "sha256": record.sha256_of_part}
+    check_file(part, facts, InputError, _REMEDY, content=content)
+    return record
 
 
 def checked_encoder(model: str | Path, sha256: str) -> SentenceEncoder:
@@ -68,7 +108,7 @@ def checked_encoder(model: str | Path, sha256: str) -> SentenceEncoder:
 
 
 def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
-    """Encodes a part of the input to its file, and writes its counts.
+    """Encodes a part of the input to its file, and writes its record.
 
     Raises:
         InputError: a line is not valid; the file is named.
@@ -90,5 +130,7 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
         if str(part.path) in str(error):
             raise
         raise InputError(f"{part.name}: {error}") from None
-    counts = {"n": written.n, "unknown": written.unknown, "too_long": written.too_long}
-    write_text(record, json.dumps(counts))
+    told = PartRecord(
+        written.n, written.unknown, written.too_long, path.stat().st_size, sha256_of_file(path)
+    )
+    write_text(record, json.dumps(sealed({"format_version": _RECORD_VERSION, **asdict(told)})))

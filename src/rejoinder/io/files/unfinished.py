@@ -1,31 +1,43 @@
 """Outputs that may take several runs: parts that grow beside the output, and how far they are.
 
-The parts of `e.npy` are in the folder `.e.npy.unfinished`, with `state.json`: their sizes when the
-state was saved, and what the writer needs in order to continue. A process that is killed leaves the
-folder, and the next one cuts the parts back to those sizes. Only the holder of the claim on the
-output (`io.files.claims`) may touch it.
+The parts of `e.npy` are in the folder `.e.npy.unfinished`, with `state.json`: their sizes and
+checksums when the state was saved, and what the writer needs in order to continue. A process that
+is killed leaves the folder, and the next one cuts the parts back to those sizes. Only the holder of
+the claim on the output (`io.files.claims`) may touch it.
 """
 
+import io
 import json
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.claims import beside
 from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import is_device, resolved
-from rejoinder.io.files.storage import creation_errors, storage_errors
+from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
+from rejoinder.io.formats.decoding import Count, FileName, decoded
 
 _STATE = "state.json"
-_VERSION = 1
+_VERSION = 2
+_BLOCK_BYTES = 1 << 20
 _REMEDY = "Begin again with --overwrite."
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The bytes of a part that count; what follows them was written after the state was saved."""
+
+    bytes: Count
+    crc32: Count
 
 
 @dataclass(frozen=True)
@@ -34,8 +46,49 @@ class Saved:
 
     facts: Mapping[str, Any]
     """What the writer saved with the parts; JSON values."""
-    sizes: Mapping[str, int]
-    """Bytes of each part that count; what follows them was written after the state was saved."""
+    parts: Mapping[FileName, Extent]
+    """How much of each part counts, by its name."""
+
+
+class Part(io.BufferedWriter):
+    """A part that is appended to, and the checksum of its bytes."""
+
+    def __init__(self, path: Path, kept: Extent | None, header_bytes: int) -> None:
+        """Opens a new part, or one of which `kept` is continued.
+
+        The first `header_bytes` are not in the checksum.
+
+        Raises:
+            InputError: the bytes that are kept have another checksum.
+        """
+        self.path, self._header_bytes = path, header_bytes
+        self._size = self._crc32 = 0
+        super().__init__(io.FileIO(path, "w" if kept is None else "r+"))
+        if kept is None:
+            return
+        with read_errors(path), path.open("rb") as file:
+            while block := file.read(min(kept.bytes - self._size, _BLOCK_BYTES)):
+                self._count(block)
+        if self.extent != kept:
+            self.close()
+            raise InputError(f"{path} was changed after it was written (CRC-32). {_REMEDY}")
+        self.truncate(kept.bytes)
+        self.seek(0, os.SEEK_END)
+
+    def write(self, content: Any, /) -> int:
+        """Appends bytes."""
+        self._count(content)
+        return super().write(content)
+
+    def _count(self, content: bytes) -> None:
+        skipped = max(0, self._header_bytes - self._size)
+        self._crc32 = zlib.crc32(memoryview(content)[skipped:], self._crc32)
+        self._size += len(content)
+
+    @property
+    def extent(self) -> Extent:
+        """What was written so far."""
+        return Extent(self._size, self._crc32)
 
 
 @dataclass
@@ -43,13 +96,13 @@ class Growing:
     """The open parts of an output."""
 
     folder: Path
-    files: list[IO[bytes]] = field(default_factory=list)
+    files: list[Part] = field(default_factory=list)
     _mark: dict[str, Any] | None = field(default=None, init=False)
 
     def mark(self, facts: Mapping[str, Any]) -> None:
-        """Remembers the present sizes and `facts`, as a state that can be continued."""
-        sizes = {Path(file.name).name: file.tell() for file in self.files}
-        self._mark = {"format_version": _VERSION, "facts": dict(facts), "sizes": sizes}
+        """Remembers the present extents and `facts`, as a state that can be continued."""
+        saved = Saved(facts, {file.path.name: file.extent for file in self.files})
+        self._mark = {"format_version": _VERSION, **asdict(saved)}
 
     def close(self) -> None:
         """Closes the parts, which are complete."""
@@ -91,23 +144,38 @@ def read_unfinished(path: Path) -> Saved | None:
         outdated=_REMEDY,
         remedy=_REMEDY,
     )
-    for name, size in tree["sizes"].items():
-        if not (folder / name).is_file() or (folder / name).stat().st_size < size:
+    try:
+        saved = decoded(Saved, tree)
+    except ValueError as error:
+        raise InputError(f"{folder / _STATE} is damaged: {error}. {_REMEDY}") from None
+    for name, kept in saved.parts.items():
+        if not (folder / name).is_file() or (folder / name).stat().st_size < kept.bytes:
             raise InputError(f"{folder / name} is missing or cut. {_REMEDY}")
-    return Saved(tree["facts"], tree["sizes"])
+    return saved
 
 
 @contextmanager
-def growing(path: Path, parts: Sequence[str], saved: Saved | None) -> Iterator[Growing]:
+def growing(
+    path: Path, parts: Sequence[str], saved: Saved | None, *, header_bytes: int = 0
+) -> Iterator[Growing]:
     """Opens the parts of an output to append to them, as new ones or as `saved`.
+
+    The first `header_bytes` of each may be changed when the output is finished.
 
     If the block fails, whatever the error, the last mark is saved. Parts that were never saved are
     removed. A device can't be continued: its parts are in a temporary folder.
 
     Raises:
+        InputError: the saved parts are others, or their bytes were changed.
         StorageError: the parts can't be written.
     """
     path = resolved(path)
+    if saved is not None and saved.parts.keys() != set(parts):
+        names = ", ".join(sorted(saved.parts)) or "none"
+        raise InputError(
+            f"{unfinished_folder(path) / _STATE} has the parts {names}, not {', '.join(parts)}. "
+            f"{_REMEDY}"
+        )
     with ExitStack() as stack:
         if is_device(path):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rejoinder-")))
@@ -121,7 +189,8 @@ def growing(path: Path, parts: Sequence[str], saved: Saved | None) -> Iterator[G
                 with creation_errors(path):
                     folder.mkdir(exist_ok=True)
                 for name in parts:
-                    grown.files.append(stack.enter_context(_opened(folder / name, saved)))
+                    part = _opened(folder / name, saved, header_bytes)
+                    grown.files.append(stack.enter_context(part))
                 yield grown
             except BaseException:
                 with suppress(OSError, StorageError):  # a full disk: an earlier state stands
@@ -132,12 +201,9 @@ def growing(path: Path, parts: Sequence[str], saved: Saved | None) -> Iterator[G
 
 
 @contextmanager
-def _opened(path: Path, saved: Saved | None) -> Iterator[IO[bytes]]:
-    file = path.open("wb" if saved is None else "r+b")
+def _opened(path: Path, saved: Saved | None, header_bytes: int) -> Iterator[Part]:
+    file = Part(path, None if saved is None else saved.parts[path.name], header_bytes)
     try:
-        if saved is not None:
-            file.truncate(saved.sizes[path.name])
-            file.seek(0, os.SEEK_END)
         yield file
     except BaseException:
         with suppress(OSError):  # what it can't write any more is reported already

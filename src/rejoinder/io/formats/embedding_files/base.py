@@ -19,6 +19,11 @@ class EmbeddingFormat(Protocol):
         """Names of the parts."""
         ...
 
+    @property
+    def header_bytes(self) -> int:
+        """Number of first bytes of each part that `finish` writes again."""
+        ...
+
     def require(self) -> None:
         """Checks that the packages that it needs are installed.
 

@@ -21,6 +21,7 @@ def json_lines(texts: Sequence[str], embeddings: Embeddings) -> Iterator[str]:
 class JsonLines:
     """The format `.jsonl`, whose only part is the file itself."""
 
+    header_bytes = 0
     parts = ("embeddings.jsonl",)
 
     def require(self) -> None:

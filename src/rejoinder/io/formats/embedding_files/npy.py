@@ -13,6 +13,7 @@ from rejoinder.protocols import Embeddings
 class Npy:
     """The format `.npy`, whose only part is the array; its header is written again at the end."""
 
+    header_bytes = 128
     parts = ("embeddings.npy",)
 
     def require(self) -> None:

@@ -22,6 +22,7 @@ class Parquet:
     read or continued. Plain texts and numbers can.
     """
 
+    header_bytes = 0
     parts = ("texts", "numbers")
 
     def require(self) -> None:
