@@ -234,7 +234,12 @@ def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
     with pytest.raises(InputError, match="tells no sha256"):
         collect(iter_results(Bag(), ["sts12"], context, cache=cache))
     [file] = cache.iterdir()
-    file.write_bytes(file.read_bytes()[:50])
+    whole = file.read_bytes()
+    for place in (whole.index(b"w0"), len(whole) - 2):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
+        with pytest.raises(InputError, match=r"is damaged: it was changed .* remove it\."):
+            collect(iter_results(Known(), ["sts12"], context, cache=cache))
+    file.write_bytes(whole[:50])
     with pytest.raises(InputError, match="damaged"):
         collect(iter_results(Known(), ["sts12"], context, cache=cache))
 

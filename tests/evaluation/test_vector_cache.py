@@ -1,5 +1,7 @@
 """The cache of embeddings by text: what goes in comes out, and damage is one sentence."""
 
+import sqlite3
+
 import numpy as np
 import pytest
 
@@ -34,3 +36,19 @@ def test_a_damaged_file_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="a part of the path is a file"):
         VectorCache(tmp_path / "file" / "c.sqlite", "one")
+
+
+def test_a_changed_vector_is_a_miss_and_older_files_are_read(tmp_path):
+    path = tmp_path / "c.sqlite"
+    VectorCache(path, "one").write(["a", "b"], ROWS[:2])
+    content = path.read_bytes()
+    place = content.index(ROWS[0].tobytes())
+    path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    cache = VectorCache(path, "one")
+    assert set(cache.read(["a", "b"])) == {"b"}
+    cache.write(["a"], ROWS[:1])
+    assert set(cache.read(["a", "b"])) == {"a", "b"}
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE embeddings DROP COLUMN crc32")
+    database.close()
+    assert set(VectorCache(path, "one").read(["a", "b"])) == {"a", "b"}

@@ -11,6 +11,7 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import call, first_not_finite, matrix_of, numbers_of, quoted
 from rejoinder.io.files.atomic import new_file
+from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.measures import Floats, Indices, cosines
 from rejoinder.protocols import Embeddings, Encodes, EncodesResponses, Prepares, ScoresPairs
@@ -71,8 +72,10 @@ class Embedder:
                 metadata = file.metadata() or {}
                 texts, dtype = json.loads(metadata["texts"]), metadata["dtype"]
                 embeddings = file.get_tensor("embeddings")
-            if len(texts) != len(embeddings):
-                raise ValueError(f"{len(texts)} texts")
+            digest = _digest(metadata, embeddings)
+            # absent in files of earlier versions
+            if metadata.get("sha256", digest) != digest or len(texts) != len(embeddings):
+                raise ValueError("it was changed after it was written (SHA-256)")
         except UNREADABLE as error:
             raise InputError(f"{path} is damaged: {error}; remove it.") from None
         self._keep(texts, embeddings)
@@ -82,9 +85,11 @@ class Embedder:
         """Writes all kept embeddings, unless the encoder prepares itself for each task."""
         if self._embeddings is None or isinstance(self.encoder, Prepares):
             return
+        embeddings = self._embeddings[: self._used]
         metadata = {"texts": json.dumps(list(self._index)), "dtype": str(self.dtype)}
+        metadata["sha256"] = _digest(metadata, embeddings)
         with new_file(path) as file:
-            file.write(save({"embeddings": self._embeddings[: self._used]}, metadata))
+            file.write(save({"embeddings": embeddings}, metadata))
 
     def prepare(self, task: str, sentences: Sequence[str]) -> None:
         """Shows the encoder all sentences of a task. A task calls this before it embeds any."""
@@ -199,6 +204,11 @@ class Embedder:
         cosine, zeros = cosines(both[: len(first)], both[len(first) :])
         notes = [f"{zeros} pairs hold a zero vector; their cosine is 0"] if zeros else []
         return cosine, notes
+
+
+def _digest(metadata: Mapping[str, str], embeddings: Embeddings) -> str:
+    about = f"{metadata['texts']}\0{metadata['dtype']}\0{embeddings.shape}\0"
+    return sha256_of(about.encode(), np.ascontiguousarray(embeddings).tobytes())
 
 
 def _numbered(texts: Sequence[str]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -39,11 +40,16 @@ class VectorCache:
         with self._opened() as database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS embeddings "
-                "(key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+                "(key BLOB PRIMARY KEY, vector BLOB NOT NULL, crc32 INTEGER) WITHOUT ROWID"
             )
+            columns = database.execute("PRAGMA table_info(embeddings)").fetchall()
+            if "crc32" not in [column[1] for column in columns]:  # of an earlier version
+                database.execute("ALTER TABLE embeddings ADD COLUMN crc32 INTEGER")
 
     def read(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Returns the embeddings of those texts that have one, by text.
+
+        One whose bytes were changed is left out, as if it had never been kept.
 
         Raises:
             InputError: the file is damaged.
@@ -55,9 +61,10 @@ class VectorCache:
             for low in range(0, len(keys), _AT_ONCE):
                 some = keys[low : low + _AT_ONCE]
                 marks = ", ".join("?" * len(some))
-                query = f"SELECT key, vector FROM embeddings WHERE key IN ({marks})"  # noqa: S608
-                for key, vector in database.execute(query, some):
-                    found[by_key[key]] = np.frombuffer(vector, "<f4")
+                query = f"SELECT * FROM embeddings WHERE key IN ({marks})"  # noqa: S608
+                for key, vector, crc32 in database.execute(query, some):
+                    if crc32 in (None, zlib.crc32(key + vector)):
+                        found[by_key[key]] = np.frombuffer(vector, "<f4")
         return found
 
     def write(self, texts: Sequence[str], embeddings: Embeddings) -> None:
@@ -66,12 +73,13 @@ class VectorCache:
         Raises:
             InputError: the file can't be written.
         """
-        rows = (
+        pairs = (
             (self._key(text), row.astype("<f4").tobytes())
             for text, row in zip(texts, embeddings, strict=True)
         )
+        rows = ((key, vector, zlib.crc32(key + vector)) for key, vector in pairs)
         with self._opened() as database:
-            database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?)", rows)
+            database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)", rows)
 
     def _key(self, text: str) -> bytes:
         return bytes.fromhex(sha256_of(json.dumps([self._encoder, text]).encode()))
