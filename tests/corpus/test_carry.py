@@ -386,6 +386,32 @@ def _age(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"settings": []}, r"settings is \[\]; an object"),
+        ({"settings": {"since": "x"}}, r"settings\.since is 'x'; a whole number"),
+        ({"settings": {"since": 10**15}}, r"settings\.since is 1000000000000000; a number from"),
+        ({"settings": {"split": [1, "x"]}}, r"settings\.split\.1 is 'x'; a number"),
+        ({"inputs": [{}]}, r"inputs\.0\.bytes is missing"),
+        ({"comments": -1}, "comments is -1; a number from 0"),
+        ({"files": {"comments.arrow": 5}}, r"files\.comments\.arrow is 5; an object"),
+        ({"files": {}}, r"comments\.arrow is listed without its size"),
+    ],
+)
+def test_a_wrong_value_with_its_hash_is_one_sentence(folder, change, said):
+    go(folder, "march")
+    path = folder / "state" / "00001" / "increment.json"
+    tree = json.loads(path.read_text("utf-8"))
+    del tree["sha256"]
+    for name, value in change.items():
+        is_part = isinstance(value, dict) and name == "settings"
+        tree[name] = {**tree[name], **value} if is_part else value
+    path.write_text(json.dumps(sealed(tree)), "utf-8")
+    with pytest.raises(InputError, match=said):
+        go(folder, "april")
+
+
+@pytest.mark.parametrize(
     ("name", "damage", "said"),
     [
         ("00001/comments.arrow", Path.unlink, "missing"),

@@ -23,6 +23,7 @@ from rejoinder.corpus.query import split_borders
 from rejoinder.corpus.schema import as_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
+from rejoinder.io.files.hashed import sealed
 from rejoinder.io.formats.compression import decompressed
 
 GOLDEN = Path(__file__).parent / "golden" / "raw_reddit.json"
@@ -283,7 +284,21 @@ def test_damaged_pairs_are_refused(run, tmp_path):
     shard.unlink()
     with pytest.raises(InputError, match="is missing"):
         open_pairs(out)
-    (out / "manifest.json").write_text('{"format_version": 99, "shards": []}')
+    path = out / "manifest.json"
+    tree = json.loads(path.read_text())
+    del tree["sha256"]
+    shard.write_bytes(content)
+    other = {**tree["shards"][0], "rows": tree["shards"][0]["rows"] + 1}
+    for change, said in (
+        ({"counts": {**tree["counts"], "pairs": "9"}}, r"counts\.pairs is '9'; a whole number"),
+        ({"splits": {"train": None}}, r"splits\.train is None; a whole number"),
+        ({"shards": [{**other, "file": "../x"}]}, r"shards\.0\.file is '\.\./x'"),
+        ({"shards": [other]}, r"part-00000\.parquet has .* rows, and .* are listed"),
+    ):
+        path.write_text(json.dumps(sealed({**tree, **change})))
+        with pytest.raises(InputError, match=said):
+            open_pairs(out).frame(other["split"])
+    path.write_text('{"format_version": 99, "shards": []}')
     with pytest.raises(InputError, match="format version 99"):
         open_pairs(out)
     (out / "manifest.json").unlink()

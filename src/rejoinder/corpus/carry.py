@@ -13,9 +13,9 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rejoinder.corpus.manifest import Counts
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress
@@ -23,11 +23,55 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
+from rejoinder.io.formats.decoding import Between, Count, Digest, Seconds, decoded
 from rejoinder.version import VERSION
 
 FORMAT = 1
 FILE = "increment.json"
 COMMENTS = "comments.arrow"
+_Time = Annotated[int, Between(-62_135_596_800, 253_402_300_799)]
+"""Seconds since 1970, of the years from 1 to 9999."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Size and hash of a file."""
+
+    bytes: Count
+    sha256: Digest
+
+
+@dataclass(frozen=True)
+class InputFile(FileFacts):
+    """A file of comments that was read."""
+
+    file: str
+    """Its name."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that decide about comments and pairs, by the names of the command."""
+
+    rules: str
+    columns: Mapping[str, str]
+    separator: str | None
+    subreddits: tuple[str, ...]
+    since: _Time | None
+    until: _Time | None
+    split: tuple[Seconds, ...]
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The content of `increment.json`."""
+
+    rejoinder_version: str
+    settings: Settings
+    inputs: tuple[InputFile, ...]
+    comments: Count
+    kept: Count
+    files: Mapping[str, FileFacts]
 
 
 @dataclass(frozen=True)
@@ -35,14 +79,12 @@ class Increment:
     """The comments of one extraction."""
 
     folder: Path
-    comments: int
-    """Number of comments, one for each id."""
-    inputs: Sequence[Mapping[str, Any]]
-    """A mapping per input file: `file` (its name), `bytes`, `sha256`."""
-    settings: Mapping[str, Any]
-    """The options that decide about its comments, see `settings_of`."""
-    files: Mapping[str, Any]
-    """Size and SHA-256 of its file of comments, by its name."""
+    content: _Content
+
+    @property
+    def comments(self) -> int:
+        """Number of comments, one for each id."""
+        return self.content.comments
 
     def check(self, *, content: bool = True) -> None:
         """Compares the file of comments with its size and, for its `content`, with its SHA-256.
@@ -50,8 +92,9 @@ class Increment:
         Raises:
             InputError: it is missing or was changed.
         """
-        facts, remedy = self.files.get(COMMENTS), _remedy(self.folder)
-        check_file(self.folder / COMMENTS, facts, InputError, remedy, content=content)
+        facts, remedy = self.content.files.get(COMMENTS), _remedy(self.folder)
+        tree = None if facts is None else asdict(facts)
+        check_file(self.folder / COMMENTS, tree, InputError, remedy, content=content)
 
 
 @dataclass(frozen=True)
@@ -61,8 +104,8 @@ class Carry:
     number: int
     """Number of its own increment, from 1."""
     earlier: Sequence[Increment]
-    inputs: Sequence[Mapping[str, Any]]
-    settings: Mapping[str, Any]
+    inputs: tuple[InputFile, ...]
+    settings: Settings
     target: Path | None
     """File for its comments; None where its increment exists already."""
 
@@ -84,7 +127,7 @@ class Carry:
     def nothing_new(self) -> InputError:
         """Returns the error that all comments are in earlier increments."""
         folders = ", ".join(
-            f"{one.folder} ({', '.join(str(file['file']) for file in one.inputs)})"
+            f"{one.folder} ({', '.join(file.file for file in one.content.inputs)})"
             for one in self.earlier
         )
         return InputError(
@@ -97,16 +140,16 @@ class Carry:
         if self.target is None:
             return
         folder = self.target.parent
-        tree = {
-            "format_version": FORMAT,
-            "rejoinder_version": VERSION,
-            "settings": self.settings,
-            "inputs": self.inputs,
-            "comments": counts.comments - counts.duplicates - counts.conflicts,
-            "kept": counts.kept,
-            "files": file_facts(folder, [COMMENTS]),
-        }
-        text = json.dumps(sealed(tree), indent=1, ensure_ascii=False)
+        content = _Content(
+            VERSION,
+            self.settings,
+            self.inputs,
+            counts.comments - counts.duplicates - counts.conflicts,
+            counts.kept,
+            {name: FileFacts(**facts) for name, facts in file_facts(folder, [COMMENTS]).items()},
+        )
+        tree = sealed({"format_version": FORMAT, **asdict(content)})
+        text = json.dumps(tree, indent=1, ensure_ascii=False)
         write_text(folder / FILE, text + "\n")
 
 
@@ -130,12 +173,11 @@ def carrying(
         for one in increments:
             _refuse_other(one, settings, state)
         progress("checking", 0, None)
-        inputs = [
-            {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of_file(path)}
-            for path in files
-        ]
+        inputs = tuple(
+            InputFile(path.stat().st_size, sha256_of_file(path), path.name) for path in files
+        )
         # after a kill between the two renames, or with --overwrite
-        same = (number for number, one in enumerate(increments, 1) if one.inputs == inputs)
+        same = (number for number, one in enumerate(increments, 1) if one.content.inputs == inputs)
         number = next(same, len(increments) + 1)
         earlier = increments[: number - 1]
         for one in earlier:
@@ -174,17 +216,17 @@ def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) ->
         )
 
 
-def settings_of(options: ExtractOptions) -> dict[str, Any]:
-    """Returns the options that decide about comments and pairs, by the names of the command."""
-    return {
-        "rules": options.rules,
-        "columns": dict(options.columns.names),
-        "separator": options.separator,
-        "subreddits": list(options.filters.subreddits),
-        "since": options.filters.since,
-        "until": options.filters.until,
-        "split": list(map(float, options.split)),
-    }
+def settings_of(options: ExtractOptions) -> Settings:
+    """Returns the options that decide about comments and pairs."""
+    return Settings(
+        rules=options.rules,
+        columns=dict(options.columns.names),
+        separator=options.separator,
+        subreddits=tuple(options.filters.subreddits),
+        since=options.filters.since,
+        until=options.filters.until,
+        split=tuple(map(float, options.split)),
+    )
 
 
 def _name(number: int) -> str:
@@ -219,7 +261,10 @@ def _increment(folder: Path) -> Increment:
         outdated="Carry the comments of all dumps anew, in a new folder.",
         remedy=_remedy(folder),
     )
-    one = Increment(folder, tree["comments"], tree["inputs"], tree["settings"], tree["files"])
+    try:
+        one = Increment(folder, decoded(_Content, tree))
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}. {_remedy(folder)}") from None
     one.check(content=False)
     return one
 
@@ -231,11 +276,12 @@ def _remedy(folder: Path) -> str:
     )
 
 
-def _refuse_other(one: Increment, settings: Mapping[str, Any], state: Path) -> None:
-    names = [name for name in settings if one.settings.get(name) != settings[name]]
+def _refuse_other(one: Increment, settings: Settings, state: Path) -> None:
+    before, now = vars(one.content.settings), vars(settings)
+    names = [name for name in now if before[name] != now[name]]
     if names:
         differences = "; ".join(
-            f"--{name} {_shown(name, one.settings.get(name))}, not {_shown(name, settings[name])}"
+            f"--{name} {_shown(name, before[name])}, not {_shown(name, now[name])}"
             for name in names
         )
         raise InputError(
@@ -245,10 +291,10 @@ def _refuse_other(one: Increment, settings: Mapping[str, Any], state: Path) -> N
 
 
 def _shown(name: str, value: Any) -> str:
-    if value in (None, []):
+    if value in (None, ()):
         return "none"
     if name in ("since", "until"):
         return str(datetime.datetime.fromtimestamp(value, datetime.UTC).date())
     if isinstance(value, Mapping):
         return ",".join(f"{field}={column}" for field, column in value.items())
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -11,6 +11,7 @@ from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_seal, sealed
 from rejoinder.io.files.places import Place, as_place
+from rejoinder.io.formats.decoding import Count, Digest, FileName, decoded
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -21,11 +22,11 @@ SPLITS = ("train", "dev", "test")
 class Shard:
     """A Parquet file of pairs of one split."""
 
-    file: str
+    file: FileName
     split: str
-    rows: int
-    bytes: int
-    sha256: str
+    rows: Count
+    bytes: Count
+    sha256: Digest
 
 
 @dataclass(frozen=True)
@@ -42,32 +43,32 @@ class Malformed:
 class Counts:
     """Counts of the lines of the dumps, by what became of them."""
 
-    lines: int
+    lines: Count
     """Number of lines or rows that are not blank, including malformed ones."""
-    malformed: int
-    comments: int
+    malformed: Count
+    comments: Count
     """Number of comments read. A row of message and reply holds two."""
-    duplicates: int
+    duplicates: Count
     """Number of comments dropped because they repeat another one, field by field."""
-    conflicts: int
+    conflicts: Count
     """Number of comments dropped because a different one with the same id was kept."""
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
     """Number of comments dropped, by the first rule that they break, in the order of the rules."""
-    kept: int
+    kept: Count
     """Number of comments that no rule drops."""
-    without_parent: int
+    without_parent: Count
     """Number of kept comments that reply to a post, or to nothing."""
-    parent_not_found: int
+    parent_not_found: Count
     """Number of kept comments whose parent is a comment that the dumps do not hold."""
-    parent_dropped: int
+    parent_dropped: Count
     """Number of kept comments whose parent broke a rule."""
-    capped: int
+    capped: Count
     """Number of pairs left out by the limits on pairs."""
-    pairs: int
+    pairs: Count
     """Number of pairs written."""
-    unique_inputs: int
+    unique_inputs: Count
     """Number of different texts."""
-    unique_responses: int
+    unique_responses: Count
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,15 @@ class Carried:
     come in later dumps.
     """
 
-    increment: int
+    increment: Count
     """Number of this extraction's increment, from 1."""
-    comments: int
+    comments: Count
     """Number of comments of earlier increments."""
-    messages: int
+    messages: Count
     """Number of pairs with a carried message."""
-    replies: int
+    replies: Count
     """Number of pairs with a carried reply, whose message came later."""
-    overruled: int
+    overruled: Count
     """Number of carried comments in whose place one extraction of all dumps might have kept another
     one with the same id. If it is 0 everywhere, the pairs are those of one extraction."""
 
@@ -104,9 +105,9 @@ class Manifest:
     inputs: tuple[Mapping[str, Any], ...]
     """A mapping per input file: `file` (its name), `bytes`, `comments`, `malformed`."""
     counts: Counts
-    splits: Mapping[str, int]
+    splits: Mapping[str, Count]
     """Number of pairs by split."""
-    sources: Mapping[str, Mapping[str, int]]
+    sources: Mapping[str, Mapping[str, Count]]
     """Number of pairs by source and split."""
     shards: tuple[Shard, ...]
     malformed: tuple[Malformed, ...] = ()
@@ -163,12 +164,6 @@ def read_manifest(folder: Path) -> Manifest:
     if "sha256" in tree:  # manifests of early versions carry none
         tree = check_seal(tree, path, InputError, "Extract the pairs again.")
     try:
-        tree["counts"] = Counts(**tree["counts"])
-        tree["shards"] = tuple(Shard(**shard) for shard in tree["shards"])
-        tree["malformed"] = tuple(Malformed(**line) for line in tree["malformed"])
-        tree["inputs"] = tuple(tree["inputs"])
-        if "carry" in tree:
-            tree["carry"] = Carried(**tree["carry"])
-        return Manifest(**tree)
-    except (AttributeError, KeyError, TypeError) as error:
+        return decoded(Manifest, tree)
+    except ValueError as error:
         raise InputError(f"{path} is not a manifest of pairs: {error}.") from None

@@ -67,6 +67,7 @@ class Pairs:
             for shard in self.manifest.shards:
                 if shard.split == split:
                     check_file(self.folder / shard.file, asdict(shard), InputError, _REMEDY)
+                    _check_rows(self.folder / shard.file, shard.rows)
             self._checked.add(split)
         return [
             Block(self.folder / shard.file, start, min(BLOCK_ROWS, shard.rows - start))
@@ -89,6 +90,15 @@ class Pairs:
         """Returns all pairs of a split. Dev and test are small enough for this."""
         empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
         return pl.concat([empty, *self.iter_frames(split, columns)])
+
+
+def _check_rows(path: Path, expected: int) -> None:
+    try:
+        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(f"{path} can't be read: {error}. {_REMEDY}") from None
+    if rows != expected:
+        raise InputError(f"{path} has {rows:,} rows, and {expected:,} are listed. {_REMEDY}")
 
 
 def open_pairs(folder: Path) -> Pairs:

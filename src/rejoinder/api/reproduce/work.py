@@ -21,6 +21,7 @@ from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.models.adaptation.sts import fit_adaptation
@@ -65,6 +66,14 @@ class Reproduced:
     """Seconds and steps of each stage, number of pairs, hardware."""
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """The content of `options.json`."""
+
+    options: Mapping[str, Any]
+    stages: Mapping[str, Any]
+
+
 class Work:
     """The stages of one reproduction in the folder `out/work`."""
 
@@ -93,14 +102,20 @@ class Work:
         wanted = json.loads(json.dumps(wanted))  # tuples become lists, as in the file
         path = self.folder / "options.json"
         if path.is_file():
-            stored = json.loads(path.read_text("utf-8"))
-            if stored["options"] != wanted:
+            try:
+                stored = decoded(_Stored, json.loads(path.read_text("utf-8")))
+            except (OSError, ValueError, RecursionError) as error:
                 raise InputError(
-                    f"{self.options.out} holds a reproduction with other options "
-                    f"({stored['options']['encoder']}, {stored['options']['budget']['name']}); "
-                    "name another folder with --out."
+                    f"{path} is damaged: {error}. Remove {self.options.out}, or name another "
+                    "folder with --out."
+                ) from None
+            if stored.options != wanted:
+                found = ", ".join(f"{name} {value}" for name, value in stored.options.items())
+                raise InputError(
+                    f"{self.options.out} holds a reproduction with other options ({found}); name "
+                    "another folder with --out."
                 )
-            self._facts = stored["stages"]
+            self._facts = dict(stored.stages)
         elif self.options.out.exists() and any(self.options.out.iterdir()):
             raise InputError(f"{self.options.out} is not empty; name another folder with --out.")
         self._wanted = wanted

@@ -1,6 +1,5 @@
 """Makes dataclasses of values read from JSON: their annotations say what is allowed."""
 
-import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from reprlib import repr as short
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -101,7 +100,7 @@ def _value(hint: Any, value: Any, at: str) -> Any:
             if not rule.allows(made):
                 raise _fault(at, value, str(rule))
         return made
-    if origin is UnionType:
+    if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
         return _value(next(one for one in inner if one is not NoneType), value, at)
@@ -122,9 +121,8 @@ def _value(hint: Any, value: Any, at: str) -> Any:
 
 
 def _plain(hint: Any, value: Any, at: str) -> Any:
-    if hint is float and type(value) in (int, float) and not math.isnan(value):
-        return value
-    if type(value) is not hint or (hint is str and _is_half(value)):
+    kinds = (int, float) if hint is float else (hint,)
+    if type(value) not in kinds or value != value or (hint is str and _is_half(value)):
         names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
         raise _fault(at, value, names.get(hint, hint.__name__))
     return value
