@@ -26,7 +26,7 @@ from typing import Any
 from rejoinder.api.encoders import load_encoder
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.evaluation.calls import identity
+from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, svg_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results

@@ -8,6 +8,7 @@ from rejoinder.api.evaluation import evaluate, repeat
 from rejoinder.datasets.sts_years import SUBSETS
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.identity import _PROBE
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.linear import Adaptation
 
@@ -78,6 +79,11 @@ def test_what_is_no_encoder_is_refused(data):
         evaluate([1.0], "sts12", data=data)
 
 
+def texts_of(server):
+    """All texts that the server was asked to encode, in order."""
+    return [text for body in server.requests for text in body.get("inputs", body.get("input"))]
+
+
 @pytest.mark.parametrize("name", ["openai:base@{}", "tei:{}"])
 def test_an_encoder_behind_an_address_has_the_scores_of_the_local_one(data, tmp_path, name):
     local = SentenceEncoder()
@@ -86,15 +92,18 @@ def test_an_encoder_behind_an_address_has_the_scores_of_the_local_one(data, tmp_
     with running(local) as server:
         remote = name.format(server.address)
         found = evaluate(remote, "sts12,contrasts/negation", data=data, out=path, cache=cache)
-        asked = len(server.requests)
+        asked = texts_of(server)
         again = repeat(path, cache=cache)
         Adaptation(np.eye(512, dtype=np.float32), {}).write(tmp_path / "adaptation.safetensors")
         evaluate(
             remote, "sts12", data=data, cache=cache, adaptation=tmp_path / "adaptation.safetensors"
         )
-        assert len(server.requests) == asked  # all embeddings were kept
+        later = texts_of(server)[len(asked) :]
+        assert {*later}.isdisjoint(set(asked) - set(_PROBE))  # all embeddings were kept
+        assert {*later} == {*_PROBE}
     assert all(result.differences() == [] for result in again.repetitions)
     assert [result.task for result in found] == [result.task for result in expected]
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.scores == pytest.approx(theirs.scores, abs=1e-6)
-        assert ours.encoder == {"name": remote, "max_tokens": "not told"}
+        assert ours.encoder["name"] == remote
+        assert ours.encoder["probe_sha256"]

@@ -7,8 +7,9 @@ import pytest
 
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.evaluation.adapters import Called, open_function
-from rejoinder.evaluation.calls import TRACEBACK, identity
+from rejoinder.evaluation.calls import TRACEBACK
 from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.response import ResponsePairs
@@ -42,7 +43,7 @@ def inner(text):
         (lambda texts: [[None, 1.0] for _ in texts], "None"),
         (lambda texts: np.ones((len(texts), 2, 2)), r"shape \(3, 2, 2\) for 3 sentences"),
         (lambda _texts: np.ones((2, 2)), r"shape \(2, 2\) for 3 sentences"),
-        (lambda texts: np.full((len(texts), 2), 1e300), "sentence 0 .'one'. that is not finite"),
+        (lambda texts: np.full((len(texts), 2), 1e300), "sentence 0 .'one'."),
     ],
 )
 def test_what_comes_back_is_said_with_the_task_and_the_encoder(function, said):
@@ -157,6 +158,8 @@ def test_another_source_is_another_encoder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = []
     for number in (1, 2):
-        (tmp_path / f"source{number}.py").write_text(f"def f(texts): return [[{number}]]\n")
-        found.append(identity(open_function(f"source{number}:f"))["source_sha256"])
+        (tmp_path / f"source{number}.py").write_text(
+            f"def f(texts): return [[{number}] for _ in texts]\n"
+        )
+        found.append(identity(open_function(f"source{number}:f"))["probe_sha256"])
     assert found[0] != found[1]

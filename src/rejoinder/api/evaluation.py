@@ -10,8 +10,8 @@ from typing import Any
 from rejoinder.api.encoders import load_encoder, places_of
 from rejoinder.api.pairs import response_pairs
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import identity
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
+from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import ResultsFile, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, collect, iter_results
@@ -158,12 +158,13 @@ def evaluate(
     )
     with opened as file:
         loaded = _loaded(encoder, adaptation)
+        about = identity(loaded)
         known: Sequence[Result] = ()
         if file is not None:
-            file.keep(identity(loaded), overwrite=overwrite)
+            file.keep(about, overwrite=overwrite)
             known = () if overwrite else tuple(file.results)
         folder = None if cache is None else Path(cache)
-        outcomes = _outcomes(loaded, request, known, file, folder, progress)
+        outcomes = _outcomes(loaded, about, request, known, file, folder, progress)
         return collect(outcomes, known, skip_missing=skip_missing)
 
 
@@ -188,7 +189,7 @@ def repeat(
         _check_request(result.run, f"{path}: results[{number}].run")
         same = json.dumps({**result.run, "tasks": ""}, sort_keys=True)
         groups.setdefault(same, []).append(result)
-    encoders: dict[tuple[str, str | None], Encodes] = {}
+    encoders: dict[tuple[str, str | None], tuple[Encodes, Mapping[str, Any]]] = {}
     repetitions: list[Repetition] = []
     missing: list[Missing] = []
     folder = None if cache is None else Path(cache)
@@ -196,8 +197,9 @@ def repeat(
         request = {**results[0].run, "tasks": ",".join(dict.fromkeys(r.task for r in results))}
         name = (request["encoder"], request["adaptation"])
         if name not in encoders:
-            encoders[name] = load_encoder(*name)
-        outcomes = _outcomes(encoders[name], request, (), None, folder, progress)
+            loaded = load_encoder(*name)
+            encoders[name] = loaded, identity(loaded)
+        outcomes = _outcomes(*encoders[name], request, (), None, folder, progress)
         again = collect(outcomes, skip_missing=True)
         by_task = {(result.task, result.split): result for result in again}
         repetitions += [Repetition(r, by_task.get((r.task, r.split))) for r in results]
@@ -222,6 +224,7 @@ def _loaded(encoder: str | Path | Encodes, adaptation: str | Path | None) -> Enc
 
 def _outcomes(
     encoder: Encodes,
+    about: Mapping[str, Any],
     request: Request,
     known: Sequence[Result],
     file: ResultsFile | None,
@@ -232,7 +235,7 @@ def _outcomes(
     tasks = request["tasks"].split(",")
     context = _context(request)
     for outcome in iter_results(
-        encoder, tasks, context, known=known, progress=progress, cache=cache
+        encoder, tasks, context, known=known, progress=progress, cache=cache, about=about
     ):
         if isinstance(outcome, Missing) or any(outcome is result for result in known):
             yield outcome

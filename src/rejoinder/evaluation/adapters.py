@@ -1,7 +1,6 @@
 """Makes encoders of functions, of sentence-transformers models, and of files of vectors."""
 
 import importlib
-import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ import polars as pl
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import TRACEBACK, call, raised
-from rejoinder.io.files.hashed import sha256_of, sha256_of_file
+from rejoinder.io.files.hashed import sha256_of, sha256_of_folder
 from rejoinder.protocols import Embeddings, Encodes
 
 
@@ -23,11 +22,10 @@ class Called:
     def __init__(self, encode: Callable[[Sequence[str]], Any], name: str) -> None:
         self._encode = encode
         self._name = name
-        self._source = _source_of(encode)
 
     def describe(self) -> dict[str, object]:
-        """Returns the name, and the SHA-256 of the source file if there is one."""
-        return {"name": self._name, **self._source}
+        """Returns the name."""
+        return {"name": self._name}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns what the function returns, as an array if possible. The caller checks it."""
@@ -36,15 +34,6 @@ class Called:
             return np.asarray(returned)
         except (ValueError, TypeError, RuntimeError):  # ragged rows, tensors on a device
             return returned
-
-
-def _source_of(function: object) -> dict[str, str]:
-    """Returns the SHA-256 of a function's source file: a changed file is another encoder."""
-    try:
-        file = inspect.getsourcefile(function)  # type: ignore[arg-type]
-        return {} if file is None else {"source_sha256": sha256_of_file(Path(file))}
-    except (OSError, TypeError):  # a function in C, or a callable object
-        return {}
 
 
 def open_function(reference: str) -> Encodes:
@@ -56,6 +45,10 @@ def open_function(reference: str) -> Encodes:
         InputError: the module or the name does not exist, or it is no encoder.
     """
     module, _, name = reference.partition(":")
+    if not (module and name):
+        raise InputError(
+            f"py:{reference} names no function; write py:MODULE:NAME, such as py:my_module:encode."
+        )
     sys.path.insert(0, str(Path.cwd()))
     try:
         target = getattr(importlib.import_module(module), name)
@@ -99,8 +92,10 @@ class SentenceTransformers:
         self._name = name
 
     def describe(self) -> dict[str, object]:
-        """Returns the name, and the number of tokens that the model reads of a text."""
-        return {"name": f"st:{self._name}", "max_tokens": self._model.max_seq_length}
+        """Returns the name, the number of tokens read of a text, and a folder's SHA-256."""
+        about = {"name": f"st:{self._name}", "max_tokens": self._model.max_seq_length}
+        folder = Path(self._name)
+        return {**about, "sha256": sha256_of_folder(folder)} if folder.is_dir() else about
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns (N, D) float32 embeddings."""
@@ -119,6 +114,8 @@ class StoredVectors:
             texts = frame.get_column("text").to_list()
             rows = frame.get_column("embedding").to_list()
             self._vectors = np.array(rows, np.float32)
+            if self._vectors.ndim != 2 or not self._vectors.size:
+                raise ValueError(f"embeddings of shape {self._vectors.shape}")
         except (
             OSError,
             pl.exceptions.PolarsError,
@@ -129,7 +126,14 @@ class StoredVectors:
                 f"{path} can't be read as vectors by text: {str(error).splitlines()[0]}; Parquet "
                 "or JSON lines with the columns text and embedding are needed."
             ) from None
-        self._index = {text: row for row, text in enumerate(texts)}
+        self._index: dict[str, int] = {}
+        for row, text in enumerate(texts):
+            first = self._index.setdefault(text, row)
+            if first != row and not np.array_equal(self._vectors[first], self._vectors[row]):
+                raise InputError(
+                    f"{path}: rows {first} and {row} have two vectors of {text[:60]!r}; one for "
+                    "each text is needed."
+                )
         self._path = path
         self._sha256 = sha256_of(content)
 

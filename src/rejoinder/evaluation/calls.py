@@ -1,10 +1,9 @@
 """Calls code of other people, and turns what it raises or returns wrongly into one sentence."""
 
-import json
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, RejoinderError
-from rejoinder.protocols import Describes
 
 _CALLERS = (Path(__file__), Path(__file__).with_name("adapters.py"))
 TRACEBACK = "REJOINDER_TRACEBACK"
 """Environment variable: if it is set, exceptions of encoders are not turned into messages."""
+LARGEST_NUMBER = 1e15
+"""Largest entry of an embedding: products of larger ones overflow float32 in classifiers."""
 _BLOCK = 4_096
 """Number of rows that are checked at once."""
 _LONGEST = 300
@@ -120,50 +120,13 @@ def _type_text(array: NDArray[Any], value: Any) -> str:
     return f"values of dtype {array.dtype}"
 
 
-def first_not_finite(rows: NDArray[np.floating[Any]]) -> int | None:
-    """Returns the index of the first of (N, D) rows with a value that is not finite, or None."""
+def first_unusable(rows: NDArray[np.floating[Any]]) -> int | None:
+    """Returns the first of (N, D) rows with a value that is NaN or beyond 1e15, or None."""
     for start in range(0, len(rows), _BLOCK):
-        finite = np.isfinite(rows[start : start + _BLOCK]).all(axis=1)
-        if not finite.all():
-            return start + int(np.argmin(finite))
+        usable = (np.abs(rows[start : start + _BLOCK]) <= LARGEST_NUMBER).all(axis=1)
+        if not usable.all():
+            return start + int(np.argmin(usable))
     return None
-
-
-def identity(encoder: object) -> dict[str, Any]:
-    """Returns how an encoder describes itself, as plain JSON: at least `name` and `max_tokens`.
-
-    Raises:
-        InputError: `describe` raises an exception, or returns a value that JSON can't hold.
-    """
-    class_name = type(encoder).__name__
-    who = f"describe() of the encoder {class_name}"
-    about = call(encoder.describe, who=who) if isinstance(encoder, Describes) else {}
-    if not isinstance(about, Mapping):
-        raise InputError(
-            f"{who} returned an object of type {type(about).__name__}; a dictionary is needed."
-        )
-    whole = {"name": class_name, "max_tokens": "not told", **about}
-    for key, value in whole.items():
-        _check_json(key, value, who)
-    if not isinstance(whole["name"], str):
-        raise InputError(f"{who}: 'name' is {short(whole['name'])}; a string is needed.")
-    plain: dict[str, Any] = json.loads(json.dumps(whole))
-    return plain
-
-
-def _check_json(key: object, value: object, who: str) -> None:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        reason = f"{key!r} is {short(value)} ({type(value).__name__})"
-    else:
-        if isinstance(key, str):
-            return
-        reason = f"the key {short(key)} is no string"
-    raise InputError(
-        f"{who}: {reason}, which JSON can't hold; strings, finite numbers, true, false, None, "
-        "lists and dictionaries of these are needed."
-    )
 
 
 def short(value: object) -> str:

@@ -9,7 +9,14 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import call, first_not_finite, matrix_of, numbers_of, quoted
+from rejoinder.evaluation.calls import (
+    LARGEST_NUMBER,
+    call,
+    first_unusable,
+    matrix_of,
+    numbers_of,
+    quoted,
+)
 from rejoinder.io.files.atomic import new_file
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.tensor_files import UNREADABLE
@@ -34,11 +41,12 @@ def encode_checked(
     returned = matrix_of(call(encode, sentences, who=who), len(sentences), who)
     with np.errstate(over="ignore"):  # values that overflow float32 are reported below
         embeddings = np.asarray(returned, np.float32)
-    wrong = first_not_finite(embeddings)
+    wrong = first_unusable(embeddings)
     if wrong is not None:
         raise InputError(
-            f"{who} returned an embedding of sentence {wrong} ({quoted(sentences, wrong)}) that is "
-            "not finite; finite float32 numbers are needed."
+            f"{who} returned an embedding of sentence {wrong} ({quoted(sentences, wrong)}) with a "
+            f"number that is not finite or beyond {LARGEST_NUMBER:.0e}; smaller float32 numbers "
+            "are needed."
         )
     return embeddings, str(returned.dtype)
 

@@ -15,7 +15,8 @@ from urllib.parse import SplitResult, urlsplit
 import numpy as np
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.calls import first_not_finite, matrix_of, quoted
+from rejoinder.evaluation.calls import first_unusable, matrix_of, quoted
+from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.requests import RefusedError, post
 from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.io.formats.surrogates import replace_surrogates
@@ -118,7 +119,9 @@ class RemoteEncoder:
 
     def cache_in(self, folder: Path) -> None:
         """Keeps embeddings in a folder, each as soon as it is there, and takes them from there."""
-        self._cache = VectorCache(folder / "remote.sqlite", self._name)
+        # what the server computes with may have changed under its name
+        name = json.dumps(identity(self), sort_keys=True)
+        self._cache = VectorCache(folder / "remote.sqlite", name)
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns (N, D) float32 embeddings.
@@ -199,7 +202,7 @@ class RemoteEncoder:
         matrix = matrix_of(rows, len(texts), self._route)
         with np.errstate(over="ignore"):  # values that overflow float32 are reported below
             embeddings = np.asarray(matrix, np.float32)
-        wrong = first_not_finite(embeddings)
+        wrong = first_unusable(embeddings)
         if wrong is not None:
             raise InputError(
                 f"{self._route} sent an embedding of {quoted(texts, wrong)} that is not finite; "

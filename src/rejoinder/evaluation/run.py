@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from rejoinder.errors import DataMissingError, InputError
-from rejoinder.evaluation.calls import identity
 from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.printing import score_text, text_table
 from rejoinder.evaluation.results import Key, Missing, Result, settings_key, stamp
 from rejoinder.evaluation.tasks import families_of, resolve
@@ -67,19 +67,21 @@ def iter_results(
     known: Sequence[Result] = (),
     progress: EvaluationProgress = lambda _done, _total, _task: None,
     cache: Path | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Iterator[Result | Missing]:
     """Yields the results of tasks one by one, and a `Missing` for each task without its data.
 
     Results in `known` with the same encoder, task, data and settings are yielded as they are
     instead of being scored again. `progress` is called before each task, and by long tasks in
-    between. The folder `cache` keeps embeddings for later runs of the same encoder.
+    between. The folder `cache` keeps embeddings for later runs of the same encoder. `about` is the
+    encoder's `identity`, if it is known already.
 
     Raises:
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
     """
     context = context or Context()
     wanted = resolve(tasks)
-    about = identity(encoder)
+    about = dict(about or identity(encoder))
     by_key = {result.key: result for result in known if dict(result.encoder) == about}
     embedder = Embedder(encoder, about["name"])
     if cache is not None and isinstance(encoder, CachesItself):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.calls import first_not_finite, matrix_of, quoted
+from rejoinder.evaluation.calls import first_unusable, matrix_of, quoted
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.items import subsets_of
 from rejoinder.evaluation.results import Result
@@ -123,7 +123,7 @@ class _ScoringEncoder(_BatchEncoder):
         """Returns (N,) float64: the user's `similarity` of the (D,) vectors of each pair."""
         texts = list(dict.fromkeys([*first, *second]))
         embeddings = self._encoded(texts)
-        wrong = first_not_finite(embeddings)
+        wrong = first_unusable(embeddings)
         if wrong is not None:
             raise InputError(f"the embedding of {quoted(texts, wrong)} is not finite.")
         vectors = dict(zip(texts, embeddings, strict=True))

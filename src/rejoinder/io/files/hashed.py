@@ -60,6 +60,13 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of_folder(folder: Path) -> str:
+    """Returns one SHA-256 of the names and contents of all files below a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = [f"{path.relative_to(folder).as_posix()} {sha256_of_file(path)}" for path in files]
+    return sha256_of("\n".join(names).encode("utf-8", "surrogateescape"))
+
+
 def sha256_of_array(array: "NDArray[np.float32]") -> str:
     """Returns the SHA-256 of an array's little-endian float32 values in row order."""
     return sha256_of(array.astype("<f4", order="C", copy=False).tobytes())
