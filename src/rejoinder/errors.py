@@ -113,9 +113,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     >>> nearest("lerning_rate", ["learning_rate", "steps"])
     "did you mean 'learning_rate'?"
+    >>> nearest("stbs", ["sts", "stsb"])  # swapped letters are the likeliest mistake
+    "did you mean 'stsb'?"
     >>> nearest("zzz", ["steps", "seed"])
     'known: seed, steps'
     """
     words = sorted(known)
-    close = get_close_matches(name, words, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(words)}"
+    folded = {word.casefold(): word for word in words}
+    close = get_close_matches(name.casefold(), folded, n=5)
+    swapped = [word for word in close if sorted(word) == sorted(name.casefold())]
+    if not close:
+        return f"known: {', '.join(words)}"
+    return f"did you mean {folded[(swapped or close)[0]]!r}?"

@@ -107,3 +107,50 @@ def test_an_encoder_behind_an_address_has_the_scores_of_the_local_one(data, tmp_
         assert ours.scores == pytest.approx(theirs.scores, abs=1e-6)
         assert ours.encoder["name"] == remote
         assert ours.encoder["probe_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"nhid": 50}, "nhid"),
+        ({"kfold": 3}, "kfold"),
+        ({"mode": "compat"}, "mode"),
+        ({"pytorch": True}, "pytorch"),
+        ({"split": "dev"}, "split"),
+        ({"text": "body"}, "text"),
+        ({"tasks": "trec", "form": "official"}, "form"),
+        ({"tasks": "trec", "kfold": 3, "pytorch": True}, "pytorch"),
+    ],
+)
+def test_a_setting_that_acts_on_no_task_is_refused(data, settings, name):
+    with pytest.raises(InputError, match=f"^{name} has no effect"):
+        evaluate(SentenceEncoder(), **{"tasks": "sts12", "data": data, **settings})
+
+
+def test_a_setting_may_act_on_one_of_several_tasks(data):
+    results = evaluate(SentenceEncoder(), "sts12,mr", data=data, kfold=3, skip_missing=True)
+    assert [result.task for result in results] == ["sts12/cosine"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("stbs", "stsb"),
+        ("STSB", "stsb"),
+        ("sts61", "sts16"),
+        ("TREC", "trec"),
+        ("sentevl", "senteval"),
+    ],
+)
+def test_a_misspelt_task_is_named_right(data, wrong, right):
+    with pytest.raises(InputError, match=f"did you mean '{right}'"):
+        evaluate(SentenceEncoder(), wrong, data=data)
+
+
+def test_numbers_that_overflow_in_classifiers_are_refused(data):
+    class Large:
+        def encode(self, texts):
+            return np.full((len(texts), 3), 1e19, np.float32)
+
+    with pytest.raises(InputError, match=r"1e\+15"):
+        evaluate(Large(), "sts12", data=data)

@@ -58,6 +58,28 @@ def test_gold_of_a_relevancy_file_where_the_xml_has_none(tmp_path):
         read_cqa(tmp_path, "2017", "test")
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Q1\tQ1_R2\t2\t0.5\ttrue", "Q1_R2 is judged 'Irrelevant', and .* says true"),
+        ("Q9\tQ9_R1\t1\t0.5\ttrue", "judges 1 questions that it lacks, the first 'Q9_R1'"),
+    ],
+)
+def test_gold_that_does_not_belong_to_the_xml_is_refused(tmp_path, line, said):
+    write(tmp_path)
+    gold = [
+        f"{query}\t{query}_R{rank}\t{rank}\t0.5\t{str(label != 'Irrelevant').lower()}"
+        for query, rank, _, _, label, _ in ROWS
+    ]
+    place = tmp_path / "SemEval2017-Task3-CQA-QL-test.xml.subtaskB.relevancy"
+    place.write_text("\n".join(gold) + "\n")
+    assert read_cqa(tmp_path, "2017", "test").queries[0].relevant.tolist() == [False, True]
+    others = [row for row in gold if row.split("\t")[1] != line.split("\t")[1]]
+    place.write_text("\n".join([*others, line]) + "\n")
+    with pytest.raises(InputError, match=said):
+        read_cqa(tmp_path, "2017", "test")
+
+
 def test_damage_is_named(tmp_path):
     write(tmp_path)
     path = tmp_path / "SemEval2017-task3-English-test-input.xml"

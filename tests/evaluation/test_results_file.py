@@ -187,11 +187,26 @@ def test_results_of_other_settings_are_compared_with_a_note_where_nothing_else_i
     write_results(first, [made_up(settings={"seed": 0})])
     write_results(second, [made_up(settings={"seed": 7}, encoder="other")])
     [one] = compare(first, second).tasks
-    assert one.note == "settings differ: seed 0 against 7"
+    assert "seed 0 against 7" in one.note
     write_results(first, [made_up(settings={"seed": seed}) for seed in (1, 2)])
-    compared = compare(first, second)
-    assert compared.tasks == ()
-    assert compared.left_out[0].startswith("mr/senteval on all is left out: 2 results in the first")
+    with pytest.raises(InputError, match="mr/senteval on all is left out: 2 results in the first"):
+        compare(first, second)
+
+
+def test_results_on_another_form_of_the_data_are_compared_with_a_note(tmp_path):
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    for path, form in ((first, "official"), (second, "senteval")):
+        write_results(path, [made_up(data={"name": "mr", "form": form, "sha256": form})])
+    [one] = compare(first, second).tasks
+    assert "form official against senteval" in one.note
+
+
+def test_files_without_a_common_task_are_refused_with_the_tasks_of_each(tmp_path):
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    write_results(first, [made_up()])
+    write_results(second, [made_up(task="cr/senteval")])
+    with pytest.raises(InputError, match=r"a\.json has mr/senteval all; .*b\.json has cr/senteval"):
+        compare(first, second)
 
 
 def test_predictions_of_a_replaced_result_are_removed(tmp_path):

@@ -8,6 +8,10 @@ from scipy import stats
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation import significance
+from rejoinder.evaluation.comparison import compare
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.significance import holm, mcnemar, paired_bootstrap, williams
 
 
@@ -18,7 +22,7 @@ def steiger(r_ax, r_bx, r_ab, n):
     covariance = (r_ab * rest - mean**2 / 2 * (rest - r_ab**2)) / (1 - mean**2) ** 2
     difference = math.atanh(r_ax) - math.atanh(r_bx)
     statistic = difference * math.sqrt((n - 3) / (2 - 2 * covariance))
-    return significance.Test(statistic, float(2 * stats.norm.sf(abs(statistic))), "steiger")
+    return significance.Test(statistic, float(2 * stats.norm.sf(abs(statistic))), "steiger", n)
 
 
 def test_williams_on_a_worked_example():
@@ -101,3 +105,32 @@ def test_holm():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_a_hundred_tasks_can_be_separable(tmp_path):
+    draw = np.random.default_rng(0)
+    gold = np.tile(np.arange(5.0), 40)
+    ids = [f"part{row % 2}:{row}" for row in range(len(gold))]
+
+    def results(noise):
+        for task in range(120):
+            predictions = gold + draw.normal(0, noise, len(gold))
+            items = Items(ids, predictions, gold, [""] * len(ids))
+            scores = metric_of("pearson_weighted_mean").recompute(items)
+            yield Result(
+                task=f"task{task}/cosine", split="test", n=len(gold), main="pearson_weighted_mean",
+                scores=scores, intervals={}, groups={}, seed=0, data={"sha256": "0"}, items=items,
+            )  # fmt: skip
+
+    compared = compare(list(results(0.1)), list(results(3.0)))
+    assert len(compared.tasks) == 120
+    assert all(task.better == "first" for task in compared.tasks)
+
+
+def test_the_number_of_items_is_that_of_the_test():
+    draw = np.random.default_rng(0)
+    gold = draw.uniform(0, 5, 70)
+    ids = [f"track{1 + row % 7}:{row}" for row in range(70)]
+    first, second = (Items(ids, gold + draw.normal(0, s, 70), gold, [""] * 70) for s in (1, 2))
+    test, _ = metric_of("pearson_track5").test(first, second, 0, 100)
+    assert test.n == 10

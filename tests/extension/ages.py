@@ -27,8 +27,8 @@ def mean_error_share(items):
     return {"mean_error_share": float(absolute_errors(items).mean())}
 
 
-def compare_errors(first, second, seed):
-    return compare_means(absolute_errors(first), absolute_errors(second), seed)
+def compare_errors(first, second, seed, draws):
+    return compare_means(absolute_errors(first), absolute_errors(second), seed, draws)
 
 
 ERROR = Metric(

@@ -15,6 +15,7 @@ from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import ResultsFile, open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, collect, iter_results
+from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
@@ -132,8 +133,8 @@ def evaluate(
 
     Raises:
         DataMissingError: the data of a task is missing. Results before it are saved in `out`.
-        InputError: a task or setting is unknown, data is damaged, the encoder misbehaves, or `out`
-            holds results of another encoder.
+        InputError: a task or setting is unknown, a setting acts on none of the tasks, data is
+            damaged, the encoder misbehaves, or `out` holds results of another encoder.
         ModelError: the model is damaged.
         BusyError: another process writes `out`.
         StorageError: `out` can't be written.
@@ -150,6 +151,7 @@ def evaluate(
         "seed": seed,
         "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
     }
+    _refuse_idle(request)
     inputs = [*places_of(encoder), adaptation, data, pairs, cache]
     opened = (
         nullcontext(None)
@@ -256,6 +258,34 @@ def _context(request: Request) -> Context:
         classifiers=ClassifierSettings(**request["classifiers"]),
         text=request["text"],
     )
+
+
+def _refuse_idle(request: Request) -> None:
+    """Refuses settings that act on none of the tasks.
+
+    Raises:
+        InputError: names the first such setting, or an unknown task.
+    """
+    tasks, context = resolve(request["tasks"].split(",")), _context(request)
+    given = {
+        "pairs": request["pairs"] is not None,
+        "split": request["split"] != "test",
+        "form": request["form"] is not None,
+        "text": request["text"] != "both",
+        "pytorch": request["classifiers"]["usepytorch"],
+        "nhid": request["classifiers"]["nhid"] != 0,
+        "kfold": request["classifiers"]["kfold"] != ClassifierSettings.kfold,
+        "mode": request["classifiers"]["mode"] != ClassifierSettings.mode,
+    }
+    families = [family for family, _ in families_of(tasks)]
+    for name in (name for name, is_given in given.items() if is_given):
+        if not any(family.heeds(name, context) for family in families):
+            raise InputError(
+                f"{name} has no effect on {', '.join(tasks)}; leave it out, or add a task that it "
+                "acts on."
+            )
+    if given["pytorch"] and not given["mode"]:
+        raise InputError("pytorch has no effect in the mode fast; set mode to compat too.")
 
 
 def _check_request(run: Request, where: str) -> None:

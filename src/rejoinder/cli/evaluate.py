@@ -103,7 +103,10 @@ def evaluate(
     ] = None,
     repeat: Annotated[
         Path | None,
-        typer.Option(help="Results file. Compute each of its results again and show what differs."),
+        typer.Option(
+            help="Results file. Compute each of its results again and show what differs "
+            "(exit status 1)."
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -117,7 +120,10 @@ def evaluate(
     output = form_of(as_json=as_json)
     if repeat is not None:
         _refuse_beside_repeat(command)
-        _report_missing(_repeat(repeat, cache, output), skip_missing=skip_missing)
+        missing, differ = _repeat(repeat, cache, output)
+        _report_missing(missing, skip_missing=skip_missing)
+        if differ:
+            raise typer.Exit(1)
         return
     if encoder is None or tasks is None:
         raise InputError("a model and --tasks are needed, or --repeat results.json.")
@@ -174,8 +180,8 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
         raise typer.Exit(2)
 
 
-def _repeat(path: Path, cache: Path | None, output: str) -> "Sequence[Missing]":
-    """Computes the results of a file again and prints what differs."""
+def _repeat(path: Path, cache: Path | None, output: str) -> "tuple[Sequence[Missing], int]":
+    """Computes the results of a file again and prints what differs; returns how much does."""
     import json
 
     from rejoinder.api.evaluation import repeat
@@ -202,4 +208,4 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "Sequence[Missing]":
         if rows:
             print_fitted("", [Column(name) for name in columns], rows)
         typer.echo(summary)
-    return repeated.missing
+    return repeated.missing, len(rows)

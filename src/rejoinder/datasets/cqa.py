@@ -96,8 +96,13 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
     return QuestionSet(year, split, queries, sha256_of(content, gold_content))
 
 
-def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[RelatedQuestions]:
-    """Parses the queries of a file. Judgements in `gold` take precedence over those of the XML."""
+def parse_cqa(
+    content: bytes, path: Path, gold: Mapping[str, bool] | None
+) -> list[RelatedQuestions]:
+    """Parses the queries of a file. `gold` judges questions by id where the XML does not.
+
+    Without `gold`, questions that the XML does not judge count as irrelevant.
+    """
     related_to: dict[str, list[tuple[Question, int, bool]]] = {}
     originals: dict[str, Question] = {}
     try:
@@ -109,12 +114,7 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
             for related in element.iter("RelQuestion"):
                 question = _question(related, "RELQ_ID", "RelQSubject", "RelQBody")
                 label = related.get("RELQ_RELEVANCE2ORGQ", "?")
-                relevant = gold.get(question.id, _RELEVANT.get(label))
-                if relevant is None:
-                    raise InputError(
-                        f"{path}: question {question.id} is judged {label!r} and is in no "
-                        ".subtaskB.relevancy file; put that file beside it."
-                    )
+                relevant = _judged(question.id, label, gold, path)
                 rank = _rank(related.get("RELQ_RANKING_ORDER", "0"), path, question.id)
                 related_to.setdefault(original.id, []).append((question, rank, relevant))
             element.clear()
@@ -124,6 +124,12 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
         raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
     ids = [question.id for rows in related_to.values() for question, _, _ in rows]
     _refuse_repeated(ids, content, path)
+    unknown = sorted((gold or {}).keys() - set(ids))
+    if unknown:
+        raise InputError(
+            f"the gold of {path} judges {len(unknown)} questions that it lacks, the first "
+            f"{unknown[0]!r}; the two files do not belong together."
+        )
     return [
         RelatedQuestions(
             originals[name],
@@ -133,6 +139,25 @@ def parse_cqa(content: bytes, path: Path, gold: Mapping[str, bool]) -> list[Rela
         )
         for name, rows in related_to.items()
     ]
+
+
+def _judged(name: str, label: str, gold: Mapping[str, bool] | None, path: Path) -> bool:
+    """Returns whether a question is relevant, by the gold file, the XML, or both alike."""
+    own = _RELEVANT.get(label)
+    if gold is None:
+        return bool(own)
+    relevant = gold.get(name, own)
+    if relevant is None:
+        raise InputError(
+            f"{path}: question {name} is judged {label!r} and is in no .subtaskB.relevancy file; "
+            "put that file beside it."
+        )
+    if own is not None and own != relevant:
+        raise InputError(
+            f"{path}: question {name} is judged {label!r}, and its .subtaskB.relevancy file says "
+            f"{str(relevant).lower()}; the two files do not belong together."
+        )
+    return relevant
 
 
 def _rank(text: str, path: Path, name: str) -> int:

@@ -1,5 +1,6 @@
 """Compares two sets of results task by task, and tests whether they differ by more than chance."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from rejoinder.evaluation.variants import differences, variants, with_label
 
 LEVEL = 0.05
 """Corrected p-values below this are separable."""
+_MOST_DRAWS = 100_000
 _FEW = 200
 """Items below which a bootstrap does not keep its level."""
 
@@ -32,6 +34,7 @@ class Comparison:
     task: str
     split: str
     n: int
+    """Number of items that the test compares."""
     score: str
     """Name of the main score."""
     first: float
@@ -95,8 +98,9 @@ class Compared:
 def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
     """Compares the main scores of all tasks that two encoders share, under the same settings.
 
-    If each has a task once, under other settings, these two results are compared, and the note
-    says how the settings differ.
+    If each has a task once, under other settings or on another form of the data, these two results
+    are compared, and the note says what differs. A bootstrap draws more often the more tasks there
+    are, so that its least p stays separable after Holm's correction (up to 1,250 tasks).
 
     Args:
         first: a results file, or results that hold their items.
@@ -104,19 +108,20 @@ def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
         seed: seeds the bootstrap.
 
     Raises:
-        InputError: a file is damaged, no task is shared, a task was scored on other items, or a
-            result holds no items.
+        InputError: a file is damaged, no task can be compared, a task was scored on other items,
+            or a result holds no items.
     """
     ours, our_items = _opened(first)
     theirs, their_items = _opened(second)
-    if not {_task(result) for result in ours} & {_task(result) for result in theirs}:
-        names = [str(s) if isinstance(s, Path | str) else "results" for s in (first, second)]
-        raise InputError(f"{names[0]} and {names[1]} share no task; nothing can be compared.")
     matched, left_out = _matched(ours, theirs)
+    if not matched:
+        raise InputError(_nothing_shared(first, ours, second, theirs, left_out))
     labels = variants(ours)
+    # so many draws that a corrected p can be a quarter of the level: p is at least 1 / draws
+    draws = min(_MOST_DRAWS, math.ceil(4 * len(matched) / LEVEL))
     tasks = [
         replace(
-            _compared(left, our_items(left), right, their_items(right), seed),
+            _compared(left, our_items(left), right, their_items(right), seed, draws),
             settings=labels[left.key],
         )
         for left, right in matched
@@ -168,7 +173,27 @@ def _matched(
     return pairs, left_out
 
 
-def _compared(first: Result, left: Items, second: Result, right: Items, seed: int) -> Comparison:
+def _nothing_shared(
+    first: Source,
+    ours: Sequence[Result],
+    second: Source,
+    theirs: Sequence[Result],
+    left_out: Sequence[str],
+) -> str:
+    """Returns why nothing can be compared: the tasks of each set, or why those of both differ."""
+    if left_out:
+        return f"nothing can be compared: {'; '.join(left_out)}."
+    sets = []
+    for source, results in ((first, ours), (second, theirs)):
+        name = str(source) if isinstance(source, Path | str) else "results"
+        tasks = ", ".join(dict.fromkeys(f"{result.task} {result.split}" for result in results))
+        sets.append(f"{name} has {tasks or 'none'}")
+    return f"nothing can be compared, as no task is shared: {'; '.join(sets)}."
+
+
+def _compared(
+    first: Result, left: Items, second: Result, right: Items, seed: int, draws: int
+) -> Comparison:
     what = f"{first.task} on {first.split}"
     if first.main != second.main:
         raise InputError(
@@ -184,17 +209,17 @@ def _compared(first: Result, left: Items, second: Result, right: Items, seed: in
     if not np.array_equal(left.gold, right.gold):
         raise InputError(f"{what}: the gold of the two files differs.")
     try:
-        test, interval = first.metric.test(left, right, seed)
+        test, interval = first.metric.test(left, right, seed, draws)
     except InputError as error:
         raise InputError(f"{what}: {error}") from None
     changed = differences(first, second)
-    notes = [f"settings differ: {changed}"] if changed else []
-    if test.name == "paired bootstrap" and len(left.gold) < _FEW:
-        notes.append(f"{len(left.gold)} items: too few for a bootstrap to keep its level")
+    notes = [f"not the same: {changed}"] if changed else []
+    if test.name == "paired bootstrap" and test.n < _FEW:
+        notes.append(f"{test.n} items: too few for a bootstrap to keep its level")
     return Comparison(
         first.task,
         first.split,
-        len(left.gold),
+        test.n,
         first.main,
         first.scores[first.main],
         second.scores[first.main],

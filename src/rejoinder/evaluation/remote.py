@@ -143,11 +143,6 @@ class RemoteEncoder:
                 if self._cache is not None:
                     self._cache.write(batch, found)
         rows = [vectors[text] for text in texts]
-        if len({len(row) for row in rows}) > 1:
-            raise InputError(
-                f"{self._name} sends vectors of another dimension than before; the cache may hold "
-                "those of another model: give another folder."
-            )
         return np.array(rows, np.float32).reshape(len(rows), -1 if rows else 0)
 
     def _client(self) -> "httpx.Client":

@@ -23,6 +23,8 @@ class Test:
     statistic: float
     p: float
     name: str
+    n: int
+    """Number of items that were tested."""
 
 
 def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
@@ -40,14 +42,14 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
         if not -1 <= value <= 1:
             raise InputError(f"{value} is no correlation; it lies between -1 and 1.")
     if r_ax == r_bx:
-        return Test(0.0, 1.0, "williams")
+        return Test(0.0, 1.0, "williams", n)
     determinant = 1 - r_ax**2 - r_bx**2 - r_ab**2 + 2 * r_ax * r_bx * r_ab
     mean = (r_ax + r_bx) / 2
     below = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + mean**2 * (1 - r_ab) ** 3
     if below <= 0:
-        return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "williams")
+        return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "williams", n)
     statistic = (r_ax - r_bx) * math.sqrt((n - 1) * (1 + r_ab) / below)
-    return Test(statistic, float(2 * t.sf(abs(statistic), n - 3)), "williams")
+    return Test(statistic, float(2 * t.sf(abs(statistic), n - 3)), "williams", n)
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
@@ -61,11 +63,11 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
     only_second = int((second & ~first).sum())
     count, least = only_first + only_second, min(only_first, only_second)
     if not count:
-        return Test(0.0, 1.0, "mcnemar mid-p")
+        return Test(0.0, 1.0, "mcnemar mid-p", len(first))
     p = 2 * binom.cdf(least, count, 0.5) - binom.pmf(least, count, 0.5)
     if only_first == only_second:
         p = 1.0
-    return Test(float(only_first), float(min(p, 1.0)), "mcnemar mid-p")
+    return Test(float(only_first), float(min(p, 1.0)), "mcnemar mid-p", len(first))
 
 
 def paired_bootstrap(
@@ -78,6 +80,7 @@ def paired_bootstrap(
     """Tests the difference of any two scores by resampling items (Efron and Tibshirani 1993).
 
     Returns the test, whose statistic is the difference, and the 95 % interval of the difference.
+    Its p is at least 1 / (1 + resamples).
     The test keeps its level from 200 items on. `difference` takes (B, N) draws of the `n` items and
     returns (B,) differences of the two scores. `strata` are the indices of the items of each
     subset, within which they are resampled; None means a single subset of all items.
@@ -95,7 +98,7 @@ def paired_bootstrap(
     # draws around no difference: how often is chance at least as far from it as the observation
     beyond = int((np.abs(values - observed) >= abs(observed)).sum())
     low, high = np.quantile(values, [0.025, 0.975])
-    test = Test(observed, (1 + beyond) / (1 + resamples), "paired bootstrap")
+    test = Test(observed, (1 + beyond) / (1 + resamples), "paired bootstrap", n)
     return test, (float(low), float(high))
 
 
@@ -112,7 +115,7 @@ def permutation_test(first: Floats, second: Floats, seed: int) -> Test:
     differences = drawn[:, :size].mean(axis=1) - drawn[:, size:].mean(axis=1)
     observed = float(first.mean() - second.mean())
     beyond = int((np.abs(differences) >= abs(observed) - _ROUNDING).sum())
-    return Test(observed, (1 + beyond) / (1 + RESAMPLES), "permutation")
+    return Test(observed, (1 + beyond) / (1 + RESAMPLES), "permutation", len(together))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -31,10 +31,15 @@ def with_label(task: str, split: str, label: str) -> str:
 
 
 def differences(first: Result, second: Result) -> str:
-    """Returns the settings in which two results differ, or an empty string."""
-    a, b = _flat(first.settings), _flat(second.settings)
+    """Returns the settings and data in which two results differ, or an empty string."""
+    a, b = (_flat(result.settings) | _data(result) for result in (first, second))
     names = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
     return ", ".join(f"{name} {a.get(name, '–')} against {b.get(name, '–')}" for name in names)
+
+
+def _data(result: Result) -> dict[str, str]:
+    form = {"form": str(result.data["form"])} if "form" in result.data else {}
+    return {**form, "data": str(result.data.get("sha256"))[:8]}
 
 
 def _labels(members: Mapping[Key, Result]) -> dict[Key, str]:

@@ -114,9 +114,7 @@ def _judged(content: bytes, path: Path) -> int:
 
 def _questions(content: bytes, path: Path) -> int:
     """Counts related questions, those with the label `?` too."""
-    ids = re.findall(rb'RELQ_ID="([^"]+)"', content)
-    known = dict.fromkeys((name.decode("utf-8", "replace") for name in ids), True)
-    return sum(len(query.related) for query in parse_cqa(content, path, known))
+    return sum(len(query.related) for query in parse_cqa(content, path, None))
 
 
 def _features(content: bytes, path: Path) -> int:

@@ -16,7 +16,9 @@ METRICS = (
         name="mean_absolute_error",
         recompute=lambda items: {"mean_absolute_error": float(_errors(items).mean())},
         errors=_errors,
-        test=lambda first, second, seed: compare_means(_errors(first), _errors(second), seed),
+        test=lambda first, second, seed, draws: compare_means(
+            _errors(first), _errors(second), seed, draws
+        ),
         higher_is_better=False,
     ),
 )

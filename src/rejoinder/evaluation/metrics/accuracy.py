@@ -32,7 +32,7 @@ METRICS = (
         name="accuracy",
         recompute=_recompute,
         errors=lambda items: np.asarray(items.predictions != items.gold, np.float64),
-        test=lambda first, second, seed: compare_correct(
+        test=lambda first, second, seed, _draws: compare_correct(
             first.predictions == first.gold, second.predictions == second.gold, seed, percent=True
         ),
         percent=True,

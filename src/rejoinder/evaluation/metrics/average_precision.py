@@ -10,8 +10,8 @@ METRICS = (
         name="map",
         recompute=lambda items: {"map": 100 * float(items.predictions.mean())},
         errors=lambda items: items.gold - items.predictions,
-        test=lambda first, second, seed: compare_means(
-            first.predictions, second.predictions, seed, unit=100
+        test=lambda first, second, seed, draws: compare_means(
+            first.predictions, second.predictions, seed, draws, unit=100
         ),
         percent=True,
     ),

@@ -30,10 +30,11 @@ class Metric:
     """
     errors: Callable[[Items], Floats]
     """Returns (N,) how far each prediction is from right; 0 is right. `--worst` sorts by it."""
-    test: Callable[[Items, Items, int], tuple[Test, Interval]]
-    """Tests the difference of two encoders on the same items in the same order, with a seed.
+    test: Callable[[Items, Items, int, int], tuple[Test, Interval]]
+    """Tests the difference of two encoders on the same items in the same order.
 
-    Returns the test and the 95 % interval of first minus second, in the unit of the score.
+    The last arguments are a seed, and how many draws a bootstrap needs at least. Returns the test
+    and the 95 % interval of first minus second, in the unit of the score.
     """
     percent: bool = False
     """Whether the score goes from 0 to 100 instead of 0 to 1."""
@@ -61,19 +62,14 @@ class MetricPattern:
 
 
 def compare_means(
-    first: Floats, second: Floats, seed: int, *, unit: float = 1.0, resamples: int = RESAMPLES
+    first: Floats, second: Floats, seed: int, draws: int, *, unit: float = 1.0
 ) -> tuple[Test, Interval]:
     """Tests the difference of two scores that are means over items, by a paired bootstrap.
 
     `first` and `second` are (N,) values of two encoders for the same items, whose mean times `unit`
-    is the score.
+    is the score. There are 10,000 draws, or `draws` if that is more.
     """
-    change = first - second
-
-    def difference(draws: Indices) -> Floats:
-        return np.asarray(unit * change[draws].mean(axis=1))
-
-    return paired_bootstrap(difference, len(change), seed, resamples=resamples)
+    return _bootstrapped_means(first, second, seed, max(RESAMPLES, draws), unit)
 
 
 def compare_correct(
@@ -86,5 +82,16 @@ def compare_correct(
     """
     unit = 100.0 if percent else 1.0
     left, right = unit * first.astype(np.float64), unit * second.astype(np.float64)
-    _, interval = compare_means(left, right, seed, resamples=INTERVAL_RESAMPLES)
+    _, interval = _bootstrapped_means(left, right, seed, INTERVAL_RESAMPLES)
     return mcnemar(first, second), interval
+
+
+def _bootstrapped_means(
+    first: Floats, second: Floats, seed: int, draws: int, unit: float = 1.0
+) -> tuple[Test, Interval]:
+    change = first - second
+
+    def difference(rows: Indices) -> Floats:
+        return np.asarray(unit * change[rows].mean(axis=1))
+
+    return paired_bootstrap(difference, len(change), seed, resamples=draws)

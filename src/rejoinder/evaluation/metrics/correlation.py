@@ -103,7 +103,7 @@ def _correlation(
 
 
 def _test(
-    groups_of: Callable[[Items], list[Indices]], first: Items, second: Items, seed: int
+    groups_of: Callable[[Items], list[Indices]], first: Items, second: Items, seed: int, draws: int
 ) -> tuple[Test, Interval]:
     """Tests one correlation by Williams' test, a mean of several by a paired bootstrap."""
     a, b, gold = first.predictions, second.predictions, first.gold
@@ -121,7 +121,8 @@ def _test(
             total += weight * (left - right)
         return total
 
-    test, interval = paired_bootstrap(difference, count, seed, groups, INTERVAL_RESAMPLES)
+    draws = INTERVAL_RESAMPLES if len(groups) == 1 else max(INTERVAL_RESAMPLES, draws)
+    test, interval = paired_bootstrap(difference, count, seed, groups, draws)
     if len(groups) == 1:
         rows = groups[0]
         test = williams(

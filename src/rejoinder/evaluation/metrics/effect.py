@@ -8,7 +8,7 @@ import numpy as np
 from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric
-from rejoinder.evaluation.significance import Test, paired_bootstrap
+from rejoinder.evaluation.significance import RESAMPLES, Test, paired_bootstrap
 from rejoinder.measures import Floats, Indices
 
 _EQUAL = 1e-6
@@ -32,7 +32,7 @@ def _recompute(items: Items) -> dict[str, float]:
     return {"absolute_effect_size": abs(size), "effect_size": size}
 
 
-def _test(first: Items, second: Items, seed: int) -> tuple[Test, Interval]:
+def _test(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Interval]:
     groups = [np.flatnonzero(first.gold == 1), np.flatnonzero(first.gold != 1)]
 
     def absolute(predictions: Floats, draws: Indices) -> Floats:
@@ -42,7 +42,7 @@ def _test(first: Items, second: Items, seed: int) -> tuple[Test, Interval]:
     def difference(draws: Indices) -> Floats:
         return absolute(first.predictions, draws) - absolute(second.predictions, draws)
 
-    return paired_bootstrap(difference, len(first.gold), seed, groups)
+    return paired_bootstrap(difference, len(first.gold), seed, groups, max(RESAMPLES, draws))
 
 
 METRICS = (

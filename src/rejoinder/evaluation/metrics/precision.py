@@ -41,7 +41,7 @@ def _build(match: re.Match[str]) -> Metric:
         name=main,
         recompute=recompute,
         errors=lambda items: items.predictions - 1,
-        test=lambda first, second, seed: compare_correct(
+        test=lambda first, second, seed, _draws: compare_correct(
             first.predictions <= n, second.predictions <= n, seed, percent=False
         ),
     )

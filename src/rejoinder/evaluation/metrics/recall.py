@@ -16,7 +16,7 @@ METRICS = (
         name="recall_1_t2i",
         recompute=_recompute,
         errors=lambda items: items.predictions,
-        test=lambda first, second, seed: compare_correct(
+        test=lambda first, second, seed, _draws: compare_correct(
             first.predictions < 1, second.predictions < 1, seed, percent=True
         ),
         percent=True,

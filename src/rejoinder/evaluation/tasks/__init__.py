@@ -13,6 +13,7 @@ _MODULES = (
     "regression",
     "retrieval",
     "similarity",
+    "sick",
     "cqa",
     "contrasts",
     "bias",

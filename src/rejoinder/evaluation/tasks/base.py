@@ -1,7 +1,7 @@
 """The context that every task gets, and the record that describes a family of tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,13 +65,28 @@ class Family:
     protocol: str | None = None
     """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
     means that no classifier is trained."""
-    reads_text: bool = False
-    """Whether the setting `text` acts on the tasks."""
+    reads: tuple[str, ...] = ()
+    """Which of `pairs`, `form` and `text` of the context act on the tasks."""
+
+    def heeds(self, name: str, context: Context) -> bool:
+        """Returns whether a setting that is not the default one acts on the tasks.
+
+        `name` is that of an argument of `evaluate`.
+        """
+        if name in ("pairs", "split"):
+            return "pairs" in self.reads
+        if name in ("form", "text"):
+            return name in self.reads
+        key = {"pytorch": "usepytorch"}.get(name, name)
+        if self.protocol is None:
+            return False
+        plain = replace(context.classifiers, **{key: getattr(ClassifierSettings(), key)})
+        return plain.describe(self.protocol) != context.classifiers.describe(self.protocol)
 
     def settings(self, context: Context) -> dict[str, Any]:
         """Returns the settings that act on the results, as plain values."""
         settings: dict[str, Any] = {"seed": context.seed}
-        if self.reads_text:
+        if "text" in self.reads:
             settings["text"] = context.text
         if self.protocol is not None:
             settings["classifiers"] = context.classifiers.describe(self.protocol)

@@ -90,7 +90,7 @@ def _hashes(year: str, context: Context, ids: Sequence[str]) -> Hashes:
 
 FAMILIES = tuple(
     Family(
-        {f"cqa-b/{year}": ("cqa",)}, partial(_run, year), partial(_hashes, year), reads_text=True
+        {f"cqa-b/{year}": ("cqa",)}, partial(_run, year), partial(_hashes, year), reads=("text",)
     )
     for year in _SPLITS
 )

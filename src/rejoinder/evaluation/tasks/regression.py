@@ -104,9 +104,15 @@ def _hashes(read: Callable[[Context], _Data], context: Context, ids: Sequence[st
 
 
 FAMILIES = tuple(
-    Family({task: groups}, partial(_run, read), partial(_hashes, read), protocol="regression")
-    for task, groups, read in (
-        ("sick-r/senteval-regression", ("sick-r", "senteval"), _read_sick),
-        ("stsb/senteval-regression", ("senteval",), _read_stsb),
+    Family(
+        {task: groups},
+        partial(_run, read),
+        partial(_hashes, read),
+        protocol="regression",
+        reads=reads,
+    )
+    for task, groups, read, reads in (
+        ("sick-r/senteval-regression", ("sick-r", "senteval"), _read_sick, ()),
+        ("stsb/senteval-regression", ("senteval",), _read_stsb, ("form",)),
     )
 )

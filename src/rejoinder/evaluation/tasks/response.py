@@ -207,4 +207,4 @@ def _precisions(ranks: Indices, names: Sequence[str]) -> dict[str, float]:
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 
-FAMILIES = (Family({"response/p@n": ("response",)}, _run, _hashes),)
+FAMILIES = (Family({"response/p@n": ("response",)}, _run, _hashes, reads=("pairs",)),)

@@ -291,6 +291,7 @@ FAMILIES = (
             {f"sts{year}/cosine": (f"sts{year}", "sts", "senteval")},
             partial(_run_year, year),
             partial(_year_hashes, year),
+            reads=("form",),
         )
         for year in SUBSETS
     ),
@@ -308,5 +309,6 @@ FAMILIES = (
         },
         _run_stsb,
         _stsb_hashes,
+        reads=("form",),
     ),
 )
