@@ -325,6 +325,44 @@ def test_the_log_of_a_resumed_run_says_each_thing_once(train, tmp_path):
     assert [event.step for event in events.Scalars("train/loss")] == [5, 10, 15, 20]
 
 
+def logged(run: Path) -> list[dict[str, object]]:
+    """What a run has logged, without speeds."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if k != "pairs_per_second"} for line in lines]
+
+
+@pytest.mark.parametrize("kind", ["dan", "multitask"])
+def test_an_interrupted_run_logs_what_a_whole_one_logs(train, tmp_path, kind):
+    often = {"log_every": 3, "evaluate_every": 6, "checkpoint_every": 4}
+    tree = {
+        **KINDS[kind],
+        "training": {**KINDS[kind]["training"], **often},
+        "export": {"weights": "average"},
+    }
+    train(tree, tmp_path / "whole")
+    run = tmp_path / "parts"
+
+    def stopping(encoder):  # after the checkpoint of step 20, as a kill before the last evaluation
+        if len(logged(run)) == 9:
+            raise ZeroDivisionError
+        return {"norm": float(encoder.encode(["hi"]).sum())}
+
+    train(tree, run, stop_at=4)
+    train(tree, run, resume=True, stop_at=11)
+    with pytest.raises(ZeroDivisionError):
+        train(tree, run, resume=True, evaluate=stopping)
+    with (run / "metrics.jsonl").open("a") as file:  # and as one right after it
+        file.write(json.dumps({"step": 20, "group": "dev", "norm": 1.0}) + "\n")
+    train(tree, run, resume=True)
+    assert logged(run) == logged(tmp_path / "whole")
+    model = files(run / "model")
+    assert model == files(tmp_path / "whole" / "model")
+    shutil.rmtree(run / "model")  # as a kill before the export
+    train(tree, run, resume=True)
+    assert logged(run) == logged(tmp_path / "whole")
+    assert files(run / "model") == model
+
+
 def test_checkpoints_are_kept_in_small_number(train, tmp_path):
     tree = {**DAN, "training": {**DAN["training"], "checkpoint_every": 4, "keep_checkpoints": 2}}
     train(tree, tmp_path / "run")

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.io.formats.decoding import Count
 from rejoinder.text.ragged import Ragged
 
 
@@ -14,9 +15,9 @@ from rejoinder.text.ragged import Ragged
 class Position:
     """Position of a stream: its next row is row `offset` of window `window` of epoch `epoch`."""
 
-    epoch: int = 0
-    window: int = 0
-    offset: int = 0
+    epoch: Count = 0
+    window: Count = 0
+    offset: Count = 0
 
 
 @dataclass(frozen=True, slots=True)

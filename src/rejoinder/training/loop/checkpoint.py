@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -15,6 +15,7 @@ from torch import Tensor
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
+from rejoinder.io.formats.decoding import Between, Count, Seconds, decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
@@ -23,6 +24,7 @@ from rejoinder.training.data.batches import Position
 FORMAT = 3
 """Format version of a checkpoint's `state.json`."""
 _STATE = "state.json"
+_Step = Annotated[int, Between(-1)]
 _STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
 _REMEDY = "Remove that folder to resume from the checkpoint before it, or begin the run again."
 
@@ -31,19 +33,21 @@ _REMEDY = "Remove that folder to resume from the checkpoint before it, or begin 
 class TrainingState:
     """The numbers of a checkpoint."""
 
-    step: int
+    step: Count
     """Number of optimiser steps done."""
     positions: Mapping[str, Position]
     """Position of each stream that has been read from, by the name of the stream."""
-    seconds: float
+    seconds: Seconds
     """Time spent in steps, summed over all sessions of the run."""
-    best_step: int
+    best_step: _Step
     """Step of the best evaluation so far, -1 if there was none."""
     best_score: float
-    averaged: int
+    averaged: Count
     """Number of evaluations whose weights are in the average."""
-    workers: int = 1
+    workers: Count = 1
     """Number of workers that took the last step."""
+    evaluated: _Step = -1
+    """Step of the last evaluation, -1 if there was none."""
 
 
 _ADDED: Mapping[str, Any] = {
@@ -74,6 +78,8 @@ class Checkpoint:
     optimizer: dict[str, Tensor]
     average: dict[str, Tensor]
     """Running mean of the weights; empty if the run does not export one."""
+    stretch: Tensor | None = None
+    """Facts on the steps since means were logged, see `Meter`; None if there are none."""
 
 
 def config_hash(config: RunConfig) -> str:
@@ -106,6 +112,8 @@ def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
     tensors = {"weights": checkpoint.weights, "optimizer": checkpoint.optimizer}
     if checkpoint.average:
         tensors["average"] = checkpoint.average
+    if checkpoint.stretch is not None:
+        tensors["stretch"] = {"facts": checkpoint.stretch}
     _write(folder, tensors, {"config_sha256": config_hash(config), **asdict(state)})
     for old in _by_step(run / "checkpoints")[: -config.training.keep_checkpoints]:
         shutil.rmtree(old)
@@ -135,12 +143,10 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
             "run, or begin another run."
         )
     try:
-        positions = {name: Position(**value) for name, value in values.pop("positions").items()}
-        state = TrainingState(positions=positions, **values)
+        state = decoded(TrainingState, values)
         weights, optimizer = tensors["weights"], tensors["optimizer"]
-        _check_numbers(state)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise TrainingError(f"checkpoint {folder} is damaged: {error!r}. {_REMEDY}") from None
+    except (KeyError, ValueError) as error:
+        raise TrainingError(f"checkpoint {folder} is damaged: {error}. {_REMEDY}") from None
     if folder.name != f"step-{state.step}":
         raise TrainingError(
             f"checkpoint {folder} is of step {state.step}; it was renamed or copied. {_REMEDY}"
@@ -150,7 +156,8 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
             f"checkpoint {folder} is of step {state.step}, and the run has {config.steps}. "
             f"{_REMEDY}"
         )
-    return Checkpoint(state, weights, optimizer, tensors.get("average", {}))
+    stretch = tensors.get("stretch", {}).get("facts")
+    return Checkpoint(state, weights, optimizer, tensors.get("average", {}), stretch)
 
 
 def read_seconds(folder: Path) -> float:
@@ -163,26 +170,6 @@ def read_seconds(folder: Path) -> float:
     if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
         raise TrainingError(f"checkpoint {folder} is damaged: seconds is {seconds!r}. {_REMEDY}")
     return float(seconds)
-
-
-def _check_numbers(state: TrainingState) -> None:
-    """Raises ValueError for a number that `save` can't have written."""
-    counts = {
-        "step": state.step,
-        "averaged": state.averaged,
-        "workers": state.workers,
-        "best_step": state.best_step,
-    }
-    for stream, position in state.positions.items():
-        counts |= {f"positions.{stream}.{name}": n for name, n in asdict(position).items()}
-    for name, value in counts.items():
-        if type(value) is not int or value < (-1 if name == "best_step" else 0):
-            raise ValueError(f"{name} is {value!r}")
-    seconds, score = state.seconds, state.best_score
-    if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
-        raise ValueError(f"seconds is {seconds!r}")
-    if type(score) not in (int, float) or math.isnan(score):
-        raise ValueError(f"best_score is {score!r}")
 
 
 def save_best(run: Path, step: int, weights: dict[str, Tensor]) -> None:

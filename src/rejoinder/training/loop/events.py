@@ -1,7 +1,6 @@
 """Writes `metrics.jsonl` and TensorBoard events."""
 
 import json
-import math
 import os
 import socket
 import time
@@ -12,6 +11,7 @@ from typing import Any
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.storage import storage_errors
+from rejoinder.training.loop.checkpoint import TrainingState
 from rejoinder.training.loop.reporting import Reporter
 
 
@@ -22,8 +22,8 @@ class RunLog:
     full disk too late or not at all.
     """
 
-    def __init__(self, run: Path, step: int, listener: Reporter) -> None:
-        """Opens the log of a run that continues after `step`; what was logged beyond is dropped.
+    def __init__(self, run: Path, state: TrainingState, listener: Reporter) -> None:
+        """Opens the log of a run that continues from `state`; what was logged beyond is dropped.
 
         Raises:
             TrainingError: `metrics.jsonl` is no file, or `events` is no folder.
@@ -33,7 +33,8 @@ class RunLog:
 
         self.listener = listener
         self.path = run / "metrics.jsonl"
-        _cut(self.path, step)
+        step = state.step
+        _cut(self.path, state)
         folder = run / "events"
         if folder.exists() and not folder.is_dir():
             raise TrainingError(f"{folder} is no folder; remove it to resume the run.")
@@ -89,8 +90,8 @@ class RunLog:
             self._events.flush()
 
 
-def _cut(path: Path, step: int) -> None:
-    """Keeps the lines up to `step`: a run stopped between checkpoints writes the rest again.
+def _cut(path: Path, state: TrainingState) -> None:
+    """Keeps the lines up to `state`: a run stopped between checkpoints writes the rest again.
 
     A line that is cut, as by a kill, is dropped too: nothing is computed from this file.
     """
@@ -99,12 +100,16 @@ def _cut(path: Path, step: int) -> None:
     if not path.is_file():
         raise TrainingError(f"{path} is no file; remove it to resume the run.")
     lines = path.read_text("utf-8", "replace").splitlines()
-    write_text(path, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
+    write_text(path, "".join(f"{line}\n" for line in lines if _is_kept(line, state)))
 
 
-def _step_of(line: str) -> float:
-    """Returns the step of a line of `metrics.jsonl`, infinity if the line has none."""
+def _is_kept(line: str, state: TrainingState) -> bool:
+    """Returns whether a line of `metrics.jsonl` was logged before a state was saved."""
     try:
-        return float(json.loads(line)["step"])
-    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
-        return math.inf
+        values = json.loads(line)
+        step, group = float(values["step"]), values.get("group")
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError, AttributeError):
+        return False
+    return step < state.step or (
+        step == state.step and (group != "dev" or state.evaluated == state.step)
+    )

@@ -74,6 +74,7 @@ class Trainer:
         )
         self.workers_before = self.workers.count
         """Number of workers before this session."""
+        self._meter = Meter(self.config.training.log_every, list(self._steps.tasks))
         self._stopping = False
         self.out_of_time = False
         self.interrupted: signal.Signals | None = None
@@ -94,6 +95,11 @@ class Trainer:
         self.workers_before = saved.state.workers
         self.state = replace(saved.state, workers=self.workers.count)
         self.average = saved.average
+        tasks = list(self._steps.tasks)
+        if saved.stretch is not None and saved.stretch.shape[1:] != (len(tasks), 3):
+            raise TrainingError(f"checkpoint {folder} does not fit the run: it has other tasks.")
+        stretch = None if saved.stretch is None else saved.stretch.to(self.model.device)
+        self._meter = Meter(self.config.training.log_every, tasks, stretch)
 
     def train(self, limits: Limits) -> bool:
         """Takes steps until the config's are done, a limit is reached, or a signal asks to stop.
@@ -123,7 +129,6 @@ class Trainer:
 
     def _train(self, limits: Limits) -> bool:
         last = min(self.config.steps, limits.stop_at or self.config.steps)
-        meter = Meter(self.config.training.log_every, list(self._steps.tasks))
         self.model.train()
         self._begin_together()
         with collected_signals() as signals, Prefetcher(self._batches(), _AHEAD) as batches:
@@ -135,7 +140,7 @@ class Trainer:
                 facts, told = self._steps.take(
                     self.state.step, collated.to(self.model.device), flags
                 )
-                self._report(meter.add(self.state.step + 1, facts))
+                self._report(self._meter.add(self.state.step + 1, facts))
                 seconds = self.state.seconds + time.perf_counter() - begun
                 self._advance(mixed.stream, mixed.batch.after, seconds)
                 if self.workers.count == 1:  # several have told each other before the step
@@ -147,8 +152,7 @@ class Trainer:
         if self._stopping:
             self.interrupted = signals[0] if signals else signal.SIGTERM
         done = self.state.step >= self.config.steps
-        every = self.config.training.evaluate_every
-        if (done or self.out_of_time) and not (every and self.state.step % every == 0):
+        if (done or self.out_of_time) and self.state.evaluated != self.state.step:
             self._evaluate()
         self._save()
         return done
@@ -209,6 +213,7 @@ class Trainer:
             self.reporter.evaluation(self.state.step, self.scores)
         step, score = self.state.step, next(iter(self.scores.values()), -math.inf)
         weights = self.config.export.weights
+        self.state = replace(self.state, evaluated=step)
         if score > self.state.best_score:
             self.state = replace(self.state, best_step=step, best_score=score)
             if weights == "best":
@@ -243,6 +248,12 @@ class Trainer:
                 self._write_checkpoint()
 
     def _write_checkpoint(self) -> None:
-        saved = Checkpoint(self.state, self._weights(), self.optimizers.state(), self.average)
+        saved = Checkpoint(
+            self.state,
+            self._weights(),
+            self.optimizers.state(),
+            self.average,
+            self._meter.stretch(),
+        )
         folder = checkpoints.save(self.run, self.config, saved)
         self.reporter.saved(self.state.step, folder)

@@ -41,11 +41,13 @@ class SilentReporter:
 class Meter:
     """Means over a stretch of `every` steps."""
 
-    def __init__(self, every: int, tasks: Sequence[str]) -> None:
-        """Prepares means for tasks with these labels."""
+    def __init__(self, every: int, tasks: Sequence[str], stretch: Tensor | None = None) -> None:
+        """Prepares means for tasks with these labels, in the middle of a `stretch` if given."""
         self.every, self.tasks = every, tasks
-        self._facts: list[Tensor] = []
+        self._facts: list[Tensor] = [] if stretch is None else list(stretch)
         """Those of the stretch so far: sums at each step would take as long as a layer."""
+        self._earlier = len(self._facts)
+        """Number of these that an earlier session has seen."""
         self._begun = time.perf_counter()
 
     def add(self, step: int, facts: Tensor) -> dict[str, float] | None:
@@ -64,6 +66,7 @@ class Meter:
             return None
         loss, correct, rows = torch.stack(self._facts).double().unbind(2)
         self._facts.clear()
+        rows_of_session, self._earlier = float(rows[self._earlier :].sum()), 0
         took_part = rows > 0
         means = torch.where(took_part, loss / rows, 0.0)
         totals = torch.stack([means, correct, rows, took_part.double()]).sum(dim=1)
@@ -72,7 +75,7 @@ class Meter:
         metrics = {
             "loss": sum(losses) / sum(steps),
             "accuracy": sum(correct_rows) / sum(all_rows),
-            "pairs_per_second": sum(all_rows) / seconds,
+            "pairs_per_second": rows_of_session / seconds,
         }
         parts = zip(self.tasks, losses, steps, strict=True)
         by_task = {f"loss {name}": loss / count for name, loss, count in parts if count}
@@ -80,3 +83,7 @@ class Meter:
             metrics |= by_task
         self._begun = time.perf_counter()
         return metrics
+
+    def stretch(self) -> Tensor | None:
+        """Returns the facts of the stretch so far, (S, T, 3), None if it has not begun."""
+        return torch.stack(self._facts).cpu() if self._facts else None

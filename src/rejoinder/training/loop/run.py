@@ -237,7 +237,7 @@ def _logged(trainer: Trainer, limits: Limits) -> bool:
     """Trains with a log in the folder of the run, which worker 0 writes."""
     if not trainer.workers.leads:
         return trainer.train(limits)
-    with closing(RunLog(trainer.run, trainer.state.step, trainer.reporter)) as log:
+    with closing(RunLog(trainer.run, trainer.state, trainer.reporter)) as log:
         trainer.reporter = log
         if trainer.workers_before != trainer.workers.count:
             step, now = trainer.state.step, trainer.workers.count
