@@ -275,3 +275,34 @@ def test_other_errors_stay_bugs():
 
     with pytest.raises(RuntimeError, match="in memory of"):
         status_of(lambda: (_ for _ in ()).throw(RuntimeError("in memory of")))
+
+
+def run_as_process(*words, **variables):
+    return subprocess.run(
+        [sys.executable, "-m", "rejoinder", *words],
+        capture_output=True,
+        env={**os.environ, **variables},
+    )
+
+
+def test_without_a_locale_text_is_printed_as_utf_8(tmp_path):
+    write_model(tmp_path / "model", dan_model())
+    words = ("encode", "-m", str(tmp_path / "model"), "très 😀", "--json")
+    plain = run_as_process(*words)
+    ended = run_as_process(*words, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert (ended.returncode, ended.stdout) == (0, plain.stdout)
+    assert "très 😀".encode() in ended.stdout
+
+
+def test_paths_that_are_not_utf_8_work_or_are_one_sentence(tmp_path, small_dump):
+    folder = os.fsencode(tmp_path) + b"/a\xff"
+    os.mkdir(folder)  # noqa: PTH102 -- a name of bytes
+    write_model(Path(os.fsdecode(folder)) / "model", dan_model())
+    ended = run_as_process(
+        "export", folder + b"/model", "--dtype", "float16", "--out", folder + b"/b"
+    )
+    assert ended.returncode == 0
+    ended = run_as_process("extract", str(small_dump), "--out", folder + b"/pairs")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    [line] = ended.stderr.splitlines()
+    assert b"pairs' is not UTF-8, and some libraries can't open such paths" in line

@@ -77,3 +77,9 @@ def test_nothing_changes_without_a_limit():
 def test_a_sentence_has_bounds():
     with pytest.raises(ValueError, match="1025 bytes; at most 1024 are allowed"):
         kernel("cli._ending").tell(bytes(1_025), 2)
+
+
+def test_too_few_threads_are_refused_before_the_work():
+    code = "from rejoinder.cli.memory import _refuse_few_threads as refuse; refuse('train', 400)"
+    ended = limited(code, 1_500)  # no room for so many stacks
+    assert "InputError: 400 threads can't be started, and the libraries of train" in ended.stderr

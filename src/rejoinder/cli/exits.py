@@ -1,11 +1,13 @@
 """Turns errors and signals into an exit status and one sentence on standard error."""
 
+import codecs
 import io
 import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from rejoinder.cli.signals import signals_as_exits
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
@@ -14,6 +16,8 @@ from rejoinder.io.files.storage import lacks_memory, storage_cause
 
 BAD_INPUT = 2
 """Exit status of misuse, bad input, outputs that can't be written, memory that does not suffice."""
+_FAILING = ("strict", "surrogateescape")
+"""Ways of streams to handle what their encoding lacks that may raise an error."""
 _INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -84,10 +88,17 @@ def _is_closed_pipe(stop: SystemExit) -> bool:
 
 def _explained(error: Exception) -> str | None:
     """Returns a sentence on an error of the operating system, or None if too little is known."""
+    if "can't start new thread" in str(error):
+        return "no more threads can be started; raise the limit of processes (ulimit -u)."
     if lacks_memory(error):
         return (
             "memory does not suffice; give more of it, or ask for less at a time (smaller batches, "
             "fewer threads, --memory of extract)."
+        )
+    if path := _not_utf8():
+        return (
+            f"{path!a} is not UTF-8, and some libraries can't open such paths "
+            f"({type(error).__name__}); rename it."
         )
     if not isinstance(error, OSError):
         return None
@@ -97,6 +108,15 @@ def _explained(error: Exception) -> str | None:
         return f"{name} can't be read or written: {cause or error.strerror.lower()}."
     # errors on files come from rejoinder.io.files, which names them: this one is on standard output
     return f"standard output can't be written: {cause}." if cause else None
+
+
+def _not_utf8() -> str | None:
+    """Returns the first argument whose bytes are not UTF-8, else the current folder if its are."""
+    with suppress(FileNotFoundError):
+        for text in (*sys.argv[1:], str(Path.cwd())):
+            if any("\ud800" <= sign <= "\udfff" for sign in text):
+                return text
+    return None
 
 
 def _drop_output() -> None:
@@ -113,10 +133,13 @@ def _prepare_streams() -> None:
         stream = getattr(sys, name)
         if stream is None:  # closed by the shell, as in `rejoinder info -m model/ >&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            is_utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
-            # file names are bytes, and are printed as they are
-            stream.reconfigure(errors="surrogateescape" if is_utf8 else "replace")
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors in _FAILING:
+            # Python escapes surrogates in UTF-8, and in ASCII where no locale is set
+            if codecs.lookup(stream.encoding).name == "utf-8" or stream.errors != "strict":
+                # file names are bytes, and are printed as they are
+                stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+            else:
+                stream.reconfigure(errors="replace")
 
 
 def _report(sentence: str, status: int) -> int:

@@ -9,6 +9,7 @@ from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_file, new_folder, write_text
 from rejoinder.io.files.outputs import refuse_inputs, refuse_occupied, resolved
+from rejoinder.io.files.unfinished import unfinished_folder
 
 
 @pytest.mark.parametrize("target", ["full", "absent"])
@@ -39,11 +40,12 @@ def test_links_that_lead_back_to_themselves_are_one_sentence(tmp_path):
 def test_the_root_and_the_current_folder_are_not_replaced(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    for path, said in ((".", "is the current folder"), ("..", "holds it"), ("/", "holds it")):
-        with pytest.raises(InputError, match=said):
+    for path in (".", "..", str(tmp_path)):
+        with pytest.raises(InputError, match="is the current folder or holds it"):
             refuse_occupied(Path(path), overwrite=True)
-    with pytest.raises(StorageError, match="/ can't be written: it is the root folder"):
-        write_text(Path("/"), "text")
+    for use in (resolved, unfinished_folder, lambda path: write_text(path, "text")):
+        with pytest.raises(StorageError, match="/ can't be written: it is the root folder"):
+            use(Path("/"))
 
 
 def test_a_current_folder_that_is_gone_is_one_sentence(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rejoinder.errors import BusyError, InputError, StorageError
+from rejoinder.errors import BusyError, InputError
 from rejoinder.io.files.outputs import is_device, refuse_inputs, refuse_occupied, resolved
 from rejoinder.io.files.platform import open_lock, process_description, remove_locked, try_lock
 from rejoinder.io.files.storage import refused
@@ -57,8 +57,6 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     if is_device(path):
         yield
         return
-    if not path.name:
-        raise StorageError(f"{path} can't be written: it is the root folder. Name another output.")
     held: _Held | None = None
     try:  # around all of it: a signal may end the process at any line
         with _GUARD:
@@ -181,7 +179,7 @@ def _acquire(path: Path) -> _Held:
                 os.close(handle)  # its last holder removed it between the two calls: try again
                 handle = None
         os.ftruncate(handle, 0)
-        os.write(handle, process_description().encode())
+        os.write(handle, process_description().encode("utf-8", "surrogateescape"))
         return _Held(handle, created)
     except BaseException as error:  # also the exit that a signal raises
         _abandon(lock, handle)

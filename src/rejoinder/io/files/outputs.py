@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.storage import creation_errors, refused
 
@@ -18,7 +18,8 @@ def resolved(path: Path) -> Path:
     `/dev/stdout` may lead to a pipe, which has none.
 
     Raises:
-        StorageError: links lead back to themselves, or there is no current folder.
+        StorageError: it is the root folder, links lead back to themselves, or there is no current
+            folder.
     """
     with creation_errors(path):
         if is_device(path):
@@ -26,7 +27,9 @@ def resolved(path: Path) -> Path:
         real = Path(os.path.realpath(path))
         if real.is_symlink():
             raise refused(path, OSError(errno.ELOOP, ""))
-        return real
+    if not real.name:
+        raise StorageError(f"{path} can't be written: it is the root folder. Name another output.")
+    return real
 
 
 def is_device(path: Path) -> bool:
