@@ -24,8 +24,8 @@ from rejoinder.api.pairs import response_pairs
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import find_model
 from rejoinder.interfaces.targets import export_to
+from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 

@@ -126,7 +126,7 @@ Done in {seconds / 60:.1f} minutes. The model is {model}, the run {model.parent}
 Try next:
   rejoinder similarity --model {model} 'How old are you?' 'What is your age?'
   printf 'I am twenty.\\nIn Oslo.\\nPizza!\\n' | rejoinder rank --model {model} 'How old are you?'
-  rejoinder info --model {model}
+  rejoinder info {model}
   rejoinder train --help
 
   from rejoinder import SentenceEncoder

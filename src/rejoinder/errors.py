@@ -1,7 +1,7 @@
 """Errors that users can fix. The command line prints them as one line and exits with status 2.
 
     RejoinderError
-     ├─ InputError        a file, a row or an argument is invalid
+     ├─ InputError        a file, a row or an argument is invalid; also a ValueError
      │   └─ DataMissingError  the files of a data set are missing
      ├─ ConfigError       a configuration names something unknown or contradicts itself
      ├─ ModelError        a model folder is damaged, foreign or of another version
@@ -23,7 +23,7 @@ class RejoinderError(Exception):
     """Base class of all errors meant for users."""
 
 
-class InputError(RejoinderError):
+class InputError(RejoinderError, ValueError):
     """A file, a row or an argument is invalid."""
 
 

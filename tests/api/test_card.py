@@ -84,7 +84,7 @@ def test_results_of_another_encoder_are_refused(work, tmp_path):
 
 
 def test_the_command_writes_the_card_and_names_it(work, tmp_path):
-    words = ["card", "--model", str(work / "alone"), "--results", str(work / "own.json")]
+    words = ["card", str(work / "alone"), "--results", str(work / "own.json")]
     result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "card.md")])
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == f"wrote {tmp_path / 'card.md'}\n"
@@ -95,7 +95,7 @@ def test_the_command_writes_the_card_and_names_it(work, tmp_path):
 
 
 def test_info_shows_the_terms_and_what_they_follow_from(work):
-    result = CliRunner().invoke(app, ["info", "--model", str(work / "alone")])
+    result = CliRunner().invoke(app, ["info", str(work / "alone")])
     assert "licence\tnot-stated\n" in result.stdout
     assert "data_licences\tthe licences of 5 of 5 sources and files are not known" in result.stdout
 

@@ -12,8 +12,8 @@ from tiny_models import dan_model
 COMMANDS = {
     "adapt": "adapt model --sts data --out model",
     "adapt, data": "adapt model --sts data --out data",
-    "card": "card -m model --results r.json --out r.json",
-    "card, model": "card -m model --out model/config.json",
+    "card": "card model --results r.json --out r.json",
+    "card, model": "card model --out model/config.json",
     "encode": "encode -m model --sentences texts.jsonl --out texts.jsonl",
     "evaluate": "evaluate model --data data --tasks stsb --out data/sts.csv",
     "evaluate, vectors": "evaluate vectors:v.parquet --data data --tasks stsb --out v.parquet",

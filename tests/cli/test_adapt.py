@@ -86,9 +86,9 @@ def test_a_model_becomes_an_adapted_model(place):
     assert plain.describe()["adaptation"] is None
     assert np.abs(adapted.encode(WORDS) - plain.encode(WORDS)).max() > 1e-3
     assert adapted.rank("hello you", WORDS) == plain.rank("hello you", WORDS)
-    said = call("info", "-m", "adapted", "--tsv").stdout
+    said = call("info", "adapted", "--tsv").stdout
     assert "adaptation\ton stsb train, 200 pairs; Pearson on dev 0." in said
-    assert json.loads(call("info", "-m", "adapted", "--json").stdout)["adaptation"] == facts
+    assert json.loads(call("info", "adapted", "--json").stdout)["adaptation"] == facts
 
 
 def test_evaluation_gives_what_adapt_says_and_counts_shared_pairs(place):

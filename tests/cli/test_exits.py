@@ -45,7 +45,7 @@ def run(place, *words, **options):
         ["encode", "--model", "model", "--sentences", "lines"],
         ["similarity", "--model", "model", "hello", "you"],
         ["search", "--model", "model", "hello", "--corpus", "lines", "--json"],
-        ["info", "--model", "model"],
+        ["info", "model"],
         ["train", "--help"],
         ["--version"],
     ],
@@ -224,13 +224,13 @@ def test_a_bare_install_says_what_to_install(place):
         "similarity -m model hello you",
         "search -m model hello --corpus lines",
         "rank -m model hello --responses lines",
-        "info -m model",
-        "info -m bilstm",
+        "info model",
+        "info bilstm",
     ]
     extras = {"pyarrow": "parquet"}
     refused = {
         "encode -m model --sentences lines --out e.parquet": "pyarrow is not installed",
-        "info -m transformer": "tokenizers is not installed",
+        "info transformer": "tokenizers is not installed",
         "encode -m transformer --sentences lines": "tokenizers is not installed",
         "similarity -m bilstm hello you": "torch is not installed",
         "search -m bilstm hello --corpus lines": "torch is not installed",

@@ -14,6 +14,7 @@ from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.outputs import refuse_inputs, resolved
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
+from rejoinder.models.find import find_model
 
 _PAIRS = ("sts", "stsb", "stsb-unrepeated")
 _CLASSES = ("senteval", "probing", "snli")
@@ -33,7 +34,7 @@ def write_card(
     """Writes `MODEL_CARD.md` of a model folder again, with results and the time of training.
 
     Args:
-        model: the model folder. Its other files stay as they are.
+        model: a model by name or folder. Its other files stay as they are.
         results: results files of `evaluate` for this model.
         baselines: results files of other encoders; their results on the same tasks, data and
             settings stand beside the model's.
@@ -50,7 +51,7 @@ def write_card(
         TrainingError: the run is damaged, or did not train the model.
         StorageError: the card can't be written.
     """
-    folder = Path(model)
+    folder = find_model(model)
     config = read_config(folder)
     own = [result for path in results for result in _own_results(Path(path), config)]
     keys = {result.key for result in own}

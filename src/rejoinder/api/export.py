@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import find_model
 from rejoinder.io.files.claims import claim_output
+from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, folder_bytes, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 

@@ -12,19 +12,17 @@ from rejoinder.cli.words import split_list
 
 EXAMPLES = """Examples:
 
-rejoinder card --model runs/dan/model --results dan.json
+rejoinder card runs/dan/model --results dan.json
 
-rejoinder card --model runs/dan/model --results dan.json,cqa.json
---baseline bow.json,average.json
+rejoinder card runs/dan/model --results dan.json --baseline bow.json
 
-rejoinder card --model exported/ --run runs/dan --out card.md
+rejoinder card exported/ --run runs/dan --out card.md
 """
 
 
 def card(
     model: Annotated[
-        Path,
-        typer.Option("--model", "-m", metavar="FOLDER", help="Model folder, such as RUN/model."),
+        str, typer.Argument(metavar="MODEL", help="Model name, or folder such as RUN/model.")
     ],
     results: Annotated[
         str, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")

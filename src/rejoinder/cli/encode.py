@@ -24,7 +24,7 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import (
     form_of,
     note,
-    note_unknown,
+    note_zero,
     print_encoded,
     print_lines,
     print_rows,
@@ -236,7 +236,7 @@ def _print(
         _print_table(counted(), encoder.dim)
     else:
         print_lines(_json_lines(counted()) if form == "json" else _tsv_lines(counted()))
-    note_unknown(counts["unknown"], counts["n"], "sentences", "their vectors are zero")
+    note_zero(counts["unknown"], counts["n"])
     note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
 

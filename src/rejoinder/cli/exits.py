@@ -131,7 +131,7 @@ def _prepare_streams() -> None:
     """Replaces closed standard streams, and makes the others accept any character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the shell, as in `rejoinder info -m model/ >&-`
+        if stream is None:  # closed by the shell, as in `rejoinder info model/ >&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper) and stream.errors in _FAILING:
             # Python escapes surrogates in UTF-8, and in ASCII where no locale is set

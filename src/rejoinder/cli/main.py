@@ -28,7 +28,6 @@ from rejoinder.cli import (
 from rejoinder.cli.exits import status_of
 from rejoinder.cli.memory import prepare_for_limits
 from rejoinder.cli.output import set_quiet
-from rejoinder.cli.words import ModelCommand
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -51,12 +50,12 @@ for _function, _examples, _class in (
     (report.report, report.EXAMPLES, None),
     (card.card, card.EXAMPLES, None),
     (reproduce.reproduce, reproduce.EXAMPLES, None),
-    (encode.encode, encode.EXAMPLES, ModelCommand),
-    (use.similarity, use.SIMILARITY_EXAMPLES, ModelCommand),
+    (encode.encode, encode.EXAMPLES, None),
+    (use.similarity, use.SIMILARITY_EXAMPLES, None),
     (index.index, index.EXAMPLES, None),
-    (use.search, use.SEARCH_EXAMPLES, ModelCommand),
-    (use.rank, use.RANK_EXAMPLES, ModelCommand),
-    (use.info, use.INFO_EXAMPLES, ModelCommand),
+    (use.search, use.SEARCH_EXAMPLES, None),
+    (use.rank, use.RANK_EXAMPLES, None),
+    (use.info, use.INFO_EXAMPLES, None),
     (models.models, models.EXAMPLES, None),
     (serve.serve, serve.EXAMPLES, None),
 ):

@@ -63,7 +63,7 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
     Raises:
         RejoinderError: there is no such model, or it can't be downloaded.
     """
-    from rejoinder.inference.inputs import find_model
+    from rejoinder.models.find import find_model
     from rejoinder.models.remote import is_address
     from rejoinder.models.shipped import shipped_model
 

@@ -62,10 +62,19 @@ def status_line(text: str) -> None:
         typer.echo(text, err=True)
 
 
-def note_unknown(count: int, total: int, texts: str, consequence: str) -> None:
-    """Prints how many `texts` (a plural noun) have no known word, if any, and the consequence."""
+def note_unknown(count: int, total: int, texts: str, which: str = "") -> None:
+    """Prints how many `texts` (a plural noun) have mostly unknown words, if any."""
     if count:
-        note(f"no known word in {count:,} of {total:,} {texts}: {consequence}")
+        note(
+            f"most words of {count:,} of {total:,} {texts} are unknown to the model{which}; are "
+            "they in the language that it was trained on? Their scores mean little"
+        )
+
+
+def note_zero(count: int, total: int) -> None:
+    """Prints how many sentences have the zero vector, if any."""
+    if count:
+        note(f"no known word in {count:,} of {total:,} sentences: their vectors are zero")
 
 
 def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
@@ -74,7 +83,7 @@ def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
         typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
     else:
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
-    note_unknown(written.unknown, written.n, "sentences", "their vectors are zero")
+    note_zero(written.unknown, written.n)
 
 
 def print_rows(
@@ -85,11 +94,14 @@ def print_rows(
         objects = [dict(zip(columns, row, strict=True)) for row in rows]
         typer.echo(json.dumps(objects, ensure_ascii=False))
     elif form == "tsv":
-        print_lines(
-            "\t".join(str(value).translate(_ONE_CELL) for value in row) for row in (columns, *rows)
-        )
+        print_lines("\t".join(_in_tsv(value) for value in row) for row in (columns, *rows))
     else:
         print_table(title, columns, rows)
+
+
+def _in_tsv(value: Any) -> str:
+    """Returns a value in one cell; six digits of a number say all that it means."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value).translate(_ONE_CELL)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -54,9 +54,9 @@ INFO_EXAMPLES = """Examples:
 
 rejoinder info
 
-rejoinder info --model model/
+rejoinder info model/
 
-rejoinder info --model model/ --json
+rejoinder info model/ --json
 """
 
 
@@ -69,12 +69,15 @@ def similarity(
         str | None,
         typer.Option(help="File with two sentences per line, separated by a tab; - is stdin."),
     ] = None,
+    angular: Annotated[
+        bool, typer.Option("--angular", help="Also print the angle, from -pi to 0 (eq. 1, Yang).")
+    ] = False,
     on_too_long: OnTooLongOption = "truncate",
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compute the similarity of two sentences: cosine, and angular (eq. 1 of the paper)."""
+    """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5."""
     set_quiet(quiet)
     if pairs is not None and first is not None:
         raise InputError("sentences are given as arguments or by --pairs FILE, not both.")
@@ -87,18 +90,26 @@ def similarity(
     encoder = open_encoder(model, model_sha256, on_too_long)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
-    cosine = encoder.similarity_pairwise(left, right).tolist()
-    angular = encoder.similarity_pairwise(left, right, "angular").tolist()
+    values = {"cosine": encoder.similarity_pairwise(left, right)}
+    values["score"] = 5 * values["cosine"].clip(0)
+    if angular:
+        values["angular"] = encoder.similarity_pairwise(left, right, "angular")
+    columns = [[round(value, 6) for value in column.tolist()] for column in values.values()]
     shown = [
-        (*row, round(row_cosine, 6), round(row_angular, 6))
-        for row, row_cosine, row_angular in zip(rows, cosine, angular, strict=True)
+        (*row, *numbers) for row, numbers in zip(rows, zip(*columns, strict=True), strict=True)
     ]
     unknown = _unknown(encoder, [sentence for row in rows for sentence in row])
     names = [_names(unknown, first=row[0], second=row[1]) for row in rows]
-    _print(("first", "second", "cosine", "angular"), shown, names, form)
+    _print(("first", "second", *values), shown, names, form)
     listed = [f"{name} of pair {number}" for number, row in enumerate(names, 1) for name in row]
     examples = ", ".join(listed[:_LISTED]) + (", …" if len(listed) > _LISTED else "")
-    note_unknown(len(listed), 2 * len(rows), "sentences", f"the cosine is 0 ({examples})")
+    note_unknown(len(listed), 2 * len(rows), "sentences", f" ({examples})")
+    swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
+    if swapped:
+        note(
+            f"the same words in another order (pair {', '.join(map(str, swapped[:_LISTED]))}): the "
+            "model can't tell such sentences apart"
+        )
     _note_long(encoder, "sentences", [sentence for row in rows for sentence in row])
 
 
@@ -158,9 +169,9 @@ def search(
     names = [_names(unknown, query=row[0], text=row[-1]) for row in rows]
     _print(("query", "rank", "cosine", "line", "text"), rows, names, form)
     count = sum(text in unknown for text in wanted)
-    note_unknown(count, len(wanted), "queries", "their cosine with anything is 0")
+    note_unknown(count, len(wanted), "queries")
     count = sum(row[-1] in unknown for row in rows)
-    note_unknown(count, len(rows), "hits", "their cosine with anything is 0")
+    note_unknown(count, len(rows), "hits")
     _note_long(encoder, "queries", wanted)
     _note_long(encoder, "sentences", texts)
 
@@ -178,7 +189,7 @@ def _search_index(
     names = [_names(unknown, query=row[0]) for row in rows]
     _print(("query", "rank", "cosine", "id", "text"), rows, names, form)
     count = sum(query in unknown for query in queries)
-    note_unknown(count, len(queries), "queries", "their cosine with anything is 0")
+    note_unknown(count, len(queries), "queries")
     _note_long(opened.encoder, "queries", queries)
 
 
@@ -209,16 +220,16 @@ def rank(
     unknown = _unknown(encoder, [message, *texts])
     names = [_names(unknown, message=message, response=row[-1]) for row in rows]
     _print(("rank", "score", "line", "response"), rows, names, form)
-    if message in unknown:
-        note("no known word in the message: every score is 0")
-    count = sum(text in unknown for text in texts)
-    note_unknown(count, len(texts), "responses", "their score is 0")
+    note_unknown(int(message in unknown), 1, "messages")
+    note_unknown(sum(text in unknown for text in texts), len(texts), "responses")
     _note_long(encoder, "messages", [message])
     _note_long(encoder, "responses", texts)
 
 
 def info(
-    model: ModelOption = None,
+    model: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="Model name, folder or https address.")
+    ] = None,
     model_sha256: ModelSha256Option = None,
     as_json: JsonOption = False,
     as_tsv: TsvOption = False,
@@ -227,7 +238,7 @@ def info(
     """Show what a model is and what it was trained on."""
     from rejoinder.inference.runtimes import computed_by
     from rejoinder.models.folder import folder_bytes, read_model
-    from rejoinder.models.terms import licence_of, terms_of, training_rows
+    from rejoinder.models.terms import licence_of, stated_in_card, terms_of, training_rows
 
     set_quiet(quiet)
     folder = model_folder(model, model_sha256)
@@ -241,6 +252,7 @@ def info(
         "parameters": sum(tensor.size for tensor in contents.tensors.values()),
         "bytes": folder_bytes(folder),
         "computed_by": computed_by(contents),
+        "language": stated_in_card(folder, "language"),
         "licence": licence_of(folder),
         "folder": str(folder),
     }
@@ -253,13 +265,14 @@ def info(
     facts |= {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
     if contents.adaptation is not None:
         facts["adaptation"] = contents.adaptation.summary()
-    print_rows(("key", "value"), [(name, _plain(value)) for name, value in facts.items()], form)
+    shown = [(name, _plain(value)) for name, value in facts.items() if value not in (None, {}, [])]
+    print_rows(("key", "value"), shown, form)
 
 
 def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
-    """Returns those of `texts` that have no known word."""
+    """Returns those of `texts` that have no known word, or more unknown words than known ones."""
     distinct = list(dict.fromkeys(texts))
-    flags = encoder.unknown(distinct)
+    flags = encoder.unknown(distinct) | (encoder.unknown_share(distinct) > 0.5)
     return {text for text, unknown in zip(distinct, flags, strict=True) if unknown}
 
 
@@ -275,7 +288,7 @@ def _names(unknown: set[str], **texts: str) -> list[str]:
 def _print(
     columns: tuple[str, ...], rows: list[tuple[Any, ...]], unknown: list[list[str]], form: str
 ) -> None:
-    """Prints rows. JSON also names the texts of a row that have no known word."""
+    """Prints rows. JSON also names the texts of a row whose words are mostly unknown."""
     if form == "json":
         columns = (*columns, "unknown")
         rows = [(*row, names) for row, names in zip(rows, unknown, strict=True)]
@@ -283,6 +296,14 @@ def _print(
 
 
 def _plain(value: object) -> str:
+    """Returns a value as words: `words 30,000, rules 1`; nothing that is absent or off."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {item}" for name, item in value.items())
+        parts = {name: _plain(item) for name, item in value.items()}
+        return ", ".join(f"{name.replace('_', ' ')} {part}" for name, part in parts.items() if part)
+    if isinstance(value, list | tuple):
+        return " ".join(map(_plain, value)) or "none"
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "yes"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,4 +1,4 @@
-"""Words of the command line: lists joined by commas, and commands that use a model."""
+"""Words of the command line: lists joined by commas."""
 
 import os
 import shlex
@@ -64,38 +64,6 @@ class ListCommand(TyperCommand):
 
 def _refuse(words: Sequence[str]) -> None:
     raise InputError(f"Join the values of a list with commas: rejoinder {shlex.join(words)}")
-
-
-class ModelCommand(TyperCommand):
-    """A command with `--model`, which shows the corrected command where a folder stands alone."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses the words, and refuses a model folder among them without `--model`."""
-        end = args.index("--") if "--" in args else len(args)
-        options = {word.partition("=")[0] for word in args[:end] if _is_option(word)}
-        accepted = {name for param in self.params for name in param.opts}
-        # --help and misspelt options are left to the parser
-        if not ctx.resilient_parsing and options <= accepted - {"--model", "-m"}:
-            model = next((word for word in args if is_file(Path(word) / "config.json")), None)
-            if model is not None:
-                raise InputError(f"a model is given by --model: {self._corrected(model, args)}")
-        return super().parse_args(ctx, args)
-
-    def _corrected(self, model: str, args: list[str]) -> str:
-        """Returns the command line with `--model` before the folder that is among `args`."""
-        words = list(args)
-        words.remove(model)
-        if self.name == "encode":  # files were arguments, too
-            for index, word in enumerate(words):
-                if is_file(Path(word)) and not (index and _is_option(words[index - 1])):
-                    words.insert(index, "--sentences")
-                    break
-        command = ["rejoinder", str(self.name), "--model", model, *words]
-        return shlex.join(command)
-
-
-def _is_option(word: str) -> bool:
-    return word.startswith("-") and word != "-"
 
 
 def is_file(path: Path) -> bool:

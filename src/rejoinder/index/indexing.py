@@ -12,9 +12,10 @@ from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.texts import GivenText, given_texts, read_texts
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import Sentences, as_texts, find_model
+from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.long_texts import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
+from rejoinder.models.find import find_model
 from rejoinder.models.shipped import shipped_models
 
 

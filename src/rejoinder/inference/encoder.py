@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -12,13 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.comparisons import Comparisons
-from rejoinder.inference.inputs import (
-    Sentences,
-    as_texts,
-    find_model,
-    flag,
-    whole_number,
-)
+from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.long_texts import OnTooLong, checked_way
 from rejoinder.inference.outputs import ModelOutputs
 from rejoinder.inference.sentence_transformer_arguments import (
@@ -27,34 +20,37 @@ from rejoinder.inference.sentence_transformer_arguments import (
     output_form,
 )
 from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.layout import ENTAILMENT
 from rejoinder.models.remote import Progress
 from rejoinder.models.shipped import shipped_model
 from rejoinder.protocols import Embeddings
+from rejoinder.text.normalize import same_words
 
 
 class SentenceEncoder(SentenceTransformerMethods, Comparisons):
     """Encodes sentences as vectors of length 1.
 
-    A sentence without any known word has the zero vector, so its similarity with anything is 0.
-    `unknown` tells which sentences these are. Results do not depend on order or batch size, up to
-    1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted model (see
+    `unknown` tells which sentences have no word of the vocabulary. They have the zero vector, whose
+    similarity with anything is 0, unless unknown words have buckets. Results do not depend on order
+    or batch size, up to 1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted model (see
     `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
     """
 
     def __init__(
         self,
-        model: ModelContents | None = None,
+        model: str | Path | ModelContents | None = None,
         *,
         threads: int | None = None,
         on_too_long: OnTooLong = "truncate",
     ) -> None:
-        """Creates an encoder from the default model, or one in memory. For others, use `load`.
+        """Creates an encoder from a model that is on this machine.
 
         Args:
-            model: Result of `rejoinder.models.folder.read_model`. Default: `rejoinder-base`, which
-                comes with the package.
+            model: Name of a model that comes with the package (`rejoinder models` lists them), a
+                model folder, or the result of `rejoinder.models.folder.read_model`. Default:
+                `rejoinder-base`. `load` also takes an address.
             threads: Number of CPU cores, by default all that the process may use. PyTorch, which
                 runs Transformers and BiLSTMs, has one such setting per process.
             on_too_long: What every method does with a sentence of more tokens than the model reads
@@ -65,16 +61,13 @@ class SentenceEncoder(SentenceTransformerMethods, Comparisons):
         Raises:
             InputError: `threads` is not a whole number from 1 to 1,024, `on_too_long` is none of
                 the three, or `model` is not a model.
-            ModelError: the encoder kind is unknown, or the default model is not installed.
+            ModelError: there is no such model, or it is damaged.
             MissingExtraError: the encoder needs a package that is not installed.
         """
         if model is None:
-            model = read_model(shipped_model())
+            model = shipped_model()
         if not isinstance(model, ModelContents):
-            raise InputError(
-                "SentenceEncoder takes a model in memory, as read_model returns it; got "
-                f"{short(model)}. A model folder is opened with SentenceEncoder.load(path)."
-            )
+            model = read_model(find_model(model))
         if threads is not None:
             threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
@@ -275,16 +268,35 @@ class SentenceEncoder(SentenceTransformerMethods, Comparisons):
         return self._outputs.too_long(as_texts(sentences)[0])
 
     def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
-        """Returns which sentences have no known word and hence the zero vector, (N,) bool.
+        """Returns which sentences have no token of the vocabulary, (N,) bool.
+
+        A word outside of the vocabulary is unknown whether or not it has a bucket. Subwords leave
+        no word unknown.
 
         Raises:
             InputError: an element is not a string. The message names its index.
         """
         return self._outputs.unknown(as_texts(sentences)[0])
 
-    def count_unknown(self, sentences: Sentences) -> int:
-        """Returns the number of sentences that have no known word and hence the zero vector."""
-        return int(self.unknown(sentences).sum())
+    def unknown_share(self, sentences: Sentences) -> NDArray[np.float64]:
+        """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
+
+        It is 0 for a sentence without words. Similarities mean little for texts in a language that
+        the model was not trained on; a share above a half is a sign of that.
+
+        Raises:
+            InputError: an element is not a string. The message names its index.
+        """
+        return self._outputs.unknown_share(as_texts(sentences)[0])
+
+    def confuses(self, first: str, second: str) -> bool:
+        """Returns whether two sentences have one embedding because only their order differs.
+
+        So it is with models that add up words, such as a DAN without bigrams.
+        """
+        kind = self._model.kind
+        reads_order = kind.name != "dan" or bool(self._model.features.config()["bigram_buckets"])
+        return not reads_order and same_words(first, second)
 
     @property
     def entails(self) -> bool:

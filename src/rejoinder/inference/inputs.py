@@ -1,18 +1,13 @@
-"""Checks arguments of `SentenceEncoder` and converts them to lists, matrices and paths."""
+"""Checks arguments of `SentenceEncoder` and converts them to lists and matrices."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from os import PathLike
-from pathlib import Path
 from reprlib import repr as short
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encoders.layers import Array, unit_rows
-from rejoinder.errors import InputError, ModelError
-from rejoinder.models import remote
-from rejoinder.models.config import FILE as CONFIG
-from rejoinder.models.shipped import shipped_model, shipped_models
+from rejoinder.errors import InputError
 from rejoinder.protocols import Embeddings
 from rejoinder.text.strings import as_strings
 
@@ -49,56 +44,6 @@ def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False; got {short(value)}.")
     return bool(value)
-
-
-def find_model(
-    model: object, sha256: str | None = None, progress: remote.Progress | None = None
-) -> Path:
-    """Returns the folder of a model given by name, by path or by address.
-
-    A string without a separator is the name of a shipped model, or a folder where none has this
-    name. A `Path`, and a string with a separator, is a folder. A model at an address needs the
-    `sha256` of its archive, and `progress` is told of its download (`models.remote`).
-
-    Raises:
-        InputError: the argument is neither a string nor a path, or `sha256` is given for a model
-            that is not at an address; also what `models.remote.cached_model` raises.
-        ModelError: there is neither a model nor a folder of that name, or both.
-    """
-    if remote.is_address(model):
-        return remote.cached_model(str(model), sha256, progress)
-    if sha256 is not None:
-        raise InputError(
-            f"sha256 is for a model at an https address; {short(model)} is a name or a folder, "
-            "whose files are checked without it."
-        )
-    if not isinstance(model, str | PathLike):
-        raise InputError(
-            "a model is given by its name, folder or https address, a string or a Path; "
-            f"got {short(model)}."
-        )
-    try:
-        path = Path(model)
-    except TypeError:  # a path of bytes
-        raise InputError(f"the path of a model folder is text; got {model!r}.") from None
-    if model != path.name:
-        return path
-    shipped = shipped_models().get(path.name)
-    if shipped is not None and _exists(path / CONFIG):
-        raise ModelError(
-            f"{path.name!r} is an installed model, and a model folder here, too. The folder is "
-            f"given as ./{path.name}, the installed model as {shipped}."
-        )
-    if shipped is None and _exists(path):
-        return path
-    return shipped_model(path.name)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # such as a name that is too long
-        return False
 
 
 def as_texts(sentences: Sentences) -> tuple[list[str], bool]:

@@ -41,12 +41,20 @@ class ModelOutputs:
         self._most, self._on_too_long = model.max_tokens, on_too_long
 
     def unknown(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Returns which texts have no known word, (N,) bool."""
-        unknown = np.empty(len(texts), np.bool_)
-        for low in range(0, len(texts), BATCH_SIZE):
-            batch = texts[low : low + BATCH_SIZE]
-            unknown[low : low + len(batch)] = self._features(batch).lengths == 0
-        return unknown
+        """Returns which texts have no token of the vocabulary, (N,) bool."""
+        parts = [
+            self._features.known(texts[low : low + BATCH_SIZE]).lengths == 0
+            for low in range(0, len(texts), BATCH_SIZE)
+        ]
+        return np.concatenate([np.empty(0, np.bool_), *parts])
+
+    def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Returns the share of the words of each text that the vocabulary lacks, (N,)."""
+        parts = [
+            self._features.unknown_share(texts[low : low + BATCH_SIZE])
+            for low in range(0, len(texts), BATCH_SIZE)
+        ]
+        return np.concatenate([np.empty(0), *parts])
 
     def too_long(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Returns which texts have more tokens than the encoder reads, (N,) bool."""

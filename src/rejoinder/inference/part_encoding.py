@@ -21,7 +21,6 @@ from rejoinder.inference.engines.base import (
     read_record,
     record_of,
 )
-from rejoinder.inference.inputs import find_model
 from rejoinder.inference.long_texts import OnTooLong, checked_way
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import write_text
@@ -33,6 +32,7 @@ from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
 from rejoinder.io.formats.decoding import decoded
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.text_parts import TextPart, text_parts
+from rejoinder.models.find import find_model
 
 PART_BYTES = 16 << 20
 """Bytes of text in a part: about 200,000 sentences, minutes of a slow model's work."""

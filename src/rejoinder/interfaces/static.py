@@ -39,8 +39,8 @@ def obstacle(model: ModelContents) -> str | None:
         return f"has {features.buckets:,} rows of pairs of neighbouring words"
     if features.unknown_buckets:
         return (
-            f"has {features.unknown_buckets:,} buckets for unknown words, which are found by their "
-            "spelling; --unknown-buckets 0 leaves them out"
+            f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
+            "--unknown-buckets 0 leaves them out"
         )
     return None
 

@@ -17,7 +17,7 @@ from rejoinder.models.adaptation.linear import source_of
 
 _CARD = "MODEL_CARD.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
-_LICENCE = re.compile(r"""^(license(?:_name)?): *["']?(.*?)["']? *$""", re.MULTILINE)
+_STATED = re.compile(r"""^(\w+): *["']?(.*?)["']? *$""", re.MULTILINE)
 _OF_ITS_OWN = Licence("see that model")
 
 
@@ -43,7 +43,10 @@ class Terms:
 def training_rows(
     training: Mapping[str, Any], adaptation: Mapping[str, Any] | None = None
 ) -> list[DataRow]:
-    """Returns what a model was trained on, from `training` and `adaptation` of its config.json."""
+    """Returns what a model was trained on, from `training` and `adaptation` of its config.json.
+
+    What the model that training started from was trained on counts as well.
+    """
     inputs = training.get("inputs", ())
     sources = [
         DataRow("source", name, licence_of_source(name, inputs), count)
@@ -56,9 +59,13 @@ def training_rows(
         for part in (sources, files)
         for row in sorted(part, key=lambda row: (-(row.rows or 0), row.name))
     ]
-    initial = _initial(training)
-    if initial:
-        rows.append(DataRow("model", initial, _OF_ITS_OWN))
+    initial = training.get("initial")
+    if isinstance(initial, Mapping):
+        known = {(row.kind, row.name) for row in rows}
+        inherited = training_rows(initial.get("training") or {})
+        rows += [row for row in inherited if (row.kind, row.name) not in known]
+    elif _initial(training):
+        rows.append(DataRow("model", _initial(training), _OF_ITS_OWN))
     if adaptation is not None:
         name = str((adaptation.get("data") or {}).get("name", ""))
         rows.append(
@@ -111,10 +118,14 @@ def licence_of(folder: Path) -> str | None:
 
     `license_name` comes before `license`, which is `other` where there is a name.
     """
+    return stated_in_card(folder, "license_name") or stated_in_card(folder, "license")
+
+
+def stated_in_card(folder: Path, key: str) -> str | None:
+    """Returns what the front matter of a model folder's card says under a key, None if nothing."""
     try:
         card = (folder / _CARD).read_text("utf-8")
     except (OSError, ValueError):
         return None
     matter = _FRONT_MATTER.match(card)
-    stated = dict(_LICENCE.findall(matter[1])) if matter else {}
-    return stated.get("license_name") or stated.get("license") or None
+    return dict(_STATED.findall(matter[1])).get(key) or None if matter else None

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.text.buckets import bigram_buckets
-from rejoinder.text.normalize import RULES
+from rejoinder.text.normalize import RULES, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.text.strings import as_strings
 from rejoinder.text.unicode_14 import UNICODE
@@ -32,6 +33,14 @@ class TextFeatures(Protocol):
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns the same, with the ids that an encoder does not read of a long sentence."""
+        ...
+
+    def known(self, sentences: Iterable[str]) -> Ragged:
+        """Returns the ids of each sentence's tokens that the vocabulary has."""
+        ...
+
+    def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
+        """Returns the share of each sentence's words that the vocabulary lacks, (N,)."""
         ...
 
     def config(self) -> dict[str, object]:
@@ -89,6 +98,25 @@ class WordFeatures:
     def word_ids(self) -> WordIds:
         """The ids of words alone, and the way in which they are computed."""
         return WordIds(self.vocabulary, self.unknown_buckets)
+
+    def known(self, sentences: Iterable[str]) -> Ragged:
+        """Returns the ids of each sentence's words of the vocabulary."""
+        batch = self.word_ids(as_strings(sentences), keep_unknown=True)
+        return batch.only((batch.ids >= 0) & (batch.ids < len(self.vocabulary)))
+
+    def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
+        """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
+
+        Signs and numbers, which all languages share, are not counted.
+
+        >>> WordFeatures(Vocabulary(("how", "?"))).unknown_share(["How are you?", "?"]).round(2)
+        array([0.67, 0.  ])
+        """
+        index, shares = self.vocabulary.index, []
+        for text in as_strings(sentences):
+            words = [token for token in tokens_of(text) if any(map(str.isalpha, token))]
+            shares.append(sum(word not in index for word in words) / max(len(words), 1))
+        return np.array(shares, np.float64)
 
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns what a call returns: an encoder of words cuts long sentences itself."""

@@ -35,6 +35,16 @@ def normalize_text(text: str) -> str:
     return text.lower()
 
 
+def same_words(first: str, second: str) -> bool:
+    """Returns whether two texts are the same tokens in another order.
+
+    >>> same_words("The dog bit the man.", "The man bit the dog."), same_words("Hi!", "hi !")
+    (True, False)
+    """
+    one, other = tokens_of(first), tokens_of(second)
+    return one != other and sorted(one) == sorted(other)
+
+
 def tokens_of(text: str) -> list[str]:
     """Returns the tokens of a sentence.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError, ModelError
 from rejoinder.io.files.atomic import write_text
@@ -77,6 +78,14 @@ class SubwordFeatures:
     def whole(self, sentences: Iterable[str]) -> Ragged:
         """Returns the ids of all subwords of each sentence, also of those beyond `max_tokens`."""
         return self._ids(sentences, None)
+
+    def known(self, sentences: Iterable[str]) -> Ragged:
+        """Returns what a call returns: every text is made of known subwords."""
+        return self(sentences)
+
+    def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
+        """Returns zeros, (N,): no word is unknown."""
+        return np.zeros(len(as_strings(sentences)))
 
     def _ids(self, sentences: Iterable[str], most: int | None) -> Ragged:
         texts = [normalize_text(text) for text in as_strings(sentences)]

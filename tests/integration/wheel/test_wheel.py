@@ -196,6 +196,6 @@ def test_each_model_in_the_wheel_is_listed_and_whole():
 
 def test_an_address_asks_for_the_extra_that_downloads():
     address = "https://example.org/model.zip"
-    result = command("info", "--model", address, "--model-sha256", "0" * 64)
+    result = command("info", address, "--model-sha256", "0" * 64)
     assert result.returncode == 2
     assert "pip install 'rejoinder[data]'" in result.stderr

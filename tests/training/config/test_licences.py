@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.training.config.licences import data_rows, not_open
+from rejoinder.errors import ModelError
+from rejoinder.training.config.licences import data_rows
 from rejoinder.training.config.loading import load_config, parse_config
 from rejoinder.training.config.shipped import shipped_names
 
@@ -26,16 +27,28 @@ def config(sources=OPEN, data=(), **training):
     return parse_config({**tree, "phases": [{"steps": 1}]}, "test")
 
 
+def not_open(config, pairs=None):
+    return [row for row in data_rows(config, pairs) if not row.licence.open]
+
+
 def test_a_config_of_open_data_has_nothing_that_is_not_open():
     assert not_open(config()) == []
     assert [row.name for row in data_rows(config())] == [*OPEN, *TASKS[1]["data"]]
 
 
 def test_what_is_not_open_is_named():
-    closed = not_open(config([*OPEN, "southpark"], ["nli/mine.jsonl"], init_from="other/model"))
+    closed = not_open(config([*OPEN, "southpark"], ["nli/mine.jsonl"]))
     assert [(row.kind, row.name) for row in closed] == [
-        ("source", "southpark"), ("file", "nli/mine.jsonl"), ("model", "other/model")
-    ]  # fmt: skip
+        ("source", "southpark"),
+        ("file", "nli/mine.jsonl"),
+    ]
+
+
+def test_the_data_of_the_model_that_training_starts_from_counts():
+    assert len(not_open(config(init_from="rejoinder-base"))) > 50
+    assert not_open(config(init_from="rejoinder-open")) == []
+    with pytest.raises(ModelError):
+        data_rows(config(init_from="other/model"))
 
 
 def test_pairs_of_unknown_files_are_not_open_whatever_their_sources_are_called(small_pairs):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rejoinder.errors import InputError
-from rejoinder.inference.inputs import find_model
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
+from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.registry import Registry

@@ -7,6 +7,9 @@ from rejoinder.datasets.licences import (
     licence_of_file,
     licence_of_source,
 )
+from rejoinder.models.config import read_config
+from rejoinder.models.find import find_model
+from rejoinder.models.terms import training_rows
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.sources import select_sources
 
@@ -19,18 +22,20 @@ def data_rows(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
 
     Raises:
         InputError: the config names a source that is not among the pairs, or leaves none.
+        ModelError: the model that training starts from is not there.
     """
     rows = _sources(config, pairs) if config.reads_pairs else []
     files = dict.fromkeys(file.path for task in config.mixture for file in task.data)
     rows += [DataRow("file", path, licence_of_file(path)) for path in files]
     if config.training.init_from:
-        rows.append(DataRow("model", config.training.init_from, NOT_STATED))
+        rows += _inherited(config.training.init_from)
     return rows
 
 
-def not_open(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
-    """Returns those of `data_rows` without an open licence; none for a config of open data only."""
-    return [row for row in data_rows(config, pairs) if not row.licence.open]
+def _inherited(model: str) -> list[DataRow]:
+    """Returns what the model that training starts from was trained on."""
+    found = read_config(find_model(model))
+    return training_rows(found.get("training") or {}, found.get("adaptation"))
 
 
 def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:

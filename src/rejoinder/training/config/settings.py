@@ -67,7 +67,8 @@ class WordsConfig(Settings):
     bigram_buckets: int = Field(default=0, ge=0, le=50_000_000)
     """Hash buckets for bigrams of words; 0 means no bigrams."""
     unknown_buckets: int = Field(default=0, ge=0, le=50_000_000)
-    """Hash buckets for words outside the vocabulary, by their spelling; 0 ignores such words."""
+    """Hash buckets for words outside the vocabulary; 0 ignores such words. Similar spellings share
+    no bucket: a misspelt word is as far from the right one as any other."""
 
 
 class SubwordsConfig(Settings):

@@ -1,6 +1,6 @@
 """Preparation of a run: its vocabulary, its labelled files, and the leaks that it leaves out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,8 @@ class Prepared:
     """The rows that training starts from, None for random ones."""
     leaks_by_set: dict[str, int] = field(default_factory=dict)
     """Number of the pairs left out as leaks by evaluation set; a pair can count for several."""
+    initial: Mapping[str, Any] = field(default_factory=dict)
+    """Name, hash and training data of the model that training starts from, if there is one."""
 
 
 def _hashes(config: RunConfig) -> EvaluationHashes | None:

@@ -1,7 +1,5 @@
 """Starts training from an exported model: its vocabulary, encoder and heads."""
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,6 +8,7 @@ from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.nn.shapes import BOOKKEEPING
 from rejoinder.encoders.quantized import dequantized
 from rejoinder.errors import ConfigError
+from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.text.features import WordFeatures
 from rejoinder.training.config.loading import VOCABULARY_KEYS, to_tree
@@ -27,7 +26,7 @@ def open_initial(config: RunConfig) -> ModelContents | None:
     folder = config.training.init_from
     if not folder:
         return None
-    model = read_model(Path(folder))
+    model = read_model(find_model(folder))
     text, asked = model.features.config(), to_tree(config.text)
     settings = {
         "encoder": (dict(model.encoder), to_tree(config.encoder)),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,6 +14,7 @@ from rejoinder.encoders import ENCODERS
 from rejoinder.errors import RejoinderError, TrainingError
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, claim_output, sweep
+from rejoinder.models.folder import ModelContents
 from rejoinder.training.config.loading import load_config, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.preparation import (
@@ -100,7 +102,7 @@ def begin(
                 prepared = prepare(data, config, progress, features)
                 with own_torch_state(torch.device("cpu"), threads):
                     rows = learn_rows(config, data, prepared, progress)
-                prepared = replace(prepared, rows=rows)
+                prepared = replace(prepared, rows=rows, initial=_facts_of(initial))
             write_start(folder, config, data, prepared, "" if initial is None else initial.sha256)
             return prepared
 
@@ -289,6 +291,15 @@ def _unfinished(config: RunConfig, state: TrainingState, limits: Limits) -> str:
     )
 
 
+def _facts_of(initial: ModelContents | None) -> dict[str, Any]:
+    """Returns what a model that training starts from was trained on: its terms are inherited."""
+    if initial is None:
+        return {}
+    kept = ("data", "labelled", "inputs", "initial")
+    training = {name: initial.training[name] for name in kept if name in initial.training}
+    return {"name": initial.name, "sha256": initial.sha256, "training": training}
+
+
 def _training_facts(
     config: RunConfig, data: Data, prepared: Prepared, trainer: Trainer
 ) -> dict[str, object]:
@@ -309,4 +320,5 @@ def _training_facts(
         "inputs": [str(file["file"]) for file in inputs],
         "pairs_sha256": data.pairs_sha256,
         "config": to_tree(config),
+        **({"initial": dict(prepared.initial)} if prepared.initial else {}),
     }

@@ -73,6 +73,7 @@ def write_start(
         "text": prepared.features.config(),
         "config_sha256": config_hash(config),
         "initial_sha256": initial_sha256,
+        "initial": dict(prepared.initial),
         "files": file_facts(run, files),
     }
     write_text(run / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
@@ -119,6 +120,7 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         manifest["labelled"],
         learned,
         manifest.get("leaks_by_set", {}),  # absent in runs of earlier versions
+        manifest.get("initial", {}),
     )
     return prepared, manifest["initial_sha256"]
 
