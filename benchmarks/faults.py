@@ -195,6 +195,8 @@ class Command:
     """What lies beside the output before the command runs: a folder below the base folder."""
     finished: str = "exists and is not empty"
     """What a second run says where the first one had come to its end."""
+    first: tuple[str, ...] = ()
+    """Words to add when it is run for the first time."""
 
 
 def commands(base: Path) -> dict[str, Command]:
@@ -217,6 +219,24 @@ def commands(base: Path) -> dict[str, Command]:
             trained,
             run_so_far,
             lambda out: ("--resume",) if (out / "manifest.json").is_file() else (),
+        ),
+        "train over": Command(
+            (
+                *("train", "--config", str(base / "c.toml"), "--pairs", str(pairs)),
+                *("--threads", "1", "training.seed=7"),
+            ),
+            "run",
+            trained,
+            sound=lambda out, whole, before, files: (
+                "" if files(out) in (whole, before) else "neither the old run nor the new one"
+            ),
+            first=("--overwrite",),
+            again=lambda out: (
+                ("--resume",)
+                if (out.with_name(f".{out.name}.unfinished") / "config.toml").is_file()
+                else ("--overwrite",)
+            ),
+            seed="run",
         ),
         "encode": Command(
             ("encode", "--model", MODEL, "--sentences", str(base / "texts.txt")),
@@ -438,7 +458,7 @@ def baseline(command: Command, base: Path, folder: Path) -> Baseline:
     """Runs a command without a fault."""
     lay_out(command, base, folder)
     before = command.files(folder / command.out) if command.seed else {}
-    ended = call(command, folder, ())
+    ended = call(command, folder, command.first)
     if ended.status:
         sys.exit(f"{command.words} failed without a fault: {ended.said}")
     return Baseline(command.files(folder / command.out), before, ended)
@@ -460,7 +480,7 @@ def trial(command: Command, reference: Baseline, folder: Path, kills: list[Kill]
     """
     done, out, ended = Trial(), folder / command.out, None
     for kill in kills:
-        more = command.again(out) if done.kills else ()
+        more = command.again(out) if done.kills else command.first
         ended = call(command, folder, more, kill)
         if ended.status in (0, 2):
             break
