@@ -16,8 +16,8 @@ from rejoinder.io.files.hashed import sealed
 pytestmark = pytest.mark.slow
 
 COMMANDS = (
-    "extract", "extract carry", "train", "encode", "evaluate", "adapt", "index", "index add",
-    "index update", "index compact", "export", "export over",
+    "extract", "extract carry", "train", "train over", "encode", "evaluate", "adapt", "index",
+    "index add", "index update", "index compact", "export", "export over",
 )  # fmt: skip
 PATIENCE = 120
 """Seconds after which a command counts as one that does not end."""
@@ -73,7 +73,7 @@ def command(request, prepared):
 
 
 def words_of(command, folder):
-    return [*command.words, "--out", folder / command.out]
+    return [*command.words, *command.first, "--out", folder / command.out]
 
 
 def test_a_full_disk(command, prepared, tmp_path):
@@ -134,9 +134,9 @@ def test_memory_that_does_not_suffice(command, prepared, tmp_path):
     script = (
         "import importlib, resource, sys\n"
         "import rejoinder.cli.main, sqlite3, safetensors.torch, safetensors.numpy\n"
-        "for name in 'training evaluation adaptation export indexing encoding'.split():\n"
+        "for name in 'training evaluation adaptation export'.split():\n"
         "    importlib.import_module(f'rejoinder.api.{name}')\n"
-        "import rejoinder.corpus.extract\n"
+        "import rejoinder.corpus.extract, rejoinder.index.indexing, rejoinder.inference.encoding\n"
         "import mmap; held = mmap.mmap(-1, 3_000_000_000, mmap.MAP_PRIVATE)\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + 4_000_000,) * 2)\n"

@@ -8,8 +8,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 COMMANDS = (
-    "extract", "extract carry", "train", "encode", "adapt", "evaluate", "index", "index add",
-    "index update", "index compact", "export",
+    "extract", "extract carry", "train", "train over", "encode", "adapt", "evaluate", "index",
+    "index add", "index update", "index compact", "export",
 )  # fmt: skip
 
 
