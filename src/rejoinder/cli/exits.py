@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rejoinder.cli.signals import signals_as_exits
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
-from rejoinder.io.files.platform import TERMINATION_SIGNALS
+from rejoinder.io.files.platform import TERMINATION_SIGNALS, address_space_limit
 from rejoinder.io.files.storage import lacks_memory, storage_cause
 
 BAD_INPUT = 2
@@ -88,7 +88,7 @@ def _is_closed_pipe(stop: SystemExit) -> bool:
 
 def _explained(error: Exception) -> str | None:
     """Returns a sentence on an error of the operating system, or None if too little is known."""
-    if "can't start new thread" in str(error):
+    if address_space_limit() is None and "can't start new thread" in str(error):
         return "no more threads can be started; raise the limit of processes (ulimit -u)."
     if lacks_memory(error):
         return (

@@ -34,7 +34,7 @@ def prepare_for_limits(command: str) -> None:
     limit = address_space_limit()
     if limit is not None:
         _prepare_for_few_addresses(command, limit)
-    if command not in _WITHOUT_POOLS:
+    elif command not in _WITHOUT_POOLS:
         _refuse_few_threads(command, 8 + 4 * usable_cores())
 
 

@@ -64,7 +64,7 @@ def test_pairs_are_no_dumps(run, tmp_path):
 
 def test_what_is_read_is_never_replaced(tmp_path):
     make(tmp_path / "dumps", ["a.jsonl"], DUMP)
-    with pytest.raises(InputError, match=r"a\.jsonl is in .*dumps, which would be replaced"):
+    with pytest.raises(InputError, match=r"a\.jsonl is read, and writing .*dumps would replace it"):
         extract([tmp_path / "dumps"], tmp_path / "dumps", overwrite=True)
     assert (tmp_path / "dumps" / "a.jsonl").read_bytes() == DUMP
 
