@@ -33,7 +33,7 @@ def test_an_index_is_made_searched_and_changed(call, index, tmp_path):
     status, out, _ = call("search", "What is your age?", "--index", "index", "--top-k", 1)
     assert status == 0
     assert out.splitlines()[1].split("\t")[3:] == ["1", "How old are you?"]
-    (tmp_path / "more.tsv").write_text("x\tI like pizza.\n1\tWhat time is it?\n", "utf-8")
+    (tmp_path / "more.tsv").write_text("id\ttext\nx\tI like pizza.\n1\tWhat time is it?\n", "utf-8")
     status, _, err = call("index", "more.tsv", "--out", "index", "--add")
     assert (status, err.count("\n")) == (2, 1)
     assert "has a text with the id '1'" in err

@@ -35,8 +35,9 @@ def _line(random: Random, suffix: str) -> str:
             tree["more"] = random.choice(_IDS)
         return json.dumps(tree, ensure_ascii=random.random() < 0.5)
     said = "".join(sign for sign in said if not "\ud800" <= sign <= "\udfff")
-    if suffix == ".tsv":
-        return f"{random.randrange(99)}\t{said}" if random.random() < 0.95 else said
+    if suffix in (".tsv", ".csv"):
+        between = "\t" if suffix == ".tsv" else ","
+        return f"{random.randrange(99)}{between}{said}" if random.random() < 0.95 else said
     return said
 
 
@@ -45,6 +46,8 @@ def content(random: Random, suffix: str) -> bytes:
     if suffix == ".jsonl" and random.random() < 0.1:
         return json_lines(random)
     lines = [_line(random, suffix) for _ in range(random.choice((0, 1, 2, 5)))]
+    if suffix in (".tsv", ".csv") and random.random() < 0.9:
+        lines.insert(0, "id\ttext" if suffix == ".tsv" else "id,text")
     end = random.choice(("\n", "\n", "\r\n"))
     joined = "".join(f"{line}{end}" for line in lines).encode("utf-8", "surrogatepass")
     return damaged(joined, random) if random.random() < 0.4 else joined
@@ -69,7 +72,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
     def _read(random: Random) -> Any:
         if random.random() < 0.1:
             return given_texts([text(random), random.choice(_GIVEN), ("a", text(random))])
-        suffix = random.choice((".txt", ".tsv", ".jsonl", ".jsonl", ""))
+        suffix = random.choice((".txt", ".tsv", ".csv", ".jsonl", ".jsonl", ""))
         written = content(random, suffix)
         packing = random.choice(("",) * 6 + tuple(_PACKED))
         if packing:

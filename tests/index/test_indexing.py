@@ -95,7 +95,7 @@ def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
 def test_files_of_texts_are_read_by_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\nthree\n", "utf-8")
     assert list(read_texts(tmp_path / "a.txt")) == [(None, "one"), (None, ""), (None, "three")]
-    (tmp_path / "a.tsv").write_text("x\tone\ny\ttwo\n", "utf-8")
+    (tmp_path / "a.tsv").write_text("id\ttext\nx\tone\ny\ttwo\n", "utf-8")
     assert list(read_texts(tmp_path / "a.tsv")) == [("x", "one"), ("y", "two")]
     rows = [{"id": "x", "text": "one"}, {"id": 7, "text": "two", "more": 1}, {"text": "\ud83d"}]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
@@ -106,9 +106,9 @@ def test_files_of_texts_are_read_by_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.tsv", "x\tone\nno tab\n", "line 2: 1 columns between tabs; an id and a text"),
-        ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2: an object with a string `text`"),
-        ("a.jsonl", '{"text": "one", "id": true}\n', "line 1: an object with a string `text`"),
+        ("a.tsv", "id\ttext\nx\tone\nno tab\n", "line 3: 1 columns"),
+        ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2: a string 'text'"),
+        ("a.jsonl", '{"text": "one", "id": true}\n', "line 1: the id 'id'"),
         ("a.jsonl", '{"text": NaN}\n', "line 1: no JSON"),
         ("a.jsonl", "[1]\n", "line 1: an object"),
     ],

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.encode_on_engine import encode_on_engine
-from rejoinder.cli.lines import as_text, stream_lines
+from rejoinder.cli.lines import as_text, stream_texts
 from rejoinder.cli.models import note_too_long, open_encoder
 from rejoinder.cli.options import (
+    ColumnsOption,
     JsonOption,
     MasterOption,
     ModelOption,
@@ -65,9 +66,10 @@ def encode(
     sentences: Annotated[
         str | None,
         typer.Option(
-            help="File with one sentence per line, plain or compressed; - is standard input."
+            help="File of sentences, one per line, plain or compressed; - is standard input."
         ),
     ] = None,
+    columns: ColumnsOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -103,6 +105,8 @@ def encode(
     """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
+    if columns is not None and (engine is not None or (texts and texts != ["-"])):
+        raise InputError("--columns is for --sentences FILE, without --engine.")
     if engine is not None:
         encode_on_engine(
             engine,
@@ -126,7 +130,7 @@ def encode(
     if out is None:
         if resume or overwrite:
             raise InputError("--resume and --overwrite are about the file of --out, and none is.")
-        lines = given if file is None else stream_lines(file)
+        lines = given if file is None else stream_texts(file, columns)
         encoder = open_encoder(model, model_sha256, on_too_long)
         _print(encoder, lines, form, response=response, batch_size=batch_size)
         return
@@ -134,7 +138,8 @@ def encode(
         raise InputError("--out writes a file and --tsv prints embeddings: leave one of them out.")
     _write(
         out,
-        given if file is None else stream_lines(file) if file == "-" else Path(file),
+        given if file is None else stream_texts(file, columns) if file == "-" else Path(file),
+        columns=None if file in (None, "-") else columns,
         model=(model, model_sha256, on_too_long),
         as_json=as_json,
         response=response,
@@ -160,6 +165,7 @@ def _write(
     out: Path,
     source: Path | Iterable[str],
     *,
+    columns: str | None,
     model: tuple[str | None, str | None, str],
     as_json: bool,
     response: bool,
@@ -182,6 +188,7 @@ def _write(
                     encoder,
                     source,
                     out,
+                    columns=columns,
                     response=response,
                     batch_size=batch_size,
                     resume=resume,

@@ -9,6 +9,7 @@ import typer
 from rejoinder.cli.lines import read_lines
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import (
+    ColumnsOption,
     JsonOption,
     ModelOption,
     ModelSha256Option,
@@ -33,6 +34,8 @@ rejoinder search 'How old are you?' --index index/
 
 rejoinder index more.jsonl --out index/ --add
 
+rejoinder index tickets.csv --columns text=subject,id=number --out index/
+
 rejoinder index ids.txt --out index/ --delete
 """
 
@@ -42,11 +45,12 @@ def index(
     texts: Annotated[
         str | None,
         typer.Argument(
-            help="File of texts, plain or compressed: one per line; .tsv with an id, a tab and a "
-            "text; .jsonl with `id` and `text`. Or a folder of pairs, of which the replies are the "
-            "texts. With --delete, a file of ids."
+            help="File of texts, plain or compressed: one per line, a table (.csv, .tsv, "
+            ".parquet) or JSON lines. Or a folder of pairs, of which the replies are the texts. "
+            "With --delete, a file of ids, one per line."
         ),
     ] = None,
+    columns: ColumnsOption = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     add: Annotated[bool, typer.Option("--add", help="Add the texts to the index.")] = False,
@@ -97,6 +101,8 @@ def index(
     if (texts is None) != (change in ("--compact", "--check")):
         missing = "a file of texts is needed" if texts is None else f"{change} takes no file"
         raise InputError(f"{missing}.")
+    if columns is not None and change not in (None, "--add", "--update"):
+        raise InputError(f"--columns is for texts that are added, and {change} adds none.")
     for_new = {
         "--copy-model": copy_model,
         "--overwrite": overwrite,
@@ -116,13 +122,13 @@ def index(
         if change is None:
             encoder = str(model_folder(model, model_sha256)) if model else None
             made = Index.create(
-                out, Path(texts or ""), encoder,
+                out, Path(texts or ""), encoder, columns=columns,
                 response=response, recall=recall, dtype=dtype, copy_model=copy_model,
                 overwrite=overwrite, progress=progress,
             )  # fmt: skip
         else:
             made = Index.open(out, model_folder(model, model_sha256) if model else None)
-            _change(made, change, texts or "", progress)
+            _change(made, change, texts or "", columns, progress)
     if as_json:
         typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
     else:
@@ -134,9 +140,11 @@ def index(
         )
 
 
-def _change(opened: "Index", change: str, file: str, progress: "EncodingProgress") -> None:
+def _change(
+    opened: "Index", change: str, file: str, columns: str | None, progress: "EncodingProgress"
+) -> None:
     if change in ("--add", "--update"):
-        opened.add(Path(file), update=change == "--update", progress=progress)
+        opened.add(Path(file), columns=columns, update=change == "--update", progress=progress)
     elif change == "--delete":
         opened.delete(read_lines(file))
     elif change == "--compact":

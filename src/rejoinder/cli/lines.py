@@ -8,27 +8,36 @@ from typing import Any
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.text_lines import file_lines, text_lines
+from rejoinder.io.formats.texts import read_strings, texts_of
 
 _READ_BYTES = 1 << 20
 
 
 def read_lines(path: str) -> list[str]:
-    """Returns what `stream_lines` yields, as a list."""
-    return list(stream_lines(path))
-
-
-def stream_lines(path: str) -> Iterator[str]:
-    """Yields the lines of a file, which may be compressed, or of standard input if `path` is `-`.
+    """Returns the lines of a file, which may be compressed, or of standard input for `-`.
 
     Raises:
         InputError: the file can't be read, is empty, or is not UTF-8 text.
     """
+    return list(file_lines(Path(path)) if path != "-" else text_lines(_stdin(), _name(path)))
+
+
+def stream_texts(path: str, columns: str | None = None) -> Iterator[str]:
+    """Yields the texts of a file (`io.formats.texts`), or of standard input for `-`.
+
+    Raises:
+        InputError: the file can't be read, or has no texts.
+    """
     if path != "-":
-        return file_lines(Path(path))
+        return read_strings(Path(path), columns)
+    return (text for _, text in texts_of(_stdin(), _name(path), columns))
+
+
+def _stdin() -> Iterator[bytes]:
     if sys.stdin is None:
         raise InputError("standard input is closed; name a file.")
     stream: Any = sys.stdin.buffer
-    return text_lines(iter(partial(stream.read1, _READ_BYTES), b""), _name(path))
+    return iter(partial(stream.read1, _READ_BYTES), b"")
 
 
 def read_pairs(path: str) -> list[tuple[str, str]]:

@@ -49,6 +49,17 @@ MasterOption = Annotated[
 ]
 """`--master` of the commands with `--engine`."""
 
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="text=…[,id=…]",
+        help="Columns of a table (.csv, .tsv, .parquet), or fields of JSON lines, with the texts "
+        "and their ids. Default: text and id.",
+    ),
+]
+"""`--columns` of the commands that read files of texts."""
+
 OnTooLongOption = Annotated[
     str,
     typer.Option(

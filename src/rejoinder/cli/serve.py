@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.lines import read_lines
+from rejoinder.cli.lines import stream_texts
 from rejoinder.cli.models import model_folder
-from rejoinder.cli.options import ModelSha256Option, QuietOption, ThreadsOption, set_quiet
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ModelSha256Option,
+    QuietOption,
+    ThreadsOption,
+    set_quiet,
+)
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
 
@@ -45,8 +51,9 @@ def serve(
         str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
     texts: Annotated[
-        str | None, typer.Option(help="File with one text per line, which /search searches.")
+        str | None, typer.Option(help="File of texts, one per line, which /search searches.")
     ] = None,
+    columns: ColumnsOption = None,
     index: Annotated[
         Path | None,
         typer.Option(help="Folder of `rejoinder index`, which /search searches, with its model."),
@@ -94,7 +101,9 @@ def serve(
     )
     if texts is not None and index is not None:
         raise InputError("--texts FILE and --index FOLDER are both what to search; give one.")
-    lines = read_lines(texts) if texts is not None else []
+    if columns is not None and texts is None:
+        raise InputError("--columns is for --texts FILE.")
+    lines = list(stream_texts(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "orjson", "prometheus_client")
     from rejoinder.serve.app import create_app, open_socket, server_of

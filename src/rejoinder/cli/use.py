@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.lines import as_text, read_lines, read_pairs
+from rejoinder.cli.lines import as_text, read_lines, read_pairs, stream_texts
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
+    ColumnsOption,
     JsonOption,
     ModelOption,
     ModelSha256Option,
@@ -119,8 +120,9 @@ def search(
     model_sha256: ModelSha256Option = None,
     corpus: Annotated[
         str | None,
-        typer.Option(help="File with one sentence per line; - is standard input, the default."),
+        typer.Option(help="File of sentences, one per line; - is standard input, the default."),
     ] = None,
+    columns: ColumnsOption = None,
     index: Annotated[
         Path | None, typer.Option(help="Folder that `rejoinder index` wrote, in place of a file.")
     ] = None,
@@ -141,6 +143,8 @@ def search(
     set_quiet(quiet)
     if index is not None and corpus is not None:
         raise InputError("--corpus FILE and --index FOLDER are both what to search; give one.")
+    if columns is not None and index is not None:
+        raise InputError("--columns is for --corpus; an index has its texts.")
     if exact and index is None:
         raise InputError("--exact is for --index; the search in a file is always exact.")
     corpus = corpus or "-"
@@ -158,7 +162,7 @@ def search(
         opened = Index.open(index, place, on_too_long=checked_way(on_too_long))
         _search_index(opened, wanted, top_k, form, exact=exact)
         return
-    texts = read_lines(corpus)
+    texts = list(stream_texts(corpus, columns))
     encoder = open_encoder(model, model_sha256, on_too_long)
     rows = [
         (text, rank, round(hit.score, 6), hit.index + 1, hit.text)
@@ -198,8 +202,9 @@ def rank(
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
     responses: Annotated[
-        str, typer.Option(help="File with one response per line; - is standard input.")
+        str, typer.Option(help="File of responses, one per line; - is standard input.")
     ] = "-",
+    columns: ColumnsOption = None,
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
     ] = None,
@@ -211,7 +216,7 @@ def rank(
     """Rank responses by how well they answer a message."""
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    texts, message = read_lines(responses), as_text(message)
+    texts, message = list(stream_texts(responses, columns)), as_text(message)
     encoder = open_encoder(model, model_sha256, on_too_long)
     rows = [
         (position, round(hit.score, 6), hit.index + 1, hit.text)

@@ -1,9 +1,10 @@
 """Builds, changes and opens indexes of texts with the embeddings of a model."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
@@ -38,6 +39,7 @@ class Index:
         texts: str | Path | Iterable[GivenText],
         encoder: SentenceEncoder | str | Path | None = None,
         *,
+        columns: str | None = None,
         response: bool = False,
         recall: float = 0.98,
         dtype: Literal["float32", "float16"] = "float32",
@@ -54,6 +56,8 @@ class Index:
                 the next number from 1.
             encoder: The model, or its name or folder; by default `rejoinder-base`. The index knows
                 where a model is that is given by name or folder.
+            columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
+                Default: `text`, and `id` if there is one.
             response: Encode the texts by `encode_response`, so that search finds those that answer
                 a query and not those that are similar to it.
             recall: Share of the ten nearest texts that approximate search is to find. It is used
@@ -82,7 +86,7 @@ class Index:
         written = create_index(
             path,
             manifest,
-            _encoded(loaded, texts, progress, response=response),
+            _encoded(loaded, texts, columns, progress, response=response),
             copy_model=loaded.save if copy_model else None,
             overwrite=overwrite,
             inputs=[texts, encoder],
@@ -119,13 +123,19 @@ class Index:
     def __contains__(self, name: object) -> bool:
         return name in self._folder
 
-    def get(self, name: str) -> str:
-        """Returns the text with an id.
+    @overload
+    def get(self, ids: str) -> str: ...
+    @overload
+    def get(self, ids: list[str]) -> list[str]: ...
+    def get(self, ids: str | list[str]) -> str | list[str]:
+        """Returns the text with an id, or the texts of several ids in their order.
 
         Raises:
-            InputError: there is none.
+            InputError: there is none with one of them, or an id is not a string.
         """
-        return self._folder.get(name)
+        if isinstance(ids, str):
+            return self._folder.get(ids)
+        return [self._folder.get(name) for name in _checked_ids(ids)]
 
     @property
     def recall(self) -> float:
@@ -156,6 +166,7 @@ class Index:
         self,
         texts: str | Path | Iterable[GivenText],
         *,
+        columns: str | None = None,
         update: bool = False,
         progress: EncodingProgress = lambda _done, _read, _all: None,
     ) -> int:
@@ -163,6 +174,7 @@ class Index:
 
         Args:
             texts: As in `create`.
+            columns: Likewise.
             update: Whether they replace texts that the index has under the same ids.
             progress: Told how far the work is.
 
@@ -172,18 +184,19 @@ class Index:
             StorageError: it can't be written.
         """
         response = self._folder.manifest.response
-        encoded = _encoded(self.encoder, texts, progress, response=response)
+        encoded = _encoded(self.encoder, texts, columns, progress, response=response)
         return self._folder.add(encoded, replace_old=update)
 
-    def delete(self, ids: Iterable[str]) -> None:
-        """Deletes the texts with these ids.
+    def delete(self, ids: str | Iterable[str]) -> None:
+        """Deletes the text with an id, or the texts with several.
 
         Raises:
-            InputError: there is no text with one of them; nothing is deleted then.
+            InputError: there is no text with one of them, or it is not a string; nothing is deleted
+                then.
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
-        self._folder.delete(list(dict.fromkeys(ids)))
+        self._folder.delete(list(dict.fromkeys(_checked_ids(ids))))
 
     def compact(self) -> None:
         """Frees the space of deleted texts, and joins the texts that were added at several times.
@@ -203,16 +216,29 @@ class Index:
         self._folder.check()
 
 
+def _checked_ids(ids: str | Iterable[str]) -> list[str]:
+    """Returns ids as a list; all of them are strings, as search returns them."""
+    if isinstance(ids, str):
+        return [ids]
+    found = list(ids) if isinstance(ids, Iterable) else [ids]
+    wrong = next((name for name in found if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise InputError(f"an id is {wrong!r}; ids are strings, such as {str(wrong)!r}.")
+    return found
+
+
 def _encoded(
     encoder: SentenceEncoder,
     texts: str | Path | Iterable[GivenText],
+    columns: str | None,
     progress: EncodingProgress,
     *,
     response: bool,
 ) -> Iterator[EncodedTexts]:
     """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
     encode = encoder.encode_response if response else encoder.encode
-    source = Source(texts, read_texts, given_texts)
+    sentence_stream.refuse_columns(texts, columns)
+    source = Source(texts, partial(read_texts, columns=columns), given_texts)
     items, done = iter(source), 0
     progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):

@@ -54,6 +54,7 @@ def encode_file(
     sentences: str | Path | Iterable[str],
     out: str | Path,
     *,
+    columns: str | None = None,
     response: bool = False,
     batch_size: int = BATCH_SIZE,
     on_too_long: OnTooLong | None = None,
@@ -69,9 +70,11 @@ def encode_file(
 
     Args:
         encoder: The model.
-        sentences: Path of a UTF-8 text file with a sentence on each line, plain or compressed, or
-            strings.
+        sentences: Path of a file, plain or compressed: UTF-8 text with a sentence on each line, a
+            table (`.csv`, `.tsv`, `.parquet`) or JSON lines. Or strings.
         out: File to write: `.npy` (N x D float32), `.parquet` or `.jsonl` (`text`, `embedding`).
+        columns: The column of a table, or field of JSON lines, with the sentences, as
+            `text=COLUMN`. Default: `text`.
         response: Encode by `encode_response`.
         batch_size: See `SentenceEncoder.encode`.
         on_too_long: Likewise.
@@ -93,7 +96,7 @@ def encode_file(
     path = Path(out)
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
     form = format_of(path)
-    source = sentences_of(sentences)
+    source = sentences_of(sentences, columns)
     with claim(path, inputs=[sentences] if isinstance(sentences, str | Path) else ()):
         check_output(path, resume=resume, overwrite=overwrite)
         settings = settings_of(encoder, response, batch_size, way)

@@ -55,7 +55,7 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
     Raises:
         InputError: an element is not a string, or `sentences` is not an ordered collection.
     """
-    _refuse_unordered(sentences)
+    refuse_unordered(sentences)
     if isinstance(sentences, np.ndarray):
         sentences = sentences.tolist()
     if isinstance(sentences, str):
@@ -67,11 +67,19 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
     return as_strings(sentences), False
 
 
-def _refuse_unordered(sentences: object) -> None:
+def refuse_unordered(sentences: object) -> None:
+    """Refuses what is no ordered collection of strings, though Python can iterate over it."""
     if isinstance(sentences, bytes | bytearray):
         raise InputError(
             "sentences must be strings; got bytes: decode them first, as in "
             "sentences.decode('utf-8')."
+        )
+    columns = getattr(sentences, "columns", None)
+    if columns is not None and hasattr(sentences, "__getitem__"):  # of pandas, Polars, Arrow
+        named = ", ".join(repr(name) for name in list(columns)[:20])
+        raise InputError(
+            f"sentences must be strings; got a {type(sentences).__name__} of the columns {named}: "
+            "pass the one that holds them, as in frame['text']."
         )
     if isinstance(sentences, Mapping | Set):
         raise InputError(

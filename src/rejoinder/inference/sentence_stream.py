@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -9,9 +10,10 @@ from typing import Any, Generic, TypeVar
 from rejoinder.errors import InputError
 from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.inference.long_texts import OnTooLong
 from rejoinder.io.formats.surrogates import replace_surrogates
-from rejoinder.io.formats.text_lines import file_lines
+from rejoinder.io.formats.texts import read_strings
 from rejoinder.protocols import Embeddings
 
 CHUNK = 8_192
@@ -78,12 +80,12 @@ class Source(Generic[Item]):
     def __init__(
         self,
         items: str | Path | Iterable[Any],
-        of_file: Callable[[Path, Callable[[int], None]], Iterator[Item]],
+        of_file: Callable[..., Iterator[Item]],
         of_items: Callable[[Iterable[Any]], Iterator[Item]],
     ) -> None:
         """Prepares to read a file, if `items` is its path, by `of_file`, others by `of_items`.
 
-        `of_file` calls its second argument with the number of bytes of each piece that it read.
+        `of_file` calls its argument `on_read` with the number of bytes of each piece that it read.
         """
         self.read = 0
         self.size: int | None = None
@@ -92,7 +94,7 @@ class Source(Generic[Item]):
             file = Path(items)
             self.name = str(items)
             self.size = file.stat().st_size if file.is_file() else None
-            self._items = of_file(file, self._count)
+            self._items = of_file(file, on_read=self._count)
         else:
             self._items = of_items(items)
 
@@ -103,16 +105,24 @@ class Source(Generic[Item]):
         self.read += count
 
 
-def sentences_of(sentences: str | Path | Iterable[str]) -> Source[str]:
-    """Returns the lines of a file, or strings, as a source.
+def sentences_of(sentences: str | Path | Iterable[str], columns: str | None = None) -> Source[str]:
+    """Returns the texts of a file (`io.formats.texts`), or strings, as a source.
 
     Raises:
         InputError: as it is read: an element is not a string, or the file can't be read.
     """
-    return Source(sentences, file_lines, _strings)
+    refuse_columns(sentences, columns)
+    return Source(sentences, partial(read_strings, columns=columns), _strings)
+
+
+def refuse_columns(texts: object, columns: str | None) -> None:
+    """Refuses columns of texts that are not read from a file."""
+    if columns is not None and not isinstance(texts, str | Path):
+        raise InputError("columns are those of a file; strings were given.")
 
 
 def _strings(sentences: Iterable[Any]) -> Iterator[str]:
+    refuse_unordered(sentences)
     for index, text in enumerate(sentences):
         if not isinstance(text, str):
             raise InputError(

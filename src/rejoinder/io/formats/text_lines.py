@@ -1,5 +1,7 @@
 """Lines of UTF-8 text as a stream: of a file, which may be compressed, or of pieces of bytes."""
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -7,6 +9,14 @@ from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.line_blocks import line_blocks
 
+_SNIFFED = 1 << 14
+"""Characters by which a document is known."""
+_DOCUMENTS = (
+    (re.compile(r"From \S+.*\n(?:[>\w-]+:|\s)"), "a mailbox (mbox)"),
+    (re.compile(r"\s*<(?:!doctype|html|\?xml)\b", re.IGNORECASE), "HTML or XML"),
+    (re.compile(r"%PDF-"), "a PDF document"),
+    (re.compile(r"PK\x03\x04"), "a zip archive"),
+)
 _BLOCK_BYTES = 1 << 16
 """Bytes that are decoded at a time; lines that come slowly wait for as many."""
 _MAGIC = {
@@ -42,15 +52,17 @@ def file_lines(path: Path, on_read: Callable[[int], None] | None = None) -> Iter
     return text_lines(decompressed(path, on_read), str(path))
 
 
-def text_lines(pieces: Iterable[bytes], name: str) -> Iterator[str]:
+def text_lines(pieces: Iterable[bytes], name: str, *, any_content: bool = False) -> Iterator[str]:
     r"""Yields lines without their ends, which are LF or CRLF. A byte order mark is left out.
+
+    Content that begins like a document of another format is refused, unless `any_content`.
 
     >>> list(text_lines([b"How old", b" are you?\r\n\nYes."], "a file"))
     ['How old are you?', '', 'Yes.']
 
     Raises:
-        InputError: the content is empty, is not UTF-8, or holds a NUL byte. The message begins with
-            `name`, and names the line and the format that the content seems to have.
+        InputError: the content is empty, is not UTF-8, holds a NUL byte, or is a document. The
+            message begins with `name`, and names the line and the format that it seems to have.
     """
     head, number = b"", 0
     for block in line_blocks(pieces, _BLOCK_BYTES):
@@ -58,11 +70,44 @@ def text_lines(pieces: Iterable[bytes], name: str) -> Iterator[str]:
         text = _decoded(block, head, name, number)
         if not number:
             text = text.removeprefix("\ufeff")
+            if not any_content:
+                _refuse_documents(text[:_SNIFFED], name)
         lines = text.removesuffix("\n").split("\n")
         number += len(lines)
         yield from (line.removesuffix("\r") for line in lines)
     if not number:
         raise InputError(f"{name} is empty; one sentence per line is expected.")
+
+
+def _refuse_documents(head: str, name: str) -> None:
+    """Refuses the beginning of a file whose lines are no texts.
+
+    Raises:
+        InputError: names the format, and what can be read.
+    """
+    kind = next((said for pattern, said in _DOCUMENTS if pattern.match(head)), None)
+    if kind is None and head.lstrip()[:1] in ("{", "["):
+        kind = "a JSON document" if _is_json(head.lstrip()) else None
+    if kind is not None:
+        raise InputError(
+            f"{name} seems to be {kind}; lines of text are expected, one text each, or a table or "
+            "JSON lines with a text in each row (.csv, .tsv, .parquet, .jsonl)."
+        )
+
+
+def _is_json(head: str) -> bool:
+    """Returns whether text that begins with a bracket is the whole or the beginning of JSON."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(head)
+    except RecursionError:
+        return True
+    except ValueError as error:
+        at: int = getattr(error, "pos", 0)
+        # more than a line of valid JSON, or all that was looked at
+        return len(head[:at].split("\n", 1)[-1].strip()) > 0 < head.find("\n", 0, at) or (
+            at >= _SNIFFED - 1
+        )
+    return not head[end:].split("\n", 1)[0].strip()
 
 
 def _decoded(block: bytes, head: bytes, name: str, lines_before: int) -> str:

@@ -9,6 +9,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.storage import read_errors
 from rejoinder.io.formats.compression import compression
 from rejoinder.io.formats.text_lines import file_lines, text_lines
+from rejoinder.io.formats.texts import KINDS
 
 _READ_BYTES = 1 << 20
 
@@ -41,6 +42,8 @@ def text_parts(files: Sequence[Path], size: int) -> list[TextPart]:
     for path in files:
         with read_errors(path):
             total = path.stat().st_size
+        if path.suffix in KINDS:
+            raise InputError(f"{path} is a table or JSON lines; parts are read of lines of text.")
         if not total:
             raise InputError(f"{path} is empty; one sentence per line is expected.")
         if total <= size or compression(path) is not None:

@@ -1,0 +1,234 @@
+"""Texts of a file: its lines, the rows of a table, or a field of JSON lines.
+
+The name says that a file is a table (`KINDS`); content that is none of these, such as a JSON
+document or a mailbox, is refused. A new kind is a function and a line in `KINDS`.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rejoinder.errors import InputError, require
+from rejoinder.io.files.hashed import refuse_constant
+from rejoinder.io.formats.compression import MAGIC, decompressed
+from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.text_lines import text_lines
+
+Text = tuple[str | None, str]
+"""An id, None for none, and a text."""
+_FIELDS = ("text", "id")
+_DELIMITERS = ",;\t|"
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Which columns, or fields, hold a text and its id."""
+
+    text: str = ""
+    """Its name; or its number from 1, for a table without a header. Empty: `text`."""
+    id: str = ""
+    """The same for the id. Empty: `id`, if there is one."""
+
+
+def text_columns(spec: str | None) -> TextColumns:
+    """Returns the columns that `text=COLUMN,id=COLUMN` names.
+
+    >>> text_columns("text=body")
+    TextColumns(text='body', id='')
+
+    Raises:
+        InputError: it is written otherwise.
+    """
+    if not spec:
+        return TextColumns()
+    pairs = [item.partition("=") for item in spec.split(",")]
+    named = {name.strip(): value.strip() for name, _, value in pairs}
+    if len(named) < len(pairs) or not named.keys() <= set(_FIELDS) or not all(named.values()):
+        raise InputError(
+            f"--columns {spec!r}: text=COLUMN or text=COLUMN,id=COLUMN is needed, with the names "
+            "of your columns."
+        )
+    return TextColumns(**named)
+
+
+def read_texts(
+    path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
+) -> Iterator[Text]:
+    """Yields the ids and texts of a file, plain or compressed.
+
+    `columns` is what `text_columns` reads. `on_read` is called with the bytes of each read.
+
+    Raises:
+        InputError: the file can't be read, seems to hold no texts, or does not say where they are.
+        MissingExtraError: a package is missing that reads it.
+    """
+    suffix = Path(path.stem).suffix if path.suffix in MAGIC.values() else path.suffix
+    return texts_of(decompressed(path, on_read), str(path), columns, suffix)
+
+
+def read_strings(
+    path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
+) -> Iterator[str]:
+    """Yields the texts that `read_texts` does, without ids."""
+    return (text for _, text in read_texts(path, columns, on_read))
+
+
+def texts_of(
+    pieces: Iterable[bytes], name: str, columns: str | None = None, suffix: str = ""
+) -> Iterator[Text]:
+    """Yields the ids and texts of pieces of bytes, such as standard input.
+
+    `suffix` is that of the file's name, which tells tables. JSON lines are also known by their
+    first line.
+
+    Raises:
+        InputError: see `read_texts`.
+    """
+    chosen = text_columns(columns)
+    pieces = iter(pieces)
+    head = next((piece for piece in pieces if piece), b"")
+    pieces = chain([head], pieces)
+    kind = KINDS.get(suffix.lower()) or (_json_lines if _begins_with_object(head) else None)
+    if kind is not None:
+        yield from kind(pieces, name, chosen)
+        return
+    if chosen != TextColumns():
+        raise InputError(
+            f"{name} is read as lines of text, which have no columns; --columns is for files "
+            f"called {', '.join(KINDS)}, and for JSON lines."
+        )
+    yield from ((None, line) for line in text_lines(pieces, name))
+
+
+def _begins_with_object(head: bytes) -> bool:
+    """Returns whether the first line is a whole JSON object, and no document goes on after it."""
+    line, _, rest = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    if not line.startswith(b"{") or rest.lstrip()[:1] not in (b"{", b""):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _json_lines(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
+    """Yields the fields of the objects of lines; blank lines are left out."""
+    wanted, key = columns.text or "text", columns.id or "id"
+    for number, line in enumerate(text_lines(pieces, name, any_content=True), 1):
+        if line.strip():
+            yield _of_object(_object(line, name, number), wanted, key, f"{name} line {number:,}")
+
+
+def _object(line: str, name: str, number: int) -> Mapping[str, Any]:
+    try:
+        tree = json.loads(line, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} line {number:,}: no JSON ({error}).") from None
+    if not isinstance(tree, dict):
+        raise InputError(f"{name} line {number:,}: an object is needed on each line.")
+    return tree
+
+
+def _of_object(tree: Mapping[str, Any], wanted: str, key: str, where: str) -> Text:
+    text, found = tree.get(wanted), tree.get(key)
+    if isinstance(found, int) and not isinstance(found, bool):
+        found = str(found)
+    if not isinstance(text, str):
+        fields = ", ".join(sorted(name for name in tree if isinstance(tree[name], str))) or "none"
+        raise InputError(
+            f"{where}: a string {wanted!r} is needed; fields with a string: {fields}. Name yours "
+            "with --columns text=FIELD."
+        )
+    if not isinstance(found, str | None):
+        raise InputError(f"{where}: the id {key!r} must be a string or a whole number.")
+    return None if found is None else replace_surrogates(found), replace_surrogates(text)
+
+
+def _csv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
+    """Yields rows of a table with quotes; the delimiter is the likeliest of the first line."""
+    lines = text_lines(pieces, name, any_content=True)
+    first = next(lines)
+    delimiter = max(_DELIMITERS, key=first.count)
+    rows = csv.reader(
+        (f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, strict=True
+    )
+    return _of_rows(_checked(rows, name), name, columns)
+
+
+def _checked(rows: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+    try:
+        for row in rows:
+            if row:
+                yield rows.line_num, row
+    except csv.Error as error:
+        raise InputError(f"{name} line {rows.line_num:,}: {error}.") from None
+
+
+def _tsv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
+    """Yields rows of a table whose quotes are plain characters."""
+    lines = enumerate(text_lines(pieces, name, any_content=True), 1)
+    return _of_rows(((number, line.split("\t")) for number, line in lines if line), name, columns)
+
+
+def _of_rows(
+    rows: Iterator[tuple[int, list[str]]], name: str, columns: TextColumns
+) -> Iterator[Text]:
+    number, header = next(rows, (0, []))
+    if columns.text.isdigit() and columns.text not in header:
+        text, key = int(columns.text) - 1, int(columns.id) - 1 if columns.id.isdigit() else None
+        rows = chain([(number, header)], rows)
+    else:
+        text, key = _places(header, name, columns)
+    for number, row in rows:
+        if len(row) <= max(text, key or 0):
+            raise InputError(
+                f"{name} line {number:,}: {len(row)} columns, where the first line has "
+                f"{len(header)}."
+            )
+        yield None if key is None else row[key], row[text]
+
+
+def _places(header: list[str], name: str, columns: TextColumns) -> tuple[int, int | None]:
+    """Returns the indices of the text and of the id, None without one."""
+    wanted, key = columns.text or "text", columns.id or "id"
+    missing = [each for each in (wanted, columns.id) if each and each not in header]
+    if missing:
+        shown = ", ".join(repr(column[:40]) for column in header[:20])
+        raise InputError(
+            f"{name} is a table without a column {missing[0]!r}; its columns are {shown}. Name "
+            "yours with --columns text=COLUMN or text=COLUMN,id=COLUMN (numbers from 1 if it has "
+            "no header)."
+        )
+    return header.index(wanted), header.index(key) if key in header else None
+
+
+def _parquet(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:
+    require("data", "polars")
+    import polars as pl
+
+    content = io.BytesIO(b"".join(pieces))
+    try:
+        frame = pl.read_parquet(content)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(f"{name} can't be read as Parquet: {str(error).splitlines()[0]}") from None
+    text, key = _places(frame.columns, name, columns)
+    texts = frame.to_series(text)
+    if texts.dtype not in (pl.String, pl.Categorical, pl.Enum) or texts.null_count():
+        raise InputError(f"{name}: the column {texts.name!r} has other values than strings.")
+    names = [None] * len(frame) if key is None else frame.to_series(key).cast(pl.String).to_list()
+    yield from zip(names, texts.cast(pl.String).to_list(), strict=True)
+
+
+KINDS: Mapping[str, Callable[[Iterable[bytes], str, TextColumns], Iterator[Text]]] = {
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".parquet": _parquet,
+}
+"""Readers of files that are not lines of text, by the end of the name (before a compression's)."""

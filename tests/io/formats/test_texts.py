@@ -1,0 +1,101 @@
+"""Texts of files: lines, tables and JSON lines; documents are refused by their content."""
+
+import bz2
+import io
+import json
+import zipfile
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rejoinder.errors import InputError
+from rejoinder.io.formats.texts import read_texts, texts_of
+
+TABLE = 'id,author,text\n7,Aiko,"Hello, you"\n8,Ben,"two\nlines"\n'
+
+
+def of(content, suffix="", columns=None):
+    raw = content if isinstance(content, bytes) else content.encode()
+    return list(texts_of([raw], "it", columns, suffix))
+
+
+def test_lines_of_a_file_are_texts(tmp_path):
+    path = tmp_path / "a.txt.bz2"
+    path.write_bytes(bz2.compress(b"Hello, you\n[deleted]\n\n{name} is here"))
+    texts = ["Hello, you", "[deleted]", "", "{name} is here"]
+    assert list(read_texts(path)) == [(None, text) for text in texts]
+
+
+@pytest.mark.parametrize("first", ["[1] a footnote", "<3 you", "From me to you", "{", "[", "a,b,c"])
+def test_first_lines_that_only_look_like_documents_are_texts(first):
+    assert of(f"{first}\nsecond\n") == [(None, first), (None, "second")]
+
+
+def test_rows_of_tables_are_texts_with_ids():
+    assert of(TABLE, ".csv") == [("7", "Hello, you"), ("8", "two\nlines")]
+    assert of(TABLE.replace(",", ";").replace("o; y", "o, y"), ".csv")[0] == ("7", "Hello, you")
+    assert of('id\ttext\nx\t"quoted" here\n', ".tsv") == [("x", '"quoted" here')]
+    assert of("body\nx\n", ".tsv", "text=body") == [(None, "x")]
+    assert of("1\tone\n2\ttwo\n", ".tsv", "text=2,id=1") == [("1", "one"), ("2", "two")]
+    buffer = io.BytesIO()
+    pl.DataFrame({"key": [1, 2], "body": ["one", "two"]}).write_parquet(buffer)
+    assert of(buffer.getvalue(), ".parquet", "text=body,id=key") == [("1", "one"), ("2", "two")]
+
+
+def test_json_lines_are_known_by_their_name_or_their_first_line():
+    lines = '{"id": 3, "text": "one"}\n\n{"text": "two"}\n'
+    assert of(lines, ".jsonl") == of(lines) == [("3", "one"), (None, "two")]
+    assert of('{"body": "x", "n": "7"}\n', "", "text=body,id=n") == [("7", "x")]
+
+
+@pytest.mark.parametrize(
+    ("content", "suffix", "columns", "said"),
+    [
+        ("number,subject\n1,x\n", ".csv", None, "'number', 'subject'.*--columns text="),
+        (TABLE, ".csv", "text=body", "without a column 'body'.*'author'"),
+        (TABLE, ".csv", "text=text,id=no", "without a column 'no'"),
+        ('id,text\n1,"open\n', ".csv", None, "line [23]"),
+        ("id\ttext\n1\n", ".tsv", None, "line 2: 1 columns"),
+        ('{"a": "x", "b": 1}\n', ".jsonl", None, "fields with a string: a"),
+        ('{"text": "x", "id": true}\n', ".jsonl", None, "line 1: the id"),
+        ("[1]\n", ".jsonl", None, "line 1: an object"),
+        ("a\nb\n", "", "text=body", "no columns"),
+        ("a\nb\n", "", "body", "text=COLUMN"),
+        ("a\nb\n", "", "text=a,text=b", "text=COLUMN"),
+        ("a\nb\n", "", "text=a,when=b", "text=COLUMN"),
+        ('{"messages": [\n{"id": 1}]}', "", None, "a JSON document"),
+        ('[{"id": 1}, {"id": 2}]', "", None, "a JSON document"),
+        ('[\n  {"text": "' + "x" * 40_000 + '"}\n]', "", None, "a JSON document"),
+        ("From a@b.c Thu Jan  1 00:00:00 2026\nSubject: hi\n\nHi\n", "", None, "mbox"),
+        ("<!DOCTYPE html>\n<p>x</p>\n", "", None, "HTML"),
+        ('<?xml version="1.0"?>\n<posts/>\n', "", None, "XML"),
+        ("%PDF-1.7\n", "", None, "PDF"),
+    ],
+)
+def test_what_has_no_clear_texts_is_refused(content, suffix, columns, said):
+    with pytest.raises(InputError, match=said) as caught:
+        of(content, suffix, columns)
+    assert str(caught.value).startswith("it") or "--columns" in str(caught.value)
+
+
+def test_archives_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.txt", "w") as archive:
+        archive.writestr("a", "b")
+    with pytest.raises(InputError, match="zip"):
+        list(read_texts(tmp_path / "a.txt"))
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n")), min_size=1))
+def test_any_texts_survive_json_lines(texts):
+    content = "\n".join(json.dumps({"text": text}) for text in texts)
+    assert [text for _, text in of(content, ".jsonl")] == texts
+
+
+@pytest.mark.shared_data
+def test_real_exports_are_refused_or_read_as_lines(shared_data):
+    for path in sorted((shared_data / "exports").glob("*/*")):
+        if path.suffix not in (".txt", ".log") and path.is_file():
+            with pytest.raises(InputError):
+                list(read_texts(path))
