@@ -53,7 +53,9 @@ def test_a_large_block_is_read_as_its_lines_are():
         ("9007199254740993", "9007199254740993"), ("7" * 60, "7" * 60), ("1e400", "1e400"),
         (str(2**128 - 1), str(2**128 - 1)), (str(2**128), str(2**128)), ("true", "true"),
         ("NaN", None), ("-Infinity", None), ("null", None), ("[1, 2.0]", "[1, 2]"),
-        (r'"half \ud83d"', "half \ufffd"), (r'"\ude00\ud83d"', "\ufffd\ufffd"), ('"a\tb"', "a\tb"),
+        (r'"half \ud83d"', "half \ufffd"), (r'"\ude00\ud83d"', "\ufffd\ufffd"),
+        (r'"joined \ud83d\uff01"', "joined \ufffd\uff01"), (r'"\udbff\ue000"', "\ufffd\ue000"),
+        ('"a\tb"', "a\tb"),
         (r'"\u0000"', "\0"), ('"a\u2028b"', "a\u2028b"), ('1, "author": 2', "1"),
     ],
 )  # fmt: skip

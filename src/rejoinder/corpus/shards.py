@@ -78,7 +78,9 @@ class Pairs:
 
     def read(self, block: Block, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
         """Returns the rows of a block. Only its row group is read."""
-        frame = pl.scan_parquet(block.shard).select(columns).slice(block.start, block.rows)
+        frame = (
+            pl.scan_parquet(block.shard, glob=False).select(columns).slice(block.start, block.rows)
+        )
         return frame.collect()
 
     def iter_frames(self, split: str, columns: Sequence[str] = COLUMNS) -> Iterator[pl.DataFrame]:
@@ -94,7 +96,7 @@ class Pairs:
 
 def _check_rows(path: Path, expected: int) -> None:
     try:
-        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+        rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{path} can't be read: {error}. {_REMEDY}") from None
     if rows != expected:

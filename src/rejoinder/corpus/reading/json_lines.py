@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.reading.strings import array_of, as_table, take_rows
 from rejoinder.io.formats.json_lines import POLARS_ERRORS, read_objects
-from rejoinder.io.formats.surrogates import replace_escaped_surrogates
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 from rejoinder.kernels import kernel
 
@@ -170,12 +169,7 @@ def keys_of(block: bytes | memoryview) -> dict[str, None]:
 
 def _read(block: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
     """Returns the rows of lines that are all objects, or raises `POLARS_ERRORS`."""
-    schema = dict.fromkeys(columns, pl.String)
-    frame = read_objects(block, schema)
-    if any(frame.select(pl.all().str.contains("\0", literal=True).any()).row(0)):
-        # half of a surrogate pair is no character, and Polars reads it as NUL
-        frame = read_objects(replace_escaped_surrogates(block), schema)
-    return frame
+    return read_objects(block, dict.fromkeys(columns, pl.String))
 
 
 def _numbers(block: bytes, rows: int, first_line: int) -> Sequence[int]:
@@ -229,7 +223,7 @@ def _read_all_but_refused(
 
 
 def _read_lines(lines: list[str], columns: tuple[str, ...]) -> pl.DataFrame:
-    return _read(replace_escaped_surrogates("\n".join(lines).encode()), columns)
+    return _read("\n".join(lines).encode(), columns)
 
 
 def _text(line: bytes) -> str:

@@ -38,7 +38,7 @@ def parquet_pieces(
 def _pieces(
     file: Path, path: Place, columns: Columns, on_read: Callable[[int], None]
 ) -> Iterator[Callable[[], ParsedBlock]]:
-    scan = pl.scan_parquet(file)
+    scan = pl.scan_parquet(file, glob=False)
     schema = scan.collect_schema()
     columns.check(schema.names(), str(path))
     wanted = [name for name in dict.fromkeys(columns.names.values()) if name in schema]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.surrogates import replace_escaped_surrogates, replace_surrogates
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
 
 FieldType = Literal["text", "texts", "label"]
@@ -20,15 +20,16 @@ POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSErro
 """The errors that Polars raises for files that it can't read. Its code panics at some damage."""
 
 _NOT_TEXT = r"^\s*(?:[\[{]|-?\d[\d.eE+-]*$|true$|false$)|\x00"
-"""Matches what Polars makes of values that are no strings, and of halves of surrogate pairs. It
+"""Matches what Polars makes of values that are no strings, and NUL. It
 matches some strings too, so that a match only means that the lines are read one by one."""
 
 
 def read_objects(content: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
     """Returns the fields in `schema` of lines that are all objects, or raises `POLARS_ERRORS`.
 
-    Half of a surrogate pair reads as NUL.
+    Half of a surrogate pair reads as U+FFFD: Polars would join the first half with any escape.
     """
+    content = replace_escaped_surrogates(content)
     return pl.read_ndjson(io.BytesIO(content), schema=dict(schema))
 
 

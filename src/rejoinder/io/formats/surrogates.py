@@ -5,6 +5,7 @@ import re
 _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def replace_surrogates(text: str) -> str:
@@ -22,6 +23,8 @@ def replace_escaped_surrogates(content: bytes) -> bytes:
     >>> replace_escaped_surrogates(rb'"\ud83d\ude00 \ud83d \\ud83d"')
     b'"\\ud83d\\ude00 \\ufffd \\\\ud83d"'
     """
+    if not _HALF.search(content):
+        return content
     return _ESCAPES.sub(_replacement, content)
 
 
