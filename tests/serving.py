@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.app import create_app, open_socket, server_of
+from rejoinder.serve.connections import Limits
 from rejoinder.serve.service import Service
 from rejoinder.serve.settings import ServerSettings
 
@@ -36,12 +37,12 @@ def running(
 
 
 @contextmanager
-def running_app(app: FastAPI) -> Iterator[Running]:
+def running_app(app: FastAPI, limits: Limits | None = None) -> Iterator[Running]:
     """Runs an app of `create_app` until the context is left."""
     started = threading.Event()
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = server_of(app, started.set)
+        server = server_of(app, started.set, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         assert started.wait(30)

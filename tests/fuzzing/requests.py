@@ -57,7 +57,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
     settings = ServerSettings(max_texts=30, max_body_bytes=100_000)
     app = create_app(dan_model(), settings, texts=("How old are you?", "I like pizza."), threads=1)
     loop = asyncio.new_event_loop()
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://a")
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
 
     def checked(random: Random) -> bool:
         path = random.choice(list(_BODIES))

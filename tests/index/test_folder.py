@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -393,3 +394,69 @@ def test_what_a_killed_change_left_inside_is_removed_by_the_next(tmp_path):
     with pytest.raises(InputError, match="Nothing was added"):
         index.add([encoded({"a": "again"})])
     assert {path.name for path in index.folder.iterdir()} == {FILE, "000001"}
+
+
+WRITER = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+import test_folder as t
+folder, index = Path(sys.argv[1]), None
+for turn in range(60):
+    if turn % 6 == 0:
+        texts = {f"{turn}-{n}": f"text {turn} {n}" for n in range(1 + turn % 5)}
+        t.create_index(folder, t.EMPTY, [t.encoded(texts)], overwrite=True)
+        index = t.TextIndex(folder)
+    elif turn % 6 == 3:
+        index.compact()
+    else:
+        index.add([t.encoded({f"more {turn}": "more"})])
+print("done")
+"""
+
+
+def test_a_reader_sees_one_whole_state_while_another_process_writes(tmp_path):
+    made(tmp_path, TEXTS)
+    paths = [path for path in (*sys.path, str(Path(__file__).parent)) if path]
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "index"), *paths]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        opened = 0
+        while writer.poll() is None:
+            index = TextIndex(tmp_path / "index")
+            hits = found(index, "more")
+            assert len(hits) == len({name for name, _ in hits}) == len(index)
+            assert all(text for name, text in hits if name)
+            opened += 1
+        assert writer.stdout.read() == b"done\n"
+    assert opened > 20
+
+
+def test_reload_opens_what_another_one_changed(tmp_path):
+    one, other = made(tmp_path, TEXTS), TextIndex(tmp_path / "index")
+    one.add([encoded({"new": "newer"})])
+    assert len(other) == 5
+    other.reload()
+    assert len(other) == 6
+    assert "new" in other
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_cut_under_a_reader_is_one_sentence(tmp_path, name):
+    index = made(tmp_path, TEXTS)
+    path = tmp_path / "index/000001" / name
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 1)
+    with pytest.raises(InputError, match=name):
+        found(index, "one")
+
+
+@pytest.mark.parametrize("name", ["keys", "rows"])
+def test_a_changed_byte_of_the_keys_is_noticed_at_the_first_look_up(tmp_path, name):
+    made(tmp_path, TEXTS)
+    path = tmp_path / "index/000001" / name
+    content = bytearray(path.read_bytes())
+    content[3] ^= 4
+    path.write_bytes(content)
+    index = TextIndex(tmp_path / "index")
+    with pytest.raises(InputError, match=name):
+        index.get("a")

@@ -180,3 +180,17 @@ def test_what_is_no_text_is_refused(tmp_path):
     for wrong in (3, ("a", 1), ("a", "b", "c"), None, list(range(10_000))):
         with pytest.raises(InputError, match=r"text 1 is .{1,60}; a string, or an id and a string"):
             Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")
+
+
+def test_ids_are_strings_one_or_several(encoder, tmp_path):
+    index = Index.create(tmp_path / "index", ["one", "two", "three"], encoder)
+    assert index.get("1") == "one"
+    assert index.get(["3", "1"]) == ["three", "one"]
+    for wrong in ([1], 1, [None]):
+        with pytest.raises(InputError, match="ids are strings"):
+            index.get(wrong)
+        with pytest.raises(InputError, match="ids are strings"):
+            index.delete(wrong)
+    index.delete("2")
+    index.delete(["1"])
+    assert len(index) == 1

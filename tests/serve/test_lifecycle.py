@@ -62,7 +62,7 @@ def half_a_request(address):
     """Sends the head and half of the body of a request."""
     port = int(address.rpartition(":")[2])
     connection = socket.create_connection(("127.0.0.1", port), timeout=30)
-    head = "POST /embed HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    head = "POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     connection.sendall(f'{head}Content-Length: 17\r\n\r\n{{"inputs"'.encode())
     return connection
 

@@ -62,6 +62,13 @@ def serve(
         Path | None,
         typer.Option(help=f"File with the key that requests need. Or: ${KEY_VARIABLE}."),
     ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Host that requests may name; may be repeated. Default: names of this machine's "
+            "loopback with --host 127.0.0.1, otherwise any."
+        ),
+    ] = None,
     cors_origin: Annotated[
         list[str] | None,
         typer.Option(help="Origin whose pages may call the server; may be repeated; * is any."),
@@ -97,6 +104,7 @@ def serve(
         max_texts=max_texts,
         drain_seconds=drain_seconds,
         cors_origins=tuple(cors_origin or ()),
+        allowed_hosts=tuple(allowed_host or ()),
         api_key=_api_key(api_key_file),
     )
     if texts is not None and index is not None:
@@ -105,7 +113,7 @@ def serve(
         raise InputError("--columns is for --texts FILE.")
     lines = list(stream_texts(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
-    require("serve", "fastapi", "uvicorn", "orjson", "prometheus_client")
+    require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
     from rejoinder.serve.app import create_app, open_socket, server_of
 
     with open_socket(settings.host, settings.port) as listening:

@@ -1,6 +1,7 @@
 """`TextIndex`: a folder of texts with ids and embeddings that is searched and changed."""
 
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,14 +19,19 @@ from rejoinder.index.segment import DTYPES, FILES, EncodedTexts, Segment, write_
 from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
-from rejoinder.io.files.claims import claim, sweep
+from rejoinder.io.files.claims import beside, claim, sweep
 from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
+from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.protocols import Embeddings
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
 _DELETED = np.dtype("<u4")
+_ATTEMPTS = 400
+"""How often an index that is changed meanwhile is opened again."""
+_PAUSE = 0.005
+"""Seconds between two attempts."""
 _QUERIES = 16
 """Queries after whose hits a large index leaves the memory of the process."""
 
@@ -61,23 +67,55 @@ class TextIndex:
         self._open()
 
     def _open(self) -> None:
-        self.manifest = read_manifest(self.folder)
-        while True:
+        """Opens the files of one state of the index, while another process may change it.
+
+        Each state has an `index.json` of its own: it must be there before and after all others.
+        """
+        for attempt in range(_ATTEMPTS):
+            stamp, error = self._stamp(), None
             try:
+                self.manifest = read_manifest(self.folder)
                 self._parts = [self._opened(entry) for entry in self.manifest.segments]
-            except InputError:
-                # a change may have removed a segment between the two
-                before, self.manifest = self.manifest, read_manifest(self.folder)
-                if self.manifest == before:
-                    raise
-            else:
+            except InputError as found:
+                error = found
+            if self._stamp() == stamp and (stamp is not None or not self._is_replaced()):
+                if error is not None:
+                    raise error
+                self._opened_at = stamp
                 return
+            if attempt:
+                time.sleep(_PAUSE)
+        raise InputError(f"{self.folder} is changed again and again; open it when that has ended.")
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """Returns what tells one `index.json` from another, None where there is none."""
+        try:
+            found = (self.folder / FILE).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def _is_replaced(self) -> bool:
+        """Returns whether another process is between the two renames that replace the folder."""
+        return beside(resolved(self.folder), "old").exists()
+
+    def reload(self) -> None:
+        """Opens the index again if it was changed since, which costs a look at one file.
+
+        Raises:
+            InputError: it is damaged, or gone.
+        """
+        if self._stamp() != self._opened_at:
+            self._open()
 
     def __len__(self) -> int:
         return self.manifest.count
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._places([name])[0] is not None
+        if not isinstance(name, str):
+            return False
+        self.reload()
+        return self._places([name])[0] is not None
 
     def get(self, name: str) -> str:
         """Returns the text with an id.
@@ -85,6 +123,7 @@ class TextIndex:
         Raises:
             InputError: there is none.
         """
+        self.reload()
         [place] = self._places([name])
         if place is None:
             raise InputError(f"{self.folder} has no text with the id {name!r}.")
@@ -119,6 +158,8 @@ class TextIndex:
                 f"queries of shape {queries.shape} and an index of {self.manifest.dim} dimensions "
                 "differ in dimension."
             )
+        for part in self._parts:
+            part.segment.refuse_cut()
         found = search_parts(self._parts, queries, top_k, exact=exact)
         results, large = [], are_large(self._parts)
         for number, hits in enumerate(found):
@@ -251,7 +292,9 @@ class TextIndex:
             if _name_of_deletions(path.name[: path.name.index(".")], rows) != path.name:
                 raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
             deleted[rows[rows < entry.rows].astype(np.int64)] = True
-        segment = Segment(folder, entry.rows, self.manifest.dim, self.manifest.dtype)
+        segment = Segment(
+            folder, entry.rows, self.manifest.dim, self.manifest.dtype, dict(entry.files)
+        )
         return Part.of(entry, segment, deleted)
 
     def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:

@@ -221,9 +221,9 @@ def _checked_ids(ids: str | Iterable[str]) -> list[str]:
     if isinstance(ids, str):
         return [ids]
     found = list(ids) if isinstance(ids, Iterable) else [ids]
-    wrong = next((name for name in found if not isinstance(name, str)), None)
-    if wrong is not None:
-        raise InputError(f"an id is {wrong!r}; ids are strings, such as {str(wrong)!r}.")
+    for name in found:
+        if not isinstance(name, str):
+            raise InputError(f"an id is {name!r}; ids are strings, such as {str(name)!r}.")
     return found
 
 

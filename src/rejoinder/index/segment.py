@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
-from rejoinder.io.files.hashed import blake2b_number
+from rejoinder.io.files.hashed import blake2b_number, check_file
 from rejoinder.protocols import Embeddings
 
 FILES = (
@@ -25,6 +25,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np
 """Types of the rows on disk."""
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
+_REMEDY = "So the index is damaged. Copy it again, or build it again."
 _LARGEST = 1.01
 """What no score of two unit rows exceeds, rounded to 16 bits at worst."""
 
@@ -71,13 +72,21 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
 class Segment:
     """A segment, mapped into memory."""
 
-    def __init__(self, folder: Path, count: int, dim: int, dtype: str) -> None:
-        """Opens a segment of `count` texts.
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        dim: int,
+        dtype: str,
+        files: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """Opens a segment of `count` texts; `files` has the size and SHA-256 of each file.
 
         Raises:
             InputError: a file is missing or of another size.
         """
-        self.folder = folder
+        self.folder, self._files = folder, files
+        self._keys_are_checked = False
         self.ids = StringTable(folder, "ids", count)
         self.texts = StringTable(folder, "texts", count)
         self._path = folder / "embeddings.bin"
@@ -85,9 +94,30 @@ class Segment:
         self.embeddings: Embeddings = mapped(self._path, DTYPES[dtype], (count, dim))
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
+        try:
+            self._inodes = {name: (folder / name).stat().st_ino for name in FILES}
+        except OSError as error:  # another process replaces the index
+            raise InputError(f"{folder} can't be read: {error.strerror or error}.") from None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def refuse_cut(self) -> None:
+        """Refuses files that are shorter than when they were opened: reading them would end Python.
+
+        A file that was removed or replaced is still whole in memory.
+
+        Raises:
+            InputError: a file is cut.
+        """
+        for name in FILES:
+            path = self.folder / name
+            try:
+                found = path.stat()
+            except OSError:
+                continue
+            if found.st_ino == self._inodes[name] and found.st_size < self._files[name]["bytes"]:
+                raise InputError(f"{path} has lost its end; the index is damaged.")
 
     def nearest(
         self, queries: Embeddings, top_k: int, absent: NDArray[np.bool_] | None
@@ -162,7 +192,15 @@ class Segment:
         return self._handle
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Returns the row of each id, (N,) int64, and -1 for those that are not here."""
+        """Returns the row of each id, (N,) int64, and -1 for those that are not here.
+
+        Raises:
+            InputError: the files that ids are looked up in were changed.
+        """
+        if not self._keys_are_checked:
+            for name in ("keys", "rows"):
+                check_file(self.folder / name, self._files[name], InputError, _REMEDY)
+            self._keys_are_checked = True
         keys = keys_of(ids)
         begins = np.searchsorted(self._keys, keys)
         found = np.full(len(ids), -1, np.int64)

@@ -85,6 +85,8 @@ def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
             return np.asarray(np.memmap(path, dtype, "r", shape=shape))
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}.") from None
+    except ValueError:  # it was cut, or replaced by a shorter one, between the two calls
+        size = 0
     raise InputError(
         f"{path} has {size:,} bytes and should have {expected:,}; the index is damaged. Build it "
         "again, or copy it again."

@@ -1,5 +1,6 @@
 """Creates the FastAPI app of a model, and the uvicorn server that runs it."""
 
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,9 +13,10 @@ from starlette.middleware.cors import CORSMiddleware
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
 from rejoinder.models.folder import ModelContents
+from rejoinder.serve.connections import Limits, OncePerMinute, limited_protocol, most_connections
 from rejoinder.serve.errors import add_handlers
 from rejoinder.serve.lifecycle import DrainingServer, RefuseWhileStopping
-from rejoinder.serve.limits import LimitBody, RequireKey
+from rejoinder.serve.limits import LimitBody, RequireHost, RequireKey
 from rejoinder.serve.metrics import CountRequests
 from rejoinder.serve.routes import all_routers
 from rejoinder.serve.routes.page import PATHS
@@ -58,6 +60,7 @@ def create_app(
         service.close()
 
     app = FastAPI(
+        redirect_slashes=False,  # the address would be made of the Host that a stranger sent
         title="rejoinder",
         version=VERSION,
         description=f"Sentence embeddings by `{service.name}`.",
@@ -80,6 +83,8 @@ def create_app(
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
+    if settings.served_hosts:
+        app.add_middleware(RequireHost, names=settings.served_hosts)
     app.add_middleware(CountRequests, metrics=service.metrics)
     app.add_middleware(RefuseWhileStopping, drain=service.drain)
     return app
@@ -112,15 +117,22 @@ def open_socket(host: str, port: int) -> socket.socket:
         raise InputError(f"can't listen on {host} port {port}: {reason}.") from None
 
 
-def server_of(app: FastAPI, started: Callable[[], None] = lambda: None) -> DrainingServer:
+def server_of(
+    app: FastAPI, started: Callable[[], None] = lambda: None, limits: Limits | None = None
+) -> DrainingServer:
     """Returns a server for an app of `create_app`; `run(sockets=[…])` answers until it is stopped.
 
     SIGTERM and SIGINT stop it where it runs in the main thread, `service.drain.begin()` anywhere.
-    `started` is called when the first request can be answered.
+    `started` is called when the first request can be answered. `limits` are those of connections.
     """
     service: Service = app.state.service
+    for name in ("asyncio", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(known, OncePerMinute) for known in logger.filters):
+            logger.addFilter(OncePerMinute())
     config = uvicorn.Config(
         app,
+        http=limited_protocol(limits or Limits(most_connections())),
         access_log=False,
         log_level="error",  # a warning for each malformed request would let strangers fill the log
         server_header=False,

@@ -46,6 +46,35 @@ class RequireKey:
         return right and scheme.lower() == "bearer"
 
 
+class RequireHost:
+    """Answers 421 to requests for other hosts than those of `names`.
+
+    A page elsewhere can make its own name lead to this machine (DNS rebinding); its requests then
+    carry that name.
+    """
+
+    def __init__(self, app: ASGIApp, *, names: Collection[str]) -> None:
+        self._app, self._names = app, frozenset(names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, or refuses it."""
+        if scope["type"] != "http" or host_of(Headers(scope=scope)) in self._names:
+            await self._app(scope, receive, send)
+            return
+        sentence = "this server is not one of that host; --allowed-host NAME lets it be."
+        await error_response(scope["path"], 421, sentence)(scope, receive, send)
+
+
+def host_of(headers: Headers) -> str:
+    """Returns the host that a request names, in lower case and without its port.
+
+    >>> host_of(Headers({"host": "[::1]:8080"})), host_of(Headers({"host": "LOCALHOST"}))
+    ('[::1]', 'localhost')
+    """
+    host = headers.get("host", "").lower()
+    return host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+
+
 class LimitBody:
     """Reads the body of a request, and answers 413 to one that is too long."""
 

@@ -1,12 +1,16 @@
 """`Service`: what the routes share. Everything that computes goes through its one worker."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
+from rejoinder.errors import InputError
 from rejoinder.index.folder import IndexHit, TextIndex
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import Hit
@@ -16,11 +20,19 @@ from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
-from rejoinder.serve.errors import refused
+from rejoinder.serve.errors import RequestError, refused
 from rejoinder.serve.lifecycle import Drain
 from rejoinder.serve.metrics import Metrics
 from rejoinder.serve.projection import Projection, project
 from rejoinder.serve.settings import ServerSettings
+
+_LOG = logging.getLogger("uvicorn.error")
+_MOST_HITS = 100_000
+"""Hits of an answer, of all its queries together."""
+_MOST_TOKENS = 100_000
+"""Tokens of an answer: each is an object of JSON."""
+_MOST_CHARACTERS = 32 << 20
+"""Characters of the texts of an answer."""
 
 
 class Service:
@@ -162,23 +174,50 @@ class Service:
     async def search(
         self, queries: Sequence[str], top_k: int
     ) -> list[list[Hit]] | list[list[IndexHit]]:
-        """Returns for each query the nearest of the server's texts, best first."""
+        """Returns for each query the nearest of the server's texts, best first.
+
+        Raises:
+            RequestError: there are too many hits, or the index is damaged.
+        """
+        if self._index is not None:
+            with _hidden_damage():
+                self._index.reload()
+        top_k = min(top_k, max(self.searched, 1))
+        if top_k * len(queries) > _MOST_HITS:
+            raise refused(
+                "top_k",
+                f"{top_k:,} hits for {len(queries):,} queries; at most {_MOST_HITS:,} hits are "
+                "allowed in an answer.",
+            )
         rows = await self.embed(queries)
         if self._index is not None:
-            indexed: list[list[IndexHit]] = await self.batcher.call(
-                partial(self._index.search, rows, top_k), len(queries)
-            )
-            return indexed
+            with _hidden_damage():
+                indexed: list[list[IndexHit]] = await self.batcher.call(
+                    partial(self._index.search, rows, top_k), len(queries)
+                )
+            return _bounded(indexed)
         work = partial(self.encoder.search, rows, self._corpus, top_k)
         found: list[list[Hit]] = await self.batcher.call(work, len(queries))
-        return [
-            [Hit(hit.index, hit.score, self.texts[hit.index]) for hit in hits] for hits in found
-        ]
+        return _bounded(
+            [[Hit(hit.index, hit.score, self.texts[hit.index]) for hit in hits] for hits in found]
+        )
 
     async def tokens(self, texts: Sequence[str]) -> list[list[Token]]:
-        """Returns the tokens of each text."""
+        """Returns the tokens of each text.
+
+        Raises:
+            RequestError: there are too many.
+        """
+        count = await self.batcher.call(partial(self._count_tokens, texts), len(texts))
+        if count > _MOST_TOKENS:
+            raise refused(
+                "inputs", f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed in an answer."
+            )
         found: list[list[Token]] = await self.batcher.call(partial(self._tokens, texts), len(texts))
         return found
+
+    def _count_tokens(self, texts: Sequence[str]) -> int:
+        return int(self._model.features.whole(texts).lengths.sum())
 
     async def explain(self, first: str, second: str) -> Explanation:
         """Returns what each pair of words adds to the cosine of two texts.
@@ -201,6 +240,38 @@ def service_of(request: Request) -> Service:
     """Returns the service of the app that a request came to."""
     service: Service = request.app.state.service
     return service
+
+
+@contextmanager
+def _hidden_damage() -> Iterator[None]:
+    """Turns what is wrong with an index into an error that does not say where the index is.
+
+    Raises:
+        RequestError: the block raised InputError, which is logged.
+    """
+    try:
+        yield
+    except InputError as error:
+        _LOG.error("%s", error)
+        raise RequestError(
+            503, "the index of this server can't be read; the server's log has the reason."
+        ) from None
+
+
+def _bounded(found: list[list[Any]]) -> list[list[Any]]:
+    """Returns hits whose texts make an answer of a bounded size.
+
+    Raises:
+        RequestError: they are too long together.
+    """
+    size = sum(len(hit.text) for hits in found for hit in hits)
+    if size > _MOST_CHARACTERS:
+        raise refused(
+            "top_k",
+            f"the texts of the hits have {size:,} characters; at most {_MOST_CHARACTERS:,} are "
+            "allowed in an answer. Ask for fewer hits.",
+        )
+    return found
 
 
 def _encoded(encoder: SentenceEncoder, texts: list[str]) -> Embeddings:

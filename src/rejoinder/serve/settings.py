@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from rejoinder.errors import InputError
 
 LOOPBACK = "127.0.0.1"
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _LEAST_KEY = 8
 
 
@@ -14,6 +15,9 @@ class ServerSettings:
 
     host: str = LOOPBACK
     """Address to listen on. The default can only be reached from the same machine."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that requests may name, besides those of the loopback. Without any, a server on the
+    loopback serves that alone, and one on another address any host."""
     port: int = 8080
     """Port to listen on; 0 takes a free one."""
     max_batch: int = 4_096
@@ -32,6 +36,13 @@ class ServerSettings:
     """Origins whose pages may call the server from a browser; `*` is any."""
     api_key: str | None = field(default=None, repr=False)
     """Key that requests must carry as `Authorization: Bearer KEY`."""
+
+    @property
+    def served_hosts(self) -> tuple[str, ...]:
+        """Hosts that requests may name; empty for any."""
+        if self.allowed_hosts or self.host in (LOOPBACK, "localhost", "::1"):
+            return (*_LOOPBACK_NAMES, *(name.lower() for name in self.allowed_hosts))
+        return ()
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -55,6 +66,8 @@ class ServerSettings:
             raise InputError("max_wait_ms has no effect with max_batch 1, which never waits.")
         if self.api_key is not None:
             _check_key(self.api_key)
+        for name in self.allowed_hosts:
+            _check_host(name)
         for origin in self.cors_origins:
             _check_origin(origin)
 
@@ -69,6 +82,14 @@ def _check_key(key: str) -> None:
         raise InputError(
             f"the API key must be {_LEAST_KEY} or more visible ASCII characters without spaces; "
             f"got {len(key)} characters. One is made by: openssl rand -hex 32."
+        )
+
+
+def _check_host(name: str) -> None:
+    if not name or "/" in name or (":" in name and not name.startswith("[")):
+        raise InputError(
+            f"allowed host {name!r}: a name or address without scheme, port and path is needed, "
+            "such as search.example.org."
         )
 
 

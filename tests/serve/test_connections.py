@@ -1,0 +1,124 @@
+"""Clients that send or read too slowly, too many of them, and hosts that are not ours."""
+
+import logging
+import socket
+from contextlib import suppress
+
+import httpx
+import pytest
+
+from rejoinder.errors import InputError
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.indexing import Index
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.serve.app import create_app
+from rejoinder.serve.connections import Limits, OncePerMinute
+from rejoinder.serve.settings import ServerSettings
+from serving import TEXTS, running, running_app
+
+HALF = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
+
+
+def connected(server, content=b""):
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    connection.sendall(content)
+    return connection
+
+
+@pytest.mark.parametrize("content", [b"", b"GET /health HTT", HALF])
+def test_a_request_that_does_not_end_is_ended(model, content):
+    with running_app(create_app(model), Limits(100, request_seconds=0.2)) as server:
+        with connected(server, content) as connection, suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+        assert server.client.get("/health").status_code == 200
+
+
+def test_half_sent_requests_make_room_for_others(model):
+    with running_app(create_app(model), Limits(4)) as server:
+        half = [connected(server, HALF) for _ in range(40)]
+        for _ in range(5):
+            assert httpx.get(f"{server.address}/health").status_code == 200
+        for connection in half:
+            connection.close()
+
+
+def test_a_client_that_reads_nothing_is_cut_off(model):
+    with running_app(create_app(model), Limits(100, answer_seconds=0.2)) as server:
+        body = b'{"inputs": [%s]}' % b", ".join([b'"hello"'] * 2_000)
+        request = (
+            b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        )
+        with connected(server) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            with pytest.raises(OSError, match=r"reset|pipe"):
+                connection.sendall(request * 10_000)  # until the server gives up
+        assert server.client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("localhost", 200), ("LOCALHOST:1", 200), ("[::1]:8080", 200), ("evil.example", 421),
+     ("127.0.0.1.evil.example", 421), ("", 421), ("search.example.org", 200)],
+)  # fmt: skip
+def test_only_names_of_this_machine_are_served_on_the_loopback(model, host, status):
+    settings = ServerSettings(allowed_hosts=("search.example.org",))
+    with running(model, settings) as server:
+        assert server.client.get("/health", headers={"Host": host}).status_code == status
+
+
+def test_other_addresses_serve_any_host_unless_told_otherwise():
+    assert ServerSettings(host="0.0.0.0").served_hosts == ()  # noqa: S104
+    assert "a.b" in ServerSettings(host="0.0.0.0", allowed_hosts=("A.b",)).served_hosts  # noqa: S104
+    for wrong in ("http://a", "a:80", ""):
+        with pytest.raises(InputError, match="allowed host"):
+            ServerSettings(allowed_hosts=(wrong,))
+
+
+def test_a_slash_at_the_end_leads_nowhere(server):
+    answer = server.client.post("/embed/", json={"inputs": "a"}, headers={"Host": "localhost"})
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)
+
+
+def test_an_answer_has_a_bound(server):
+    few = server.client.post("/search", json={"queries": ["a"] * 8, "top_k": 10**9})
+    assert [len(hits) for hits in few.json()] == [len(TEXTS)] * 8
+    many = server.client.post("/tokenize", json={"inputs": "hello " * 150_000})
+    assert many.status_code == 422
+    assert "100,000" in many.json()["error"]
+
+
+def test_hits_have_a_bound(model):
+    with running(model, texts=["hello"] * 1_000) as server:
+        body = {"queries": ["a"] * 200, "top_k": 1_000}
+        answer = server.client.post("/search", json=body)
+        assert answer.status_code == 422
+        assert "100,000" in answer.json()["error"]
+
+
+def test_an_index_is_searched_as_it_is_now(model, tmp_path):
+    made = Index.create(tmp_path / "index", ["hello"], SentenceEncoder(model))
+    with running_app(create_app(model, index=TextIndex(tmp_path / "index"))) as server:
+
+        def found():
+            [hits] = server.client.post("/search", json={"queries": "hello you"}).json()
+            return {hit["text"] for hit in hits}
+
+        assert found() == {"hello"}
+        made.add(["hello you"])
+        assert found() == {"hello", "hello you"}
+        made.delete("1")
+        made.compact()
+        assert found() == {"hello you"}
+        index_json = tmp_path / "index" / "index.json"
+        index_json.write_text("{}")
+        answer = server.client.post("/search", json={"queries": "hello"})
+        assert answer.status_code == 503
+        assert str(tmp_path) not in answer.text
+
+
+def test_a_repeated_message_is_logged_once():
+    kept = OncePerMinute()
+    records = [logging.LogRecord("a", 40, "f", 1, said, (n,), None)
+               for n, said in enumerate(["%d", "%d", "other %d"])]  # fmt: skip
+    assert [kept.filter(record) for record in records] == [True, False, True]
