@@ -72,12 +72,15 @@ class TextIndex:
         Each state has an `index.json` of its own: it must be there before and after all others.
         """
         for attempt in range(_ATTEMPTS):
-            stamp, error = self._stamp(), None
+            stamp = self._stamp()
+            error: InputError | None = None
             try:
                 self.manifest = read_manifest(self.folder)
                 self._parts = [self._opened(entry) for entry in self.manifest.segments]
             except InputError as found:
                 error = found
+            except OSError as found:  # a file that was there a moment ago
+                error = InputError(f"{self.folder} can't be read: {found.strerror or found}.")
             if self._stamp() == stamp and (stamp is not None or not self._is_replaced()):
                 if error is not None:
                     raise error

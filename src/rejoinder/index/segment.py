@@ -21,6 +21,8 @@ FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
 )  # fmt: skip
 """Files of a segment."""
+_SEARCHED = ("embeddings.bin", "ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
+"""Those that a search reads."""
 DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 """Types of the rows on disk."""
 _KEY = np.dtype("<u8")
@@ -95,7 +97,10 @@ class Segment:
         self._keys = mapped(folder / "keys", _KEY, (count,))
         self._rows = mapped(folder / "rows", _NUMBER, (count,))
         try:
-            self._inodes = {name: (folder / name).stat().st_ino for name in FILES}
+            self._sizes = [
+                (str(folder / name), (folder / name).stat().st_ino, files[name]["bytes"])
+                for name in _SEARCHED
+            ]
         except OSError as error:  # another process replaces the index
             raise InputError(f"{folder} can't be read: {error.strerror or error}.") from None
 
@@ -110,13 +115,12 @@ class Segment:
         Raises:
             InputError: a file is cut.
         """
-        for name in FILES:
-            path = self.folder / name
+        for path, node, size in self._sizes:
             try:
-                found = path.stat()
+                found = os.stat(path)  # noqa: PTH116 -- a fifth of the time of Path's
             except OSError:
                 continue
-            if found.st_ino == self._inodes[name] and found.st_size < self._files[name]["bytes"]:
+            if found.st_ino == node and found.st_size < size:
                 raise InputError(f"{path} has lost its end; the index is damaged.")
 
     def nearest(
