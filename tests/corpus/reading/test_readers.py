@@ -159,10 +159,18 @@ def test_entities_are_unescaped_once():
 
 def test_a_long_line_and_an_empty_file_are_read(run, tmp_path):
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    (tmp_path / "long.jsonl").write_bytes(DUMP + lines(comment("c", "x" * 30_000_000)))
+    (tmp_path / "long.jsonl").write_bytes(DUMP + lines(comment("c", "x" * 12_000_000)))
     manifest, pairs = run([tmp_path / "empty.jsonl", tmp_path / "long.jsonl"])
     assert texts(pairs) == PAIR
     assert manifest.counts.dropped["too_long"] == 1
+
+
+def test_a_line_that_is_no_comment_whatever_it_holds_is_counted(run, tmp_path):
+    long = lines(comment("c", "x" * 20_000_000))
+    (tmp_path / "long.jsonl").write_bytes(long + DUMP + long)
+    manifest, pairs = run([tmp_path / "long.jsonl"])
+    assert texts(pairs) == PAIR
+    assert manifest.counts.malformed == 2
 
 
 TABLE = [

@@ -85,7 +85,7 @@ def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, mon
         (b"PAR1\0\0", "zero byte"),
         (lines({"body": "a"}), "its lines have 'body'; one of these is needed: 'sentences'; "),
         (gzip.compress(b"a" * 999, mtime=0)[:-9], "cut short"),
-        (gzip.compress(b"a" * (70 << 20), mtime=0), "has a line of more than 64 MiB"),
+        (gzip.compress(b"a" * (20 << 20), mtime=0), "line 1 has more than 16,777,216 bytes"),
     ],
 )
 def test_bad_sources_are_one_clear_sentence(tmp_path, content, said):

@@ -15,6 +15,7 @@ from rejoinder.io.files.places import Place
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.line_blocks import line_blocks
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+from rejoinder.io.formats.text_lines import long_line
 
 _MAX_ROW_CHARS = 1 << 24
 _BLOCK_BYTES = 1 << 18
@@ -29,7 +30,7 @@ def table_pieces(
 
     A row with another number of columns than the first row is malformed.
     """
-    rows = table_rows(content, separator)
+    rows = table_rows(content, separator, str(path))
     first = next(rows, None)
     if first is None:
         return
@@ -90,14 +91,16 @@ def _check(header: list[str], columns: Columns, path: Place, separator: str) -> 
     columns.check(header, f"{path} (separated by {separator!r})")
 
 
-def table_rows(pieces: Iterator[bytes], separator: str) -> Iterator[tuple[int, list[str]]]:
+def table_rows(
+    pieces: Iterator[bytes], separator: str, name: str = "the table"
+) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows of a table with the numbers of their first lines, from 1.
 
     Blank lines are skipped. A field in quotes may hold separators, line ends and doubled quotes.
     Quotes that are not closed, or not at the ends of a field, are plain characters: people write
     tables without quoting, and one stray quote must not swallow the rest of a file.
     """
-    lines = _lines(pieces)
+    lines = _lines(pieces, name)
     pending: list[str] = []
     number = 0
     while True:
@@ -135,8 +138,18 @@ def _quoted(text: str, separator: str) -> list[str] | None:
     return rows[0] if len(rows) == 1 else None
 
 
-def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yields lines with their ends. Bytes that are not UTF-8 become U+FFFD."""
-    for number, block in enumerate(line_blocks(pieces, _BLOCK_BYTES)):
+def _lines(pieces: Iterator[bytes], name: str) -> Iterator[str]:
+    """Yields lines with their ends. Bytes that are not UTF-8 become U+FFFD.
+
+    Raises:
+        InputError: a line is too long; a part of a row would be another row.
+    """
+    done = 0
+
+    def refuse(before: int) -> None:
+        raise long_line(name, done + before + 1)
+
+    for number, block in enumerate(line_blocks(pieces, _BLOCK_BYTES, refuse)):
         content = block.removeprefix(BYTE_ORDER_MARK) if number == 0 else block
+        done += block.count(b"\n")
         yield from io.StringIO(content.decode("utf-8", "replace"), newline="")

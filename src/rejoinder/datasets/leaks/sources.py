@@ -16,11 +16,10 @@ from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.json_lines import FieldType, first_object, is_json_lines, json_rows
 from rejoinder.io.formats.line_blocks import line_blocks
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, text_lines
+from rejoinder.io.formats.text_lines import long_line
 
 _BLOCK = 1 << 23
 """Number of decompressed bytes of a file in memory at a time."""
-_LONGEST = 1 << 26
-"""Most bytes of a line; a longer one is no row of sentences."""
 _FORMS = (("sentences",), ("premises", "sentence2"), ("sentence1", "sentence2"),
           ("input", "response"), ("text",))  # fmt: skip
 """Fields of JSON lines that hold sentences. The first form whose fields are all there is used."""
@@ -61,7 +60,11 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
             yield _rows(frame)
         return
     first_line, read = 1, None
-    for block in line_blocks(_with_line_ends(decompressed(path), path), _BLOCK):
+
+    def refuse(before: int) -> None:
+        raise long_line(str(path), first_line + before)
+
+    for block in line_blocks(decompressed(path), _BLOCK, refuse):
         if read is None:
             if not block.strip():
                 first_line += block.count(b"\n")
@@ -71,20 +74,6 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
         first_line += block.count(b"\n")
     if read is None:
         raise InputError(f"{path} has no sentences: it is empty.")
-
-
-def _with_line_ends(pieces: Iterator[bytes], path: Path) -> Iterator[bytes]:
-    """Yields the pieces, but refuses a line too long to be held in memory."""
-    length = 0
-    for piece in pieces:
-        cut = piece.rfind(b"\n")
-        length = length + len(piece) if cut < 0 else len(piece) - cut - 1
-        if length > _LONGEST:
-            raise InputError(
-                f"{path} has a line of more than {_LONGEST >> 20} MiB; each line must be a row. "
-                "Folders of pairs, JSON lines and text can be read."
-            )
-        yield piece
 
 
 class _JsonReader:

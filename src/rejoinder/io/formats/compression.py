@@ -6,7 +6,7 @@ DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,12 @@ _MAX_WINDOW = 1 << 31
 
 MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x1f\x8b": ".gz"}
 """The first bytes of a compressed file, and the suffix of its format."""
+
+
+_PIECE_BYTES = 1 << 20
+"""Most decompressed bytes of a piece, so that a small file of zeros can't fill the memory."""
+_ZSTD_BYTES = 1 << 12
+"""Bytes given to zstd at a time, which has no such limit: at worst 170 MB come out of them."""
 
 
 class _Decompressor(Protocol):
@@ -63,6 +69,39 @@ _DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
 }
 
 
+def _by_limit(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    """Yields what bz2 and xz make of bytes, in pieces."""
+    yield frame.decompress(data, _PIECE_BYTES)
+    while not frame.eof and not frame.needs_input:
+        yield frame.decompress(b"", _PIECE_BYTES)
+    return b""
+
+
+def _by_tail(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    """Yields what zlib makes of bytes, in pieces."""
+    while data:
+        yield frame.decompress(data, _PIECE_BYTES)
+        data = frame.unconsumed_tail
+    return b""
+
+
+def _by_slices(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    """Yields what zstd makes of bytes, a few of them at a time; returns those after the frame."""
+    for start in range(0, len(data), _ZSTD_BYTES):
+        yield frame.decompress(data[start : start + _ZSTD_BYTES])
+        if frame.eof:
+            return data[start + _ZSTD_BYTES :]
+    return b""
+
+
+_PIECES: dict[str, Callable[[Any, bytes], Generator[bytes, None, bytes]]] = {
+    ".zst": _by_slices,
+    ".bz2": _by_limit,
+    ".xz": _by_limit,
+    ".gz": _by_tail,
+}
+
+
 class Frames:
     """Decompresses the frames of a file one after another.
 
@@ -71,6 +110,7 @@ class Frames:
 
     def __init__(self, suffix: str, decoders: Decoders | None = None) -> None:
         self._new = partial((decoders or Decoders()).open, suffix)
+        self._pieces = _PIECES[suffix]
         self._frame: _Decompressor | None = None
 
     @property
@@ -85,10 +125,10 @@ class Frames:
                 if not (data := data.lstrip(b"\0")):
                     return
                 self._frame = self._new()
-            yield self._frame.decompress(data)
+            rest = yield from self._pieces(self._frame, data)
             data = b""
             if self._frame.eof:
-                data, self._frame = self._frame.unused_data, None
+                data, self._frame = self._frame.unused_data + rest, None
 
 
 def compression_of(head: bytes) -> str | None:

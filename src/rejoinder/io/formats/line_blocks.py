@@ -1,17 +1,28 @@
 """Blocks of whole lines, cut from pieces of any size."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+LONGEST_LINE = 16 << 20
+"""Bytes of a line beyond which it is no line of text, up to a piece more: a few KB of bz2 can hold
+one of 4 GB."""
+_KEPT = 1_000
+"""Bytes that stay of a longer line, which no reader takes for a whole one."""
 
-def line_blocks(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+OnLong = Callable[[int], None]
+"""Called with the number of lines that come before a line that is too long in its block."""
+
+
+def line_blocks(pieces: Iterable[bytes], size: int, on_long: OnLong) -> Iterator[bytes]:
     r"""Joins pieces and cuts them after line ends into blocks of about `size` bytes.
 
-    >>> list(line_blocks([b"ab\nc", b"d\n", b"efgh\ni"], 3))
+    Of a line of more than 16 MB the first bytes are left, unless `on_long` raises an error.
+
+    >>> list(line_blocks([b"ab\nc", b"d\n", b"efgh\ni"], 3, print))
     [b'ab\n', b'cd\n', b'efgh\n', b'i']
     """
     memory = BlockMemory()
-    for block in reused_line_blocks(pieces, size, memory):
+    for block in reused_line_blocks(pieces, size, memory, on_long):
         yield bytes(block)
         memory.give_back(block)
 
@@ -37,18 +48,27 @@ class BlockMemory:
 
 
 def reused_line_blocks(
-    pieces: Iterable[bytes], size: int, memory: BlockMemory
+    pieces: Iterable[bytes], size: int, memory: BlockMemory, on_long: OnLong = lambda _before: None
 ) -> Iterator[memoryview]:
     """Yields what `line_blocks` does, in memory that the caller gives back to `memory`."""
     held, length = memory.take(), 0
+    begin, skips = 0, False  # of the last line, whose end has not come yet
     for piece in pieces:
+        if skips:
+            piece = piece[piece.find(b"\n") :] if b"\n" in piece else b""
+            skips = not piece
         _write(held, length, piece)
+        cut = piece.rfind(b"\n") + 1
+        begin = length + cut if cut else begin
         length += len(piece)
-        if length >= size and (cut := piece.rfind(b"\n") + 1):
+        if length >= size and cut:
             rest = piece[cut:]
             yield memoryview(held)[: length - len(rest)]
-            held, length = memory.take(), len(rest)
+            held, length, begin = memory.take(), len(rest), 0
             _write(held, 0, rest)
+        elif length - begin > LONGEST_LINE:
+            on_long(held.count(b"\n", 0, begin))
+            length, skips = begin + _KEPT, True
     if length:
         yield memoryview(held)[:length]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
-from rejoinder.io.formats.line_blocks import line_blocks
+from rejoinder.io.formats.line_blocks import LONGEST_LINE, line_blocks
 
 _SNIFFED = 1 << 14
 """Characters by which a document is known."""
@@ -65,7 +65,11 @@ def text_lines(pieces: Iterable[bytes], name: str, *, any_content: bool = False)
             message begins with `name`, and names the line and the format that it seems to have.
     """
     head, number = b"", 0
-    for block in line_blocks(pieces, _BLOCK_BYTES):
+
+    def refuse(before: int) -> None:
+        raise long_line(name, number + before + 1)
+
+    for block in line_blocks(pieces, _BLOCK_BYTES, refuse):
         head = head or block[:_LONGEST_MAGIC]
         text = _decoded(block, head, name, number)
         if not number:
@@ -77,6 +81,14 @@ def text_lines(pieces: Iterable[bytes], name: str, *, any_content: bool = False)
         yield from (line.removesuffix("\r") for line in lines)
     if not number:
         raise InputError(f"{name} is empty; one sentence per line is expected.")
+
+
+def long_line(name: str, number: int) -> InputError:
+    """Returns the error of a line that is too long to be text."""
+    return InputError(
+        f"{name} line {number:,} has more than {LONGEST_LINE:,} bytes; it is no line of text. Is "
+        "the file whole, and of the right kind?"
+    )
 
 
 def _refuse_documents(head: str, name: str) -> None:
