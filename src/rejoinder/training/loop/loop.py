@@ -205,6 +205,8 @@ class Trainer:
         with self.workers.agreed():
             if self.workers.leads:
                 self._score()
+        # at all workers: it decides whether they meet again at the end
+        self.state = replace(self.state, evaluated=self.state.step)
 
     def _score(self) -> None:
         """Scores the model, and keeps its weights if they are the best or go into the average."""
@@ -213,7 +215,6 @@ class Trainer:
             self.reporter.evaluation(self.state.step, self.scores)
         step, score = self.state.step, next(iter(self.scores.values()), -math.inf)
         weights = self.config.export.weights
-        self.state = replace(self.state, evaluated=step)
         if score > self.state.best_score:
             self.state = replace(self.state, best_step=step, best_score=score)
             if weights == "best":
