@@ -85,10 +85,9 @@ def list_configs(
     as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
 ) -> None:
     """List the shipped configs: name, kind of encoder, purpose."""
-    from rejoinder.training.config.loading import load_config
-    from rejoinder.training.config.shipped import purpose, shipped_names
+    from rejoinder.training.config.shipped import encoder_kind, purpose, shipped_names
 
     set_quiet(quiet)
-    rows = [(name, load_config(name).encoder.kind, purpose(name)) for name in shipped_names()]
+    rows = [(name, encoder_kind(name), purpose(name)) for name in shipped_names()]
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     print_rows(("name", "encoder", "purpose"), rows, form, "Shipped configs")

@@ -1,5 +1,6 @@
 """The configs that come with the package, by name."""
 
+import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -45,3 +46,8 @@ def shipped_text(name: str) -> str:
 def purpose(name: str) -> str:
     """Returns what a shipped config is for, which is the first line of its file, a comment."""
     return shipped_text(name).partition("\n")[0].removeprefix("#").strip()
+
+
+def encoder_kind(name: str) -> str:
+    """Returns the kind of encoder of a shipped config; reading it needs no extra."""
+    return str(tomllib.loads(shipped_text(name))["encoder"]["kind"])
