@@ -34,7 +34,7 @@ def test_the_commands_of_the_readme_exist():
 
 
 def test_every_page_that_is_linked_exists():
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links {link}"
 

@@ -86,8 +86,8 @@ def _root(
 def run() -> None:
     """Runs the command line and exits. `exits.status_of` lists the exit statuses."""
     # Idle threads of torch's OpenMP pool then spin for microseconds and sleep. If other work keeps
-    # the cores busy, spinning threads take time from working ones (docs/reliability.md). The
-    # variable is read when torch is imported.
+    # the cores busy, spinning ones take time from working ones (docs/measurements/reliability.md).
+    # The variable is read when torch is imported.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     if "RANK" in os.environ:  # a worker: our sentence says what ended it, not stack traces in C++

@@ -32,7 +32,7 @@ _MAX_DIM = 8_192
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Settings of the fit of W. The defaults were chosen on STS-B dev (docs/results.md)."""
+    """Settings of the fit of W, chosen on STS-B dev (docs/measurements/results.md)."""
 
     learning_rate: float = 3e-4
     """Learning rate of Adam for W. With large ones W learns the training pairs by heart."""

@@ -54,7 +54,8 @@ def multiplies_in_bfloat16(device: torch.device) -> bool:
     """Returns whether products of bfloat16 matrices are faster on `device` than those of float32.
 
     Without instructions for them torch emulates such products, at less than half the speed. AMD's
-    AVX-512 gives them twice the speed of float32; Intel's, without AMX, a third (docs/scaling.md).
+    AVX-512 gives them twice the speed of float32; Intel's, without AMX, a third
+    (docs/measurements/scaling.md).
     """
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))

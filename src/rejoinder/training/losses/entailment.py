@@ -11,7 +11,8 @@ def pair_features(premises: Tensor, hypotheses: Tensor) -> Tensor:
     """Returns (B, 4 D): sqrt(D) times (u1, u2, |u1 - u2|, u1 * u2) of (B, D) unit rows.
 
     Yang et al. 2018, figure 3. Most entries are about 1. The products stay small, about
-    1 / sqrt(D): scaled up to the size of the others, they are memorised (docs/recipes.md).
+    1 / sqrt(D): scaled up to the size of the others, they are memorised
+    (docs/measurements/recipes.md).
     """
     u1, u2 = premises, hypotheses
     root: float = u1.shape[1] ** 0.5
