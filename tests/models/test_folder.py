@@ -467,9 +467,10 @@ def test_nothing_is_written_of_a_model_of_an_unknown_kind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_on_design_shows_the_config_as_it_is(written):
-    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text("utf-8")
-    [shown] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+def test_the_page_on_formats_shows_the_config_as_it_is(written):
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text("utf-8")
+    section = page.partition("## model/")[2]
+    shown = re.findall(r"```json\n(.*?)```", section, re.DOTALL)[0]
     config = json.loads((written / "config.json").read_text("utf-8"))
     assert list(json.loads(shown)) == list(config)
     for table in ("text", "heads"):
