@@ -23,7 +23,8 @@ _BODIES: dict[str, dict[str, Any]] = {
     "/rank": {"message": "a", "responses": ["b", "c"], "top_k": 1},
     "/search": {"queries": ["a"], "top_k": 2},
     "/explain": {"first": "a", "second": "b"},
-    "/map": {"texts": ["a", "b", "c"]},
+    "/unknown": {"inputs": ["a", "b"]},
+    "/map": {"inputs": ["a", "b", "c"]},
     "/v1/embeddings": {"input": ["a"], "model": "tiny", "encoding_format": "float",
                        "dimensions": 5},
 }  # fmt: skip

@@ -8,7 +8,7 @@ from rejoinder.serve.routes import all_routers
 
 ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
-    "/search", "/explain", "/map", "/v1/embeddings", "/v1/models", "/v1/models/{name}",
+    "/search", "/explain", "/unknown", "/map", "/v1/embeddings", "/v1/models", "/v1/models/{name}",
 }  # fmt: skip
 
 
@@ -75,6 +75,7 @@ def test_answers_have_the_form_that_it_states(server):
         "/rank": {"message": "a", "responses": ["b"]},
         "/search": {"queries": "a"},
         "/explain": {"first": "a", "second": "b"},
+        "/unknown": {"inputs": ["a", "b"]},
         "/map": {"inputs": ["a", "b"]},
         "/v1/embeddings": {"input": "a"},
     }

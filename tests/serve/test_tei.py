@@ -108,6 +108,7 @@ def test_info_says_what_is_served(server, encoder):
     assert (info["model_id"], info["model_sha"]) == ("rejoinder-small", description["sha256"])
     assert info["max_client_batch_size"] == 2_048
     own = info["rejoinder"]
+    assert own["language"] == "en"
     assert (own["dim"], own["ranks"], own["explains"], own["texts"]) == (encoder.dim, True, True, 4)
 
 

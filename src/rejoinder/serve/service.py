@@ -18,6 +18,7 @@ from rejoinder.inference.tokens import Token, TokenReader
 from rejoinder.inference.why import Explainer, Explanation, can_explain
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
+from rejoinder.models.terms import training_rows
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import RequestError, refused
@@ -61,6 +62,8 @@ class Service:
         self._nested = bool(training.get("nested_dims"))
         self.weight_type = model.weight_type
         self.ranks = RESPONSES in model.heads
+        rows = training_rows(self.description["training"])
+        self.language = "en" if any(row.licence.known for row in rows) else None
         self._index, self.texts = index, list(texts)
         self._corpus = _encoded(self.encoder, self.texts)
         self._tokens = TokenReader(model)
@@ -228,6 +231,12 @@ class Service:
         explainer = self._explain or Explainer(self._model)  # which says why it can't
         explanation: Explanation = await self.batcher.call(partial(explainer, first, second), 2)
         return explanation
+
+    async def unknown(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Returns the (N,) shares of the texts' words that the model does not know."""
+        work = partial(self.encoder.unknown_share, texts)
+        shares: NDArray[np.float64] = await self.batcher.call(work, len(texts))
+        return shares
 
     async def map(self, texts: Sequence[str]) -> Projection:
         """Returns the points of texts in the plane that shows most of their differences."""

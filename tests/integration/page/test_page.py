@@ -112,7 +112,7 @@ def test_why_shows_every_pair_of_words_and_they_sum_to_the_score(open_page, addr
 def test_a_list_is_ranked_while_typing(open_page, address):
     page = open_page(address)
     choose(page, "search")
-    expect(page.locator("#search-hits .text").first).to_have_text("My package is late.")
+    expect(page.locator("#search-hits .text").first).to_have_text("Where is my order?")
     page.get_by_label("Query").fill("")
     expect(page.locator("#search-hits li")).to_have_count(0)
     page.get_by_label("Query").press_sequentially("forgotten password", delay=20)
@@ -138,6 +138,118 @@ def test_a_file_is_opened_or_dropped(open_page, address, tmp_path):
     page.dispatch_event("[data-drop=search-list]", "drop", {"dataTransfer": data})
     expect(page.get_by_label("Your list")).to_have_value("Bread is baked.\nIt snows.")
     expect(page.locator("#search-hits li")).to_have_count(2)
+
+
+NO_LINES = {
+    "tickets.csv": (b"id,text\n1,My order is late.\n", ".csv"),
+    "chat.json": (b'{\n "messages": [{"body": "hi"}]\n}\n', "JSON"),
+    "lines.txt": (b'{"text": "hi"}\n{"text": "you"}\n', "JSON"),
+    "mail.mbox": (b"From a@b Mon Jan 1\nSubject: hi\n\nbody\n", "mbox"),
+    "all.txt": (b"PK\x03\x04\x14\x00\x00", "zip"),
+    "old.txt": ("naïve".encode("latin-1"), "UTF-8"),
+}
+
+
+def test_a_file_of_something_else_than_lines_is_refused(open_page, address, tmp_path):
+    page = open_page(address)
+    choose(page, "search")
+    expect(page.locator("#search-hits .text").first).to_have_text("Where is my order?")
+    before = page.get_by_label("Your list").input_value()
+    for name, (content, fact) in NO_LINES.items():
+        (tmp_path / name).write_bytes(content)
+        page.locator("[data-file=search-list]").set_input_files(tmp_path / name)
+        expect(page.locator("#fault")).to_contain_text(name)
+        expect(page.locator("#fault")).to_contain_text(fact)
+    assert page.get_by_label("Your list").input_value() == before
+
+
+@pytest.mark.parametrize("kind", ["texts", "index"])
+def test_the_texts_of_the_server_are_searched(open_page, serve, tmp_path, kind):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("The moon is full.\nI bought a car.\n", "utf-8")
+    if kind == "index":
+        program = Path(sys.executable).with_name("rejoinder")
+        words = ["index", lines, "--out", tmp_path / "index", "-m", "rejoinder-small", "-q"]
+        subprocess.run([program, *words], check=True)
+    given = ("--texts", lines) if kind == "texts" else ("--index", tmp_path / "index")
+    model = ("rejoinder-small",) if kind == "texts" else ()
+    page = open_page(serve(*model, *given))
+    choose(page, "search")
+    expect(page.get_by_label("the 2 texts of this server")).to_be_checked()
+    page.get_by_label("Query").fill("automobile")
+    expect(page.locator("#search-hits .text")).to_have_text(
+        ["I bought a car.", "The moon is full."]
+    )
+    expect(page.locator("#search-list")).to_be_hidden()
+    expect(page.locator("#snippet")).to_contain_text("/search")
+    page.get_by_label("a list of yours").check()
+    page.get_by_label("Query").fill("forgotten password")
+    expect(page.locator("#search-hits .text").first).to_have_text("I forgot my password.")
+    expect(page.locator("#snippet")).to_contain_text("/rerank")
+
+
+def test_the_same_words_in_another_order_get_a_caution(open_page, address):
+    page = open_page(address)
+    caution = page.locator("#score-caution")
+    page.get_by_label("First sentence").fill("The dog bit the man.")
+    page.get_by_label("Second sentence").fill("the man bit the dog.")
+    expect(page.locator("#score")).to_have_text("5.0")
+    expect(caution).to_contain_text("order")
+    for same in ("the dog bit the man.", "The  dog bit the man ."):
+        page.get_by_label("Second sentence").fill(same)
+        expect(caution).to_be_hidden()
+    # sentences that are too long to be explained are compared as well
+    long = "so " * 200
+    page.get_by_label("First sentence").fill(f"{long}The dog bit the man.")
+    page.get_by_label("Second sentence").fill(f"the man bit the dog. {long}")
+    expect(caution).to_contain_text("order")
+    expect(page.locator("#why-table tr")).to_have_count(0)
+    expect(page.locator("#why-note")).to_contain_text("500")
+
+
+def test_what_the_model_does_not_know_is_said(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#language")).to_contain_text("English")
+    for part, label, called in [
+        ("compare", "Second sentence", "second sentence"),
+        ("search", "Query", "query"),
+        ("reply", "Message", "message"),
+    ]:
+        choose(page, part)
+        expect(page.locator("#unknown")).to_be_hidden()
+        page.get_by_label(label).fill("Wie kann ich meine Bestellung stornieren?")
+        expect(page.locator("#unknown")).to_contain_text(called)
+    page.get_by_label("Message").fill("How old are you?")
+    expect(page.locator("#unknown")).to_be_hidden()
+
+
+def test_back_and_forward_go_from_part_to_part(open_page, address):
+    page = open_page(address)
+    expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
+    choose(page, "search")
+    choose(page, "map")
+    for step, part in [("back", "search"), ("back", "compare"), ("forward", "search")]:
+        page.evaluate(f"history.{step}()")
+        expect(page.locator(f"#{part}")).to_be_visible()
+        expect(page.locator("[role=tabpanel]:visible")).to_have_count(1)
+    page.reload()
+    expect(page.locator("#search")).to_be_visible()
+
+
+def test_the_table_of_words_scrolls_on_a_narrow_phone(open_page, address):
+    page = open_page(address, width=320)
+    page.get_by_label("First sentence").fill("one two three four five six seven eight nine ten")
+    page.get_by_label("Second sentence").fill(
+        "a sentence of ten words with unforgettable ones at last"
+    )
+    expect(page.locator("#why-table thead th")).to_have_count(10)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    scroll, last = page.locator(".scroll"), page.locator("#why-table thead th").last
+    right = scroll.bounding_box()["x"] + scroll.bounding_box()["width"]
+    assert right <= 320
+    scroll.evaluate("node => node.scrollTo(node.scrollWidth, 0)")
+    box = last.bounding_box()
+    assert box["x"] + box["width"] <= right + 1
 
 
 def test_replies_are_ranked(open_page, address):
@@ -269,7 +381,7 @@ def axe(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1_280, 390])
+@pytest.mark.parametrize("width", [1_280, 320])
 def test_axe_finds_no_fault_and_nothing_is_cut_off(
     open_page, address, axe, scheme, width, tmp_path
 ):

@@ -20,8 +20,9 @@ export class Failure extends Error {
   }
 }
 
-/** Sends a request, and returns the JSON of its answer. `signal` cancels it. */
-export async function call(path, body, signal) {
+/** Sends a request, and returns the JSON of its answer. `signal` cancels it; a program of the
+ * request is shown unless `programmed` is false. */
+export async function call(path, body, signal, programmed = true) {
   const headers = { "Content-Type": "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
   const method = body === undefined ? "GET" : "POST";
@@ -34,7 +35,7 @@ export async function call(path, body, signal) {
   }
   const content = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Failure(answer.status, content.error ?? `status ${answer.status}`);
-  if (body !== undefined) onRequest(path, body);
+  if (body !== undefined && programmed) onRequest(path, body);
   return content;
 }
 

@@ -1,6 +1,7 @@
 // Part 1 and 5: two sentences, their similarity, and the words that carry it.
 
-import { byId, call, element, following, numberOf } from "./tools.js";
+import { call } from "./api.js";
+import { byId, element, following, noteUnknown, numberOf, show } from "./tools.js";
 
 const EXAMPLES = [
   ["How old are you?", "What is your age?", null],
@@ -11,8 +12,16 @@ const EXAMPLES = [
   ["yes, you have to file a tax return in canada.", "you are not required to file a tax return in canada if you have no taxable income.", "1.0"],
 ];
 
+/** Most characters of a sentence that `/explain` takes. */
+const EXPLAINED = 500;
+
 export function startCompare(explains) {
-  const update = following((signal) => (explains ? explained(signal) : compared(signal)));
+  const update = following(async (signal) => {
+    const first = byId("first").value, second = byId("second").value;
+    const short = Math.max(first.length, second.length) <= EXPLAINED;
+    await (explains && short ? explained : compared)(first, second, signal);
+    await noteUnknown({ "the first sentence": first, "the second sentence": second }, signal);
+  });
   byId("first").addEventListener("input", update);
   byId("second").addEventListener("input", update);
   byId("examples").replaceChildren(...EXAMPLES.map((example) => exampleItem(example, update)));
@@ -37,24 +46,37 @@ function exampleItem([first, second, gold], update) {
   return element("li", {}, button);
 }
 
-async function compared(signal) {
-  const body = { inputs: { source_sentence: byId("first").value, sentences: [byId("second").value] } };
+async function compared(first, second, signal) {
+  const body = { inputs: { source_sentence: first, sentences: [second] } };
   const [cosine] = await call("similarity", body, signal);
-  showScore(cosine);
+  showScore(first, second, cosine);
+  byId("why-table").replaceChildren();
+  byId("why-words").replaceChildren();
+  byId("why-note").textContent = `Sentences of up to ${EXPLAINED} characters are explained.`;
 }
 
-async function explained(signal) {
-  const body = { first: byId("first").value, second: byId("second").value };
-  const answer = await call("explain", body, signal);
-  showScore(answer.cosine);
+async function explained(first, second, signal) {
+  const answer = await call("explain", { first, second }, signal);
+  showScore(first, second, answer.cosine);
   showWhy(answer);
 }
 
-function showScore(cosine) {
+function wordsOf(sentence) {
+  return sentence.toLowerCase().match(/[\p{L}\p{M}\p{N}']+|\S/gu) ?? [];
+}
+
+/** Whether two sentences differ in the order of their words alone, and the model saw no difference. */
+function confuses(first, second, cosine) {
+  const one = wordsOf(first), other = wordsOf(second);
+  return cosine > 0.9999 && one.join(" ") !== other.join(" ") && one.sort().join(" ") === other.sort().join(" ");
+}
+
+function showScore(first, second, cosine) {
   const score = 5 * Math.max(0, cosine);
   byId("score").value = score.toFixed(1);
   byId("score-fill").setAttribute("width", 20 * score);
   byId("score-note").textContent = `Cosine ${cosine.toFixed(3)}, times 5; below 0 counts as 0.`;
+  show("score-caution", confuses(first, second, cosine) ? "The model does not see the order of words. These are the same words, so they get the highest score, whatever they say." : "");
 }
 
 function showWhy({ cosine, first, second, contributions }) {

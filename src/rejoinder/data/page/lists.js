@@ -1,6 +1,7 @@
 // Part 2 and 3: a list ranked by a query, and replies ranked by a message.
 
-import { byId, call, countOf, following, linesOf, numberOf, showHits } from "./tools.js";
+import { call } from "./api.js";
+import { byId, countOf, following, linesOf, noteUnknown, showHits } from "./tools.js";
 
 const SHOWN = 10;
 
@@ -34,47 +35,48 @@ The one with the red door.
 Pizza, always pizza.
 I am a nurse.`;
 
-export function startSearch(most) {
-  return startList({
-    list: "search-list", input: "search-query", count: "search-count", hits: "search-hits", note: "search-note", most,
-    lines: QUESTIONS, empty: "Type a query, and paste a list.",
-    async ask(query, texts, signal) {
-      const hits = await call("rerank", { query, texts, raw_scores: true, return_text: true }, signal);
-      return hits.map((hit) => ({ ...hit, share: hit.score }));
+export function startSearch(most, served) {
+  byId("search-in").hidden = !served;
+  byId("search-served").textContent = `the ${served.toLocaleString("en")} texts of this server`;
+  const inServed = () => served > 0 && document.querySelector("[name=searched]:checked").value === "served";
+  const update = startList({
+    part: "search", input: "search-query", called: "the query", most, lines: QUESTIONS, empty: "Type a query, and paste a list.",
+    ask: (query, texts, signal) => call("rerank", { query, texts, raw_scores: true, return_text: true }, signal),
+    async askServer(query, signal) {
+      byId("search-own").hidden = inServed();
+      if (!inServed()) return null;
+      const [hits] = query ? await call("search", { queries: [query], top_k: SHOWN }, signal) : [[]];
+      return { hits, of: served };
     },
   });
+  for (const choice of document.querySelectorAll("[name=searched]")) choice.addEventListener("change", update);
+  return update;
 }
 
 export function startReply(most) {
   return startList({
-    list: "reply-list", input: "reply-message", count: "reply-count", hits: "reply-hits", note: "reply-note", most,
-    lines: REPLIES, empty: "Write a message, and some replies.",
-    async ask(message, responses, signal) {
-      const hits = await call("rank", { message, responses, top_k: SHOWN }, signal);
-      return hits.map((hit) => ({ ...hit, share: hit.score }));
-    },
+    part: "reply", input: "reply-message", called: "the message", most, lines: REPLIES, empty: "Write a message, and some replies.",
+    ask: (message, responses, signal) => call("rank", { message, responses, top_k: SHOWN }, signal),
   });
 }
 
-function startList({ list, input, count, hits, note, most, lines, empty, ask }) {
-  byId(list).value = lines;
+/** Ranks the lines of a part, or what `askServer` finds, whenever they or the input change. */
+function startList({ part, input, called, most, lines, empty, ask, askServer = async () => null }) {
+  byId(`${part}-list`).value = lines;
   const update = following(async (signal) => {
-    const all = linesOf(list);
-    countOf(count, all, most);
+    const all = linesOf(`${part}-list`);
+    countOf(`${part}-count`, all, most);
     const words = byId(input).value.trim();
-    if (!words || !all.length) {
-      showHits(hits, [], String);
-      byId(note).textContent = empty;
-      return;
-    }
     const begun = performance.now();
-    const found = await ask(words, all.slice(0, most), signal);
+    let found = await askServer(words, signal);
+    if (!found && words && all.length) found = { hits: await ask(words, all.slice(0, most), signal), of: Math.min(all.length, most) };
+    const hits = (found?.hits ?? []).slice(0, SHOWN);
     const milliseconds = Math.round(performance.now() - begun);
-    showHits(hits, found.slice(0, SHOWN), (hit) => numberOf(hit.score));
-    const shown = Math.min(SHOWN, found.length, all.length);
-    byId(note).textContent = `${shown} best of ${Math.min(all.length, most).toLocaleString("en")}, in ${milliseconds} ms`;
+    showHits(`${part}-hits`, hits);
+    byId(`${part}-note`).textContent = hits.length ? `${hits.length} best of ${found.of.toLocaleString("en")}, in ${milliseconds} ms` : empty;
+    await noteUnknown({ [called]: words }, signal);
   });
-  byId(list).addEventListener("input", update);
+  byId(`${part}-list`).addEventListener("input", update);
   byId(input).addEventListener("input", update);
   return update;
 }

@@ -1,6 +1,7 @@
 // Part 4: a map of sentences, with hover, keyboard and lasso.
 
-import { byId, call, countOf, element, following, linesOf, svg } from "./tools.js";
+import { call } from "./api.js";
+import { byId, countOf, element, following, linesOf, noteUnknown, svg } from "./tools.js";
 
 const WIDTH = 640, HEIGHT = 440, MARGIN = 26, LISTED = 200;
 
@@ -38,10 +39,11 @@ export function startMap(most) {
   const update = following(async (signal) => {
     const all = linesOf("map-list");
     countOf("map-count", all, most);
-    if (!all.length) return show([], [], [0, 0]);
+    if (!all.length) return draw([], [], [0, 0]);
     const inputs = all.slice(0, most);
     const answer = await call("map", { inputs }, signal);
-    show(inputs, answer.points, answer.shares);
+    draw(inputs, answer.points, answer.shares);
+    return noteUnknown({ "these sentences": inputs.join(" ") }, signal);
   }, 150);
   byId("map-list").addEventListener("input", update);
   byId("picked-clear").addEventListener("click", () => pick(new Set()));
@@ -51,7 +53,7 @@ export function startMap(most) {
   return update;
 }
 
-function show(lines, raw, shares) {
+function draw(lines, raw, shares) {
   texts = lines;
   points = placed(raw);
   picked = new Set();

@@ -4,7 +4,7 @@ import { call, program, useKey, watch } from "./api.js";
 import { startCompare } from "./compare.js";
 import { startReply, startSearch } from "./lists.js";
 import { startMap } from "./map.js";
-import { byId, takeFiles, whenLocked } from "./tools.js";
+import { byId, show, takeFiles, whenLocked } from "./tools.js";
 
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const requests = new Map();
@@ -14,17 +14,30 @@ function partOf(tab) {
   return tab.getAttribute("aria-controls");
 }
 
-function choose(tab) {
+/** Shows the part of a tab. */
+function open(tab) {
   for (const other of tabs) {
     const chosen = other === tab;
     other.setAttribute("aria-selected", String(chosen));
     other.tabIndex = chosen ? 0 : -1;
     byId(partOf(other)).hidden = !chosen;
   }
-  history.replaceState(null, "", `#${partOf(tab)}`);
+  show("unknown", "");
   showProgram();
   updates[partOf(tab)]?.();
 }
+
+/** Shows the part of a tab that was chosen, to which Back leads from the next one. */
+function choose(tab) {
+  if (partOf(tab) !== chosenPart()) history.pushState(null, "", `#${partOf(tab)}`);
+  open(tab);
+}
+
+function tabOfAddress() {
+  return tabs.find((tab) => `#${partOf(tab)}` === location.hash && !tab.disabled);
+}
+
+window.addEventListener("popstate", () => tabOfAddress() && open(tabOfAddress()));
 
 function chosenPart() {
   return partOf(tabs.find((tab) => tab.getAttribute("aria-selected") === "true"));
@@ -82,19 +95,21 @@ async function start() {
     byId("model").textContent = error.message;
     return undefined;
   }
-  const { dim, explains, ranks, max_body_bytes: most } = info.rejoinder;
+  const { dim, explains, language, ranks, max_body_bytes: most } = info.rejoinder;
+  byId("language").hidden = language !== "en";
   byId("model").textContent = `${info.model_id} · ${dim} dimensions`;
   byId("tab-reply").disabled = !ranks;
   takeFiles(most);
   const texts = info.max_client_batch_size;
   updates = {
     compare: startCompare(explains),
-    search: startSearch(texts),
+    search: startSearch(texts, info.rejoinder.texts),
     reply: startReply(texts),
     map: startMap(texts),
   };
-  const asked = tabs.find((tab) => `#${partOf(tab)}` === location.hash && !tab.disabled);
-  return choose(asked ?? tabs[0]);
+  const asked = tabOfAddress() ?? tabs[0];
+  history.replaceState(null, "", `#${partOf(asked)}`);
+  return open(asked);
 }
 
 start();

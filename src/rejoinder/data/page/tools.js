@@ -45,7 +45,7 @@ export function following(work, milliseconds = 90) {
       const { signal } = running;
       try {
         await work(signal);
-        if (!signal.aborted) tell("");
+        if (!signal.aborted) show("fault", "");
       } catch (error) {
         if (error.name !== "AbortError" && !signal.aborted) fail(error);
       }
@@ -62,37 +62,75 @@ export function whenLocked(callback) {
 function fail(error) {
   if (!(error instanceof Failure)) throw error;
   if (error.status === 401) onLocked();
-  else tell(error.message);
+  else show("fault", error.message);
 }
 
-/** Shows a sentence on what went wrong; none hides it. */
-function tell(sentence) {
-  const fault = byId("fault");
-  fault.hidden = !sentence;
-  fault.textContent = sentence;
+/** Shows a sentence in a paragraph; an empty one hides it. */
+export function show(id, sentence) {
+  byId(id).hidden = !sentence;
+  byId(id).textContent = sentence;
 }
 
-/** Shows hits with a bar each. `share` is from 0 to 1. */
-export function showHits(id, hits, score) {
+/** Says which of some texts, given by what they are called, have mostly unknown words. */
+export async function noteUnknown(texts, signal) {
+  const shares = await call("unknown", { inputs: Object.values(texts) }, signal, false);
+  const names = Object.keys(texts).filter((_, index) => shares[index] > 0.5);
+  show("unknown", names.length ? `The model knows few words of ${names.join(" and ")}: the scores mean little.` : "");
+}
+
+/** Shows hits with a bar each, as long as the score. */
+export function showHits(id, hits) {
   byId(id).replaceChildren(
     ...hits.map((hit) => {
-      const share = Math.max(0, Math.min(1, hit.share));
+      const share = Math.max(0, Math.min(1, hit.score));
       const bar = svg("svg", { viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" });
       bar.append(svg("rect", { class: "rail", width: 100, height: 4 }), svg("rect", { class: "fill", width: 100 * share, height: 4 }));
-      return element("li", {}, element("span", { class: "text" }, hit.text), element("span", { class: "value" }, score(hit)), bar);
+      const name = hit.id === undefined ? [] : [element("span", { class: "hint" }, `id ${hit.id}`)];
+      return element("li", {}, element("span", { class: "text" }, hit.text), element("span", { class: "value" }, numberOf(hit.score)), bar, ...name);
     }),
   );
+}
+
+const DOCUMENTS = [
+  [/^From \S+.*\r?\n(?:[>\w-]+:|\s)/, "a mailbox (mbox)"],
+  [/^\s*<(?:!doctype|html|\?xml)\b/i, "HTML or XML"],
+  [/^%PDF-/, "a PDF document"],
+  [/^PK\x03\x04/, "a zip archive"],
+  [/\0/, "a binary file"],
+];
+
+/** What a file is, if its lines are not texts: `rejoinder search` refuses and reads the same. */
+function otherThanLines(name, text) {
+  const table = /\.(csv|tsv|jsonl|ndjson|parquet)$/i.exec(name);
+  if (table) return `a table (.${table[1]}), which rejoinder search --columns reads`;
+  if (/^\s*[{[]/.test(text) && [text, text.split("\n", 1)[0]].some(isJson)) return "JSON";
+  return DOCUMENTS.find(([pattern]) => pattern.test(text))?.[1];
+}
+
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Lets a text file be opened, or dropped on a card, in place of a list. */
 export function takeFiles(most) {
   const read = async (file, id) => {
     if (file.size > most) {
-      tell(`${file.name} has ${file.size.toLocaleString("en")} bytes; at most ${most.toLocaleString("en")} can be sent.`);
-      return;
+      return show("fault", `${file.name} has ${file.size.toLocaleString("en")} bytes; at most ${most.toLocaleString("en")} can be sent.`);
     }
-    byId(id).value = (await file.text()).replaceAll("\r", "");
-    byId(id).dispatchEvent(new Event("input"));
+    const bytes = await file.arrayBuffer();
+    const other = otherThanLines(file.name, new TextDecoder("latin1").decode(bytes));
+    if (other) return show("fault", `${file.name} is ${other}; a file of lines of text is needed here, one text each.`);
+    try {
+      byId(id).value = new TextDecoder("utf-8", { fatal: true }).decode(bytes).replaceAll("\r", "");
+    } catch {
+      return show("fault", `${file.name} is not UTF-8 text; save it as UTF-8, and open it again.`);
+    }
+    return byId(id).dispatchEvent(new Event("input"));
   };
   for (const input of document.querySelectorAll("[data-file]"))
     input.addEventListener("change", () => input.files[0] && read(input.files[0], input.dataset.file));
@@ -111,5 +149,3 @@ export function takeFiles(most) {
     });
   }
 }
-
-export { call };

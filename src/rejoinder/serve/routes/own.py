@@ -117,6 +117,19 @@ async def explain(request: Request, body: Explain) -> Response:
     )
 
 
+class Unknown(RequestBody):
+    """Texts to judge."""
+
+    inputs: Annotated[Texts, Field(examples=[["How old are you?", "Wie geht es deiner Mutter?"]])]
+
+
+@router.post("/unknown", response_model=list[float])
+async def unknown(request: Request, body: Unknown) -> Response:
+    """Tell the share of each text's words that the model does not know; above a half, distrust."""
+    service = service_of(request)
+    return json_response(await service.unknown(service.limited("inputs", body.inputs)))
+
+
 class Map(RequestBody):
     """Texts to draw."""
 

@@ -173,6 +173,8 @@ class Facts(BaseModel):
     """Whether `/rank` works."""
     explains: bool
     """Whether `/explain` works."""
+    language: str | None
+    """`en` if the model learned from known data, all of which is English."""
     texts: int
     """Number of texts that `/search` searches."""
     max_body_bytes: int
@@ -219,6 +221,7 @@ async def info(request: Request) -> Response:
             dim=description["dim"],
             ranks=service.ranks,
             explains=service.explains,
+            language=service.language,
             texts=service.searched,
             max_body_bytes=settings.max_body_bytes,
         ),
