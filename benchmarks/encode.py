@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.api.encoders import load_encoder
-from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.tensors import Tensors
 from rejoinder.protocols import Encodes, Prepares

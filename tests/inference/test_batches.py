@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from rejoinder.errors import InputError
-from rejoinder.inference.batches import each_batch
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.outputs import each_batch
 from rejoinder.io.files.platform import default_workers
 from tiny_models import dan_model
 

@@ -22,7 +22,6 @@ from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.runtimes import open_runtime
 from rejoinder.inference.search import NotFiniteError, nearest_rows
-from rejoinder.kernels import way
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.smaller import ExportOptions, smaller
@@ -169,28 +168,15 @@ def test_neither_order_nor_batch_size_changes_a_result(encoder, given_texts, siz
     assert whole.dtype == np.float32
     places = random.sample(range(len(given_texts)), len(given_texts))
     mixed = encoder.encode([given_texts[place] for place in places], batch_size=size)
-    # without the kernel of layers, products of matrices round rows by their batch
-    tolerance = 0 if way("encoders._layers") == "native" else 1e-6
-    np.testing.assert_allclose(mixed, whole[places], rtol=0, atol=tolerance)
+    # products of matrices round rows by their batch
+    np.testing.assert_allclose(mixed, whole[places], rtol=0, atol=1e-6)
     alone = encoder.encode_response(given_texts[0])
     responses = encoder.encode_response(given_texts)
-    np.testing.assert_allclose(alone, responses[0], rtol=0, atol=tolerance)
+    np.testing.assert_allclose(alone, responses[0], rtol=0, atol=1e-6)
     lengths = np.linalg.norm(whole, axis=1)
     known = lengths > 0
     np.testing.assert_allclose(lengths[known], 1, atol=1e-6)
     assert (encoder.unknown(given_texts) >= ~known).all()
-
-
-@pytest.mark.skipif(
-    way("encoders._layers") != "native", reason="products of NumPy round rows by their batch"
-)
-def test_an_adapted_row_has_the_same_bits_in_any_batch():
-    matrix = np.random.default_rng(0).standard_normal((5, 5), np.float32)
-    encoder = SentenceEncoder(dan_model()).with_adaptation(Adaptation(matrix, {}))
-    given_texts = [f"{WORDS[i % 40]} {WORDS[i % 7]} {WORDS[i % 11]}" for i in range(100)]
-    whole = encoder.encode(given_texts)
-    for start in (1, 37, 99):
-        np.testing.assert_array_equal(encoder.encode(given_texts[start:]), whole[start:])
 
 
 def test_rows_as_the_last_layer_gives_them(encoder):

@@ -33,7 +33,7 @@ def encode_on_engine(
     if as_tsv:
         raise InputError("--out writes files and --tsv prints embeddings: leave one of them out.")
     from rejoinder.cli.progress import encoding_bar
-    from rejoinder.inference.long_texts import checked_way
+    from rejoinder.inference.outputs import checked_way
     from rejoinder.inference.part_encoding import encode_files, finished_parts
 
     name, sha256, way = model

@@ -89,7 +89,7 @@ def open_encoder(
     `on_too_long` is the value of `--on-too-long`.
     """
     from rejoinder.inference.encoder import SentenceEncoder
-    from rejoinder.inference.long_texts import checked_way
+    from rejoinder.inference.outputs import checked_way
 
     way = checked_way(on_too_long)
     return SentenceEncoder.load(model_folder(model, sha256), on_too_long=way)

@@ -156,7 +156,7 @@ def search(
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     if index is not None:
         from rejoinder.index.indexing import Index
-        from rejoinder.inference.long_texts import checked_way
+        from rejoinder.inference.outputs import checked_way
 
         place = None if model is None else model_folder(model, model_sha256)
         opened = Index.open(index, place, on_too_long=checked_way(on_too_long))

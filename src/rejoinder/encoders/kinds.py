@@ -39,6 +39,9 @@ class EncoderKind:
     `token_rows`."""
     bigrams: bool = False
     """Whether it reads hashed bigrams."""
+    runtime: Any = None
+    """What computes its embeddings without torch, an `inference.runtimes.Runtime` built from
+    (`ModelContents`, number of threads or None), or `"module:class"`. None means its module."""
     dim: Callable[[Mapping[str, Any]], int] = _configured_dim
     """Embedding dimension of a valid `encoder` table; by default its key `dim`."""
     shapes: Callable[[Table, Table], Shapes] | None = None

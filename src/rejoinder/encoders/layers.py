@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.encoders.linear import Linear
 from rejoinder.errors import ModelError, nearest
 from rejoinder.kernels import kernel
 
@@ -57,19 +56,26 @@ class Layers:
             raise ModelError(f"activation {activation!r}: {nearest(activation, _ACTIVATIONS)}.")
         self.activation = _ACTIVATIONS[activation]
         each = [f"{name}.layers.{number}" for number in range(len(config["layers"]))]
-        self.linear = [Linear(tensors[f"{a}.weight"], tensors[f"{a}.bias"]) for a in each]
-        self.residual = bool(config["residual"]) and bool(self.linear)
+        self.weights = [
+            (_transposed(tensors[f"{a}.weight"]), np.asarray(tensors[f"{a}.bias"], np.float32))
+            for a in each
+        ]
+        self.residual = bool(config["residual"]) and bool(self.weights)
         skip = tensors.get(f"{name}.skip.weight")
-        self.skip = None if skip is None else Linear(skip)
+        self.skip = None if skip is None else _transposed(skip)
 
     def __call__(self, x: Array) -> Array:
         """(N, inputs) float32 to (N, outputs) float32."""
         y = x
-        for number, linear in enumerate(self.linear):
-            y = linear(self.activation(y) if number else y)
+        for number, (weight, bias) in enumerate(self.weights):
+            y = (self.activation(y) if number else y) @ weight + bias
         if not self.residual:
             return y
-        return y + (x if self.skip is None else self.skip(x))
+        return y + (x if self.skip is None else x @ self.skip)
+
+
+def _transposed(weight: NDArray[Any]) -> Array:
+    return np.asarray(weight, np.float32).T
 
 
 def unit_rows(x: Array) -> Array:

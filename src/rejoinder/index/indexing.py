@@ -14,7 +14,7 @@ from rejoinder.index.texts import GivenText, given_texts, read_texts
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
-from rejoinder.inference.long_texts import OnTooLong
+from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
 from rejoinder.models.find import find_model
 from rejoinder.models.shipped import shipped_models

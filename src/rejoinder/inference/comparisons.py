@@ -96,8 +96,8 @@ class Comparisons(ABC):
             top_k = whole_number("top_k", top_k)
         texts, _ = as_texts(responses)
         # the adaptation cancels out of u·v' except for rounding, so it is left out
-        vectors = self._outputs.embed(texts, response=True)[first_indices(texts)]
-        query = self._outputs.embed(as_texts(input)[0], adapted=False)
+        vectors = self._outputs.embed(texts, response=True)[0][first_indices(texts)]
+        query = self._outputs.embed(as_texts(input)[0], adapted=False)[0]
         scores = dots(vectors, query[0])
         order = np.argsort(-scores, kind="stable")[:top_k].tolist()
         return [Hit(index, float(scores[index]), texts[index]) for index in order]
@@ -141,4 +141,4 @@ class Comparisons(ABC):
         matrix = as_matrix(values)
         if matrix is not None:
             return as_unit_rows(matrix, self.dim)
-        return self._outputs.embed(as_texts(values)[0])
+        return self._outputs.embed(as_texts(values)[0])[0]

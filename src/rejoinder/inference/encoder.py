@@ -1,5 +1,6 @@
 """`SentenceEncoder`: encodes, compares, ranks and searches sentences with a model folder."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,16 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.comparisons import Comparisons
 from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
-from rejoinder.inference.long_texts import OnTooLong, checked_way
-from rejoinder.inference.outputs import ModelOutputs
-from rejoinder.inference.sentence_transformer_arguments import (
-    Arguments,
-    SentenceTransformerMethods,
-    output_form,
-)
+from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
+from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.sentence_transformer_arguments import Arguments, output_form
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
@@ -29,7 +25,7 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import same_words
 
 
-class SentenceEncoder(SentenceTransformerMethods, Comparisons):
+class SentenceEncoder(Comparisons):
     """Encodes sentences as vectors of length 1.
 
     `unknown` tells which sentences have no word of the vocabulary. They have the zero vector, whose
@@ -140,6 +136,12 @@ class SentenceEncoder(SentenceTransformerMethods, Comparisons):
         """Dimension D of the embeddings."""
         return self._dim
 
+    def get_embedding_dimension(self) -> int:
+        """Returns `dim`, by the name that it has in sentence-transformers."""
+        return self.dim
+
+    get_sentence_embedding_dimension = get_embedding_dimension
+
     @property
     def on_too_long(self) -> OnTooLong:
         """What is done with sentences of more tokens than the model reads; see the constructor."""
@@ -229,17 +231,29 @@ class SentenceEncoder(SentenceTransformerMethods, Comparisons):
             ModelError: the weights are so large that an embedding is not finite.
             MissingExtraError: tensors are asked for, and torch is not installed.
         """
-        form = output_form(arguments, normalize, self.dim)
-        return form(
-            self._encode(
-                sentences,
-                batch_size,
-                show_progress_bar,
-                form.normalize,
-                on_too_long,
-                response=False,
-            )
+        texts, single = as_texts(sentences)
+        show = show_progress_bar is not None and flag("show_progress_bar", show_progress_bar)
+        form = None
+        if arguments:
+            normalize, form = output_form(arguments, normalize, self.dim)
+        rows, _ = self.encoded(
+            texts,
+            batch_size,
+            on_too_long,
+            normalize=normalize is None or flag("normalize", normalize),
+            show=show,
         )
+        found = rows[0] if single else rows
+        return found if form is None else form(found)
+
+    def encode_query(self, sentences: Sentences, **arguments: Any) -> Any:
+        """Computes the embeddings of queries: those of `encode`, which has no side for them.
+
+        A message and its answers are compared by `encode` and `encode_response`.
+        """
+        return self.encode(sentences, **arguments)
+
+    encode_document = encode_query
 
     def encode_response(
         self,
@@ -255,9 +269,45 @@ class SentenceEncoder(SentenceTransformerMethods, Comparisons):
         Arguments, result and errors are those of `encode`. Rows of an adapted model do not have
         length 1 (see `Adaptation.apply_responses`), so that responses rank as before.
         """
-        return self._encode(
-            sentences, batch_size, show_progress_bar, normalize, on_too_long, response=True
+        texts, single = as_texts(sentences)
+        show = show_progress_bar is not None and flag("show_progress_bar", show_progress_bar)
+        rows, _ = self.encoded(
+            texts,
+            batch_size,
+            on_too_long,
+            response=True,
+            normalize=flag("normalize", normalize),
+            show=show,
         )
+        return rows[0] if single else rows
+
+    def encoded(
+        self,
+        texts: list[str],
+        batch_size: int = BATCH_SIZE,
+        on_too_long: OnTooLong | None = None,
+        *,
+        response: bool = False,
+        normalize: bool = True,
+        show: bool = False,
+        place: Callable[[int], str] = "sentence {}".format,
+    ) -> tuple[Embeddings, int]:
+        """Computes (N, D) embeddings of either side, and how many texts are too long.
+
+        `place` names a text in messages, by its index. Errors are those of `encode`.
+        """
+        rows, long = self._outputs.embed(
+            texts,
+            whole_number("batch_size", batch_size),
+            response=response,
+            normalize=normalize,
+            show=show,
+            on_too_long=None if on_too_long is None else checked_way(on_too_long),
+            place=place,
+        )
+        if response and self._model.adaptation is not None:
+            rows = self._model.adaptation.apply_responses(rows)
+        return rows, long
 
     def too_long(self, sentences: Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have more tokens than the model reads, (N,) bool.
@@ -317,27 +367,3 @@ class SentenceEncoder(SentenceTransformerMethods, Comparisons):
         if len(left) != len(right):
             raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
         return self._outputs.entailment(left, right)
-
-    def _encode(
-        self,
-        sentences: Sentences,
-        batch_size: int,
-        show: bool | None,
-        normalize: bool,
-        on_too_long: OnTooLong | None,
-        *,
-        response: bool,
-    ) -> Embeddings:
-        """Computes the embeddings of either side, as `encode` describes."""
-        texts, single = as_texts(sentences)
-        out = self._outputs.embed(
-            texts,
-            whole_number("batch_size", batch_size),
-            response=response,
-            normalize=flag("normalize", normalize),
-            show=show is not None and flag("show_progress_bar", show),
-            on_too_long=None if on_too_long is None else checked_way(on_too_long),
-        )
-        if response and self._model.adaptation is not None:
-            out = self._model.adaptation.apply_responses(out)
-        return out[0] if single else out

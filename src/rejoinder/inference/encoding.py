@@ -10,9 +10,9 @@ from typing import Any
 
 from rejoinder.errors import InputError
 from rejoinder.inference import sentence_stream
-from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.long_texts import OnTooLong, checked_way
+from rejoinder.inference.outputs import OnTooLong, checked_way
+from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_stream import (
     EncodedChunk,
     EncodingProgress,

@@ -1,18 +1,49 @@
-"""Computes the outputs of a model for texts: embeddings and entailment."""
+"""Computes the outputs of a model for texts: embeddings and entailment, in batches and threads.
 
-from collections.abc import Sequence
+A matrix product that uses all cores by itself is three times slower as soon as anything else runs
+on the machine, such as the text processing of the next batch, because its threads wait for each
+other. Batches therefore run in a few threads, each of which computes on one core.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
-from rejoinder.encoders.layers import Layers, finite, unit_rows
-from rejoinder.errors import ModelError
-from rejoinder.inference.batches import BATCH_SIZE, each_batch
-from rejoinder.inference.long_texts import OnTooLong, embed_tokens, too_long
-from rejoinder.inference.runtimes import open_runtime
+from rejoinder.encoders.layers import Array, Layers, finite, unit_rows
+from rejoinder.errors import InputError, ModelError
+from rejoinder.inference.runtimes import BATCH_SIZE, open_runtime
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import ENTAILMENT, RESPONSES
 from rejoinder.protocols import Embeddings
+from rejoinder.text.ragged import Ragged, offsets_of
+
+OnTooLong = Literal["error", "truncate", "split"]
+"""What to do with a text of more than `max_tokens` tokens: refuse it, read its first tokens, or
+encode all of it in windows of `max_tokens` tokens and take their mean."""
+
+_MIN_SLICE = 512
+"""Number of sentences below which starting another thread does not pay."""
+
+_Item = TypeVar("_Item")
+
+
+def checked_way(value: Any) -> OnTooLong:
+    """Returns `value`, which must be one of `OnTooLong`.
+
+    Raises:
+        InputError: it is anything else.
+    """
+    if value not in get_args(OnTooLong):
+        raise InputError(f"on_too_long must be error, truncate or split; got {value!r}.")
+    way: OnTooLong = value
+    return way
 
 
 class ModelOutputs:
@@ -29,42 +60,31 @@ class ModelOutputs:
             ModelError: the encoder kind is unknown.
             MissingExtraError: the encoder needs a package that is not installed.
         """
-        self._name, self._features, self._dim = model.name, model.features, model.dim
+        self._model, self._dim, self._most = model, model.dim, model.max_tokens
         self._runtime = open_runtime(model, threads)
         heads = {
             name: Layers(f"heads.{name}", table, model.tensors)
             for name, table in model.heads.items()
         }
         self._head, self._classifier = heads.get(RESPONSES), heads.get(ENTAILMENT)
-        self._export = model.export
-        self._adaptation = model.adaptation
-        self._most, self._on_too_long = model.max_tokens, on_too_long
+        self._on_too_long = on_too_long
 
     def unknown(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Returns which texts have no token of the vocabulary, (N,) bool."""
-        parts = [
-            self._features.known(texts[low : low + BATCH_SIZE]).lengths == 0
-            for low in range(0, len(texts), BATCH_SIZE)
-        ]
+        parts = [self._model.features.known(part).lengths == 0 for part in _parts(texts)]
         return np.concatenate([np.empty(0, np.bool_), *parts])
 
     def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Returns the share of the words of each text that the vocabulary lacks, (N,)."""
-        parts = [
-            self._features.unknown_share(texts[low : low + BATCH_SIZE])
-            for low in range(0, len(texts), BATCH_SIZE)
-        ]
+        parts = [self._model.features.unknown_share(part) for part in _parts(texts)]
         return np.concatenate([np.empty(0), *parts])
 
     def too_long(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Returns which texts have more tokens than the encoder reads, (N,) bool."""
-        long = np.zeros(len(texts), np.bool_)
         if self._most is None:
-            return long
-        for low in range(0, len(texts), BATCH_SIZE):
-            batch = texts[low : low + BATCH_SIZE]
-            long[low : low + len(batch)] = too_long(self._features.whole(batch), self._most)
-        return long
+            return np.zeros(len(texts), np.bool_)
+        parts = [self._model.features.whole(part).lengths > self._most for part in _parts(texts)]
+        return np.concatenate([np.empty(0, np.bool_), *parts])
 
     def embed(
         self,
@@ -76,12 +96,16 @@ class ModelOutputs:
         normalize: bool = True,
         show: bool = False,
         on_too_long: OnTooLong | None = None,
-    ) -> Embeddings:
-        """Returns (N, D) float32 embeddings u of texts, or v' with `response`.
+        place: Callable[[int], str] = "sentence {}".format,
+    ) -> tuple[Embeddings, int]:
+        """Computes (N, D) float32 embeddings u of texts, or v' with `response`.
 
         The adaptation is applied to u if `adapted`, and never to v'. Rows have length 1 if
         `normalize`. `show` draws a progress bar on standard error. `on_too_long` is by default that
-        of the constructor.
+        of the constructor. `place` names a text in messages, by its index.
+
+        Returns:
+            The embeddings, and how many texts have more tokens than the encoder reads.
 
         Raises:
             InputError: a text is too long, and `on_too_long` is `error`.
@@ -89,17 +113,23 @@ class ModelOutputs:
         """
         if response and self._head is None:
             raise ModelError(
-                f"{self._name} has no response side: {self._left_out()} Rank responses with the "
-                "model that it was exported from."
+                f"{self._model.name} has no response side: {self._left_out()} Rank responses with "
+                "the model that it was exported from."
             )
-        adaptation = self._adaptation if adapted and not response else None
+        adaptation = self._model.adaptation if adapted and not response else None
         out = np.empty((len(texts), self._dim), np.float32)
-        way = on_too_long or self._on_too_long
+        way, counts = on_too_long or self._on_too_long, list[int]()
 
         def work(part: slice) -> None:
-            batch = self._features.whole(texts[part])
+            batch = self._model.features.whole(texts[part])
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
-                rows = embed_tokens(self._runtime, batch, self._most, way, first=part.start)
+                rows = (
+                    self._runtime(batch)
+                    if self._most is None
+                    else self._rows(
+                        batch, self._most, way, counts, lambda index: place(part.start + index)
+                    )
+                )
                 if response and self._head is not None:
                     rows = self._head(unit_rows(rows)) * (batch.lengths > 0)[:, None]
                 if adaptation is not None:
@@ -108,7 +138,39 @@ class ModelOutputs:
             out[part] = rows
 
         each_batch(len(texts), batch_size, self._runtime.workers, work, show=show)
-        return out
+        return out, sum(counts)
+
+    def _rows(
+        self,
+        batch: Ragged,
+        most: int,
+        way: OnTooLong,
+        counts: list[int],
+        place: Callable[[int], str],
+    ) -> Array:
+        """Returns (N, D) rows of the runtime, and adds the number of long texts to `counts`.
+
+        The row of a text that is split has length 1, others are as the runtime returns them.
+        """
+        long = batch.lengths > most
+        if not long.any():
+            return self._runtime(batch)
+        if way == "error":
+            index = int(np.argmax(long))
+            raise InputError(
+                f"{place(index)} has {batch.lengths[index]:,} tokens, and the model reads "
+                f"{most:,}; on_too_long (--on-too-long) 'truncate' leaves out the rest, 'split' "
+                "encodes it in pieces."
+            )
+        counts.append(int(long.sum()))
+        if way == "truncate":
+            return self._runtime(batch.first(most))
+        cut, windows_of = windows(batch, most)
+        rows = self._runtime(cut)
+        firsts = offsets_of(windows_of)[:-1]
+        units = unit_rows(rows) * cut.lengths[:, None].astype(np.float32)
+        means = unit_rows(np.add.reduceat(units, firsts, axis=0))
+        return np.where((windows_of > 1)[:, None], means, rows[firsts])
 
     def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> NDArray[np.float32]:
         """Returns (N, 3) float32 probabilities of contradiction, neutral and entailment.
@@ -117,16 +179,17 @@ class ModelOutputs:
             ModelError: the model has no classifier.
         """
         if self._classifier is None:
-            if self._export is not None and ENTAILMENT in self._export["dropped"]:
+            export, name = self._model.export, self._model.name
+            if export is not None and ENTAILMENT in export["dropped"]:
                 raise ModelError(
-                    f"{self._name} has no classifier: {self._left_out()} Classify with the model "
-                    "that it was exported from."
+                    f"{name} has no classifier: {self._left_out()} Classify with the model that it "
+                    "was exported from."
                 )
             raise ModelError(
-                f"{self._name} was not trained on inference; train it with a task `entailment`, "
-                "as the shipped config dan-multitask-modern does."
+                f"{name} was not trained on inference; train it with a task `entailment`, as the "
+                "shipped config dan-multitask-modern does."
             )
-        u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False), 2)
+        u1, u2 = np.split(self.embed([*premises, *hypotheses], adapted=False)[0], 2)
         features = np.concatenate([u1, u2, np.abs(u1 - u2), u1 * u2], axis=1)
         scores = self._classifier(features * np.float32(self._dim**0.5))
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -139,3 +202,80 @@ class ModelOutputs:
             f"its heads read more than the {self._dim} dimensions that `rejoinder export` kept, "
             "so they were left out."
         )
+
+
+def windows(tokens: Ragged, most: int) -> tuple[Ragged, NDArray[np.int64]]:
+    """Cuts each text into windows of `most` tokens, the last one shorter.
+
+    Returns:
+        The windows of all texts in order, and (N,) the number of windows of each text, at least 1.
+
+    >>> cut, counts = windows(Ragged(np.arange(7, dtype=np.int32), np.array([0, 5, 5, 7])), 2)
+    >>> [cut[index].tolist() for index in range(len(cut))], counts.tolist()
+    ([[0, 1], [2, 3], [4], [], [5, 6]], [3, 1, 1])
+    """
+    counts = np.maximum(-(-tokens.lengths // most), 1)
+    before = np.arange(counts.sum()) - np.repeat(offsets_of(counts)[:-1], counts)
+    starts = np.repeat(tokens.offsets[:-1], counts) + before * most
+    return Ragged(tokens.ids, np.append(starts, tokens.offsets[-1])), counts
+
+
+def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (texts[low : low + BATCH_SIZE] for low in range(0, len(texts), BATCH_SIZE))
+
+
+def each_batch(
+    count: int, batch_size: int, workers: int, work: Callable[[slice], None], *, show: bool
+) -> None:
+    """Calls `work` for consecutive slices that cover `range(count)`, and waits for all calls.
+
+    With several `workers`, as many threads call `work` at a time, each on one core; with 1 it is
+    called in the calling thread and may use any number of cores. Its errors are raised here.
+    `show` draws a progress bar on standard error.
+    """
+    if workers > 1:
+        batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))
+    slices = [slice(low, min(low + batch_size, count)) for low in range(0, count, batch_size)]
+    if workers == 1 or len(slices) < 2:
+        for batch in _with_bar(slices, len(slices), show):
+            work(batch)
+        return
+    with _one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
+        for _ in _with_bar(pool.map(work, slices), len(slices), show):
+            pass
+
+
+_lock = Lock()
+_limits: list[Any] = []
+"""The BLAS thread limit, once for each `each_batch` call in progress."""
+
+
+@contextmanager
+def _one_core_each() -> Iterator[None]:
+    """Limits matrix products to one core while any caller is inside; the last restores them."""
+    with _lock:
+        # the first caller records the previous setting, and later callers share its limit
+        _limits.append(_limits[-1] if _limits else _controller().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Returns the controller, created once because that scans all loaded libraries."""
+    return ThreadpoolController()
+
+
+def _with_bar(items: Iterable[_Item], total: int, show: bool) -> Iterable[_Item]:
+    """Returns the items, with a progress bar on standard error if `show`."""
+    if not show:
+        return items
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(items, "encoding", total=total, console=Console(stderr=True))

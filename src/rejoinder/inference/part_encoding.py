@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import InputError
-from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import EncodedFile, settings_of
 from rejoinder.inference.engines import encoding_engine
@@ -21,7 +20,8 @@ from rejoinder.inference.engines.base import (
     read_record,
     record_of,
 )
-from rejoinder.inference.long_texts import OnTooLong, checked_way
+from rejoinder.inference.outputs import OnTooLong, checked_way
+from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.claims import claim_output, swap_in

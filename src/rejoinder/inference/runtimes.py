@@ -1,27 +1,42 @@
-"""Runtimes by encoder kind and weight type; torch is imported only where one needs it.
+"""Runtimes: what computes the embeddings of a model. Torch is imported only where it is used.
 
-A new runtime is one file and one entry of `RUNTIMES` (docs/extend/runtime.md).
+An encoder kind may name a runtime without torch (`EncoderKind.runtime`). Others run through their
+torch module, and models exported to ONNX by ONNX Runtime (docs/extend/runtime.md).
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
-from rejoinder.errors import ModelError
-from rejoinder.inference.batches import BATCH_SIZE
+import numpy as np
+
+from rejoinder.encoders.layers import Array
+from rejoinder.encoders.quantized import dequantized
+from rejoinder.errors import ModelError, require
+from rejoinder.io.files.platform import default_workers
 from rejoinder.kernels import way
 from rejoinder.models.folder import ModelContents
 from rejoinder.protocols import Embeddings
 from rejoinder.registry import resolve
 from rejoinder.text.features import WordFeatures
+from rejoinder.text.padding import padded_groups
 from rejoinder.text.ragged import Ragged
+
+BATCH_SIZE = 4_096
+"""Default number of sentences per batch. Larger ones are no faster: sums leave the caches."""
+_POSITIONS = 8_192
+"""Padded tokens of a pass of ONNX Runtime; bounds the memory that attention needs."""
+_OVERHEAD = 16
+"""A pass takes as much longer than its sentences as this many more would."""
 
 
 class Runtime(Protocol):
     """The extension point for runtimes: token ids to embeddings."""
 
+    library: ClassVar[str]
+    """The library that computes."""
+
     @property
     def workers(self) -> int:
-        """Threads that may call it at a time; 1 if it uses all cores by itself."""
+        """Threads that may call it at a time; 1 if one call uses all cores."""
         ...
 
     def __call__(self, batch: Ragged) -> Embeddings:
@@ -29,51 +44,97 @@ class Runtime(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class RuntimeKind:
-    """A runtime, and the models that it can run."""
+class OnnxRuntime:
+    """Token ids to embeddings by ONNX Runtime, on the CPU.
 
-    encoder: str | None
-    """Encoder kind; None means any kind, through its torch module."""
-    weights: tuple[str, ...]
-    """Types of the encoder's weights, as NumPy names them."""
-    library: str
-    """The library that computes."""
-    build: str
-    """`"module:class"` of a `Runtime` built from (`ModelContents`, number of threads or None)."""
-    graph: bool = False
-    """Whether it runs graphs of ONNX, and nothing else."""
+    The graph maps `ids` (G, T) int64 and `present` (G, T) bool to `embeddings` (G, D) float32.
+    """
+
+    library: ClassVar[str] = "onnxruntime"
+    workers = 1
+    """ONNX Runtime uses all cores for a call."""
+
+    def __init__(self, model: ModelContents, threads: int | None) -> None:
+        """The runtime of a model with a graph, on `threads` threads, by default one per core.
+
+        Raises:
+            MissingExtraError: ONNX Runtime is not installed.
+            ModelError: ONNX Runtime does not accept the graph.
+        """
+        require("onnx", "onnxruntime")
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or default_workers()
+        options.log_severity_level = 3  # errors; they are raised, too
+        try:
+            self._session = onnxruntime.InferenceSession(
+                model.graph, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # the library has no base class of its errors
+            raise ModelError(f"the graph of {model.name} can't be read: {error}") from None
+        self._dim = model.dim
+        self._most = model.encoder.get("max_tokens")
+
+    def __call__(self, batch: Ragged) -> Array:
+        """(N, D) float32, not normalised; zero rows for empty sentences."""
+        if self._most is not None:
+            batch = batch.first(self._most)
+        out = np.zeros((len(batch), self._dim), np.float32)
+        for group in padded_groups(batch, _POSITIONS, _OVERHEAD):
+            feeds = {"ids": group.ids, "present": group.present}
+            out[group.sentences] = self._session.run(["embeddings"], feeds)[0]
+        return out
 
 
-RUNTIMES: list[RuntimeKind] = [
-    RuntimeKind(
-        None,
-        ("int8", "float32"),
-        "onnxruntime",
-        "rejoinder.inference.onnx_runtime:OnnxRuntime",
-        graph=True,
-    ),
-    RuntimeKind(
-        "dan", ("int8", "float16", "float32"), "numpy", "rejoinder.encoders.dan.runtime:DanRuntime"
-    ),
-    RuntimeKind(
-        None,
-        ("int8", "float16", "float32"),
-        "torch",
-        "rejoinder.inference.torch_runtime:TorchRuntime",
-    ),
-]
-"""All runtimes; the first that fits a model is used."""
+class TorchRuntime:
+    """Token ids to embeddings of any encoder kind through its torch module, in float32."""
+
+    library: ClassVar[str] = "torch"
+    workers = 1
+    """Torch uses all cores for a call."""
+
+    def __init__(self, model: ModelContents, threads: int | None) -> None:
+        """The runtime of a model of any kind; `threads` sets torch's threads, process-wide.
+
+        Raises:
+            MissingExtraError: torch or Pydantic is not installed.
+            ModelError: the sizes in the model's `config.json` are not valid for its kind.
+        """
+        require("train", "torch", "pydantic")
+        import torch
+
+        from rejoinder.encoders.nn.shapes import encoder_config
+
+        config = encoder_config(model.kind, model.encoder, f"the encoder of {model.name}")
+        encoder = model.kind.module_class(model.features.rows, config, torch.Generator())
+        state = encoder.state_dict()
+        for name, tensor in dequantized(model.tensors).items():
+            if name.startswith("encoder."):
+                state[name.removeprefix("encoder.")] = torch.from_numpy(tensor.astype(np.float32))
+        encoder.load_state_dict(state)
+        self.encoder = encoder.eval()
+        if threads is not None:
+            torch.set_num_threads(threads)
+
+    def __call__(self, batch: Ragged) -> Array:
+        """(N, D) float32, not normalised; zero rows for empty sentences."""
+        import torch
+
+        with torch.inference_mode():
+            collated = self.encoder.collate(batch)
+            embeddings: Array = self.encoder(collated, normalize=False).numpy()
+        return embeddings
 
 
 def open_runtime(model: ModelContents, threads: int | None) -> Runtime:
     """Opens the runtime of a model on `threads` threads, by default one per core.
 
     Raises:
-        ModelError: no runtime fits the model.
+        ModelError: the runtime can't read the model.
         MissingExtraError: the runtime needs a package that is not installed.
     """
-    runtime: Runtime = resolve(_runtime_of(model).build)(model, threads)
+    runtime: Runtime = _runtime_of(model)(model, threads)
     return runtime
 
 
@@ -81,27 +142,18 @@ def computed_by(model: ModelContents) -> dict[str, str]:
     """Returns what computes the embeddings of a model here, without loading it.
 
     `library` does the matrices. Of models of words, `words` is how their ids are found
-    (`text.words`); of a DAN, `sums` how rows are added (`encoders.dan.sums`), and `layers` how
-    they pass through dense layers (`encoders.layers`).
+    (`text.words`), and of a DAN, `sums` how rows are added (`encoders.dan.runtime`).
     """
-    runtime = _runtime_of(model)
-    found = {"library": runtime.library}
+    found = {"library": str(_runtime_of(model).library)}
     if isinstance(model.features, WordFeatures):
         found["words"] = model.features.word_ids.way(BATCH_SIZE)
-    if runtime.encoder == "dan":
-        found |= {"sums": way("encoders.dan._sums"), "layers": way("encoders._layers")}
+    if model.kind.name == "dan" and model.graph is None:
+        found["sums"] = way("encoders.dan._sums")
     return found
 
 
-def _runtime_of(model: ModelContents) -> RuntimeKind:
-    """Returns the first runtime that fits a model.
-
-    Raises:
-        ModelError: no runtime fits.
-    """
-    kind, weights = model.kind.name, model.weight_type
-    for candidate in RUNTIMES:
-        fits = candidate.encoder in (None, kind) and weights in candidate.weights
-        if fits and candidate.graph == (model.graph is not None):
-            return candidate
-    raise ModelError(f"no runtime computes encoder kind {kind!r} with weights of type {weights}.")
+def _runtime_of(model: ModelContents) -> Any:
+    """Returns the class of the runtime of a model."""
+    if model.graph is not None:
+        return OnnxRuntime
+    return resolve(model.kind.runtime or TorchRuntime)

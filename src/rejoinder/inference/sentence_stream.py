@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rejoinder.errors import InputError
-from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import refuse_unordered
-from rejoinder.inference.long_texts import OnTooLong
-from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.inference.outputs import OnTooLong
+from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.io.formats.texts import read_strings
 from rejoinder.protocols import Embeddings
+from rejoinder.text.strings import as_strings
 
 CHUNK = 8_192
 """Number of sentences that are encoded at a time: what is in memory, and what a killed process may
@@ -56,22 +56,21 @@ def encoded_chunks(
         InputError: a text is too long, and `on_too_long` is `error`; or what `texts` raises.
         ModelError: see `encode_file`.
     """
-    run = encoder.encode_response if response else encoder.encode
-    way = encoder.on_too_long if on_too_long is None else on_too_long
-    done = first
     for chunk in chunks(iter(texts)):
-        long = encoder.too_long(chunk)
-        if way == "error" and long.any():
-            number = done + int(long.argmax()) + 1
-            raise InputError(
-                f"{name} line {number:,} has more tokens than the model reads, "
-                f"{encoder.describe()['max_tokens']:,}; cut or split such lines by on_too_long "
-                "(--on-too-long).".lstrip()
-            )
-        embeddings = run(chunk, batch_size=batch_size, on_too_long=way)
+        embeddings, long = encoder.encoded(
+            chunk,
+            batch_size,
+            on_too_long,
+            response=response,
+            place=partial(_line, name, first),
+        )
         unknown = int((~embeddings.any(axis=1)).sum())
-        yield EncodedChunk(chunk, embeddings, unknown, int(long.sum()))
-        done += len(chunk)
+        yield EncodedChunk(chunk, embeddings, unknown, long)
+        first += len(chunk)
+
+
+def _line(name: str, first: int, index: int) -> str:
+    return f"{name} line {first + index + 1:,}".lstrip()
 
 
 class Source(Generic[Item]):
@@ -134,11 +133,7 @@ def _strings(sentences: Iterable[Any]) -> Iterator[str]:
 def chunks(texts: Iterator[str]) -> Iterator[list[str]]:
     """Yields lists of `CHUNK` texts, the last one shorter, without halves of surrogate pairs."""
     while chunk := list(islice(texts, CHUNK)):
-        try:
-            "".join(chunk).encode()
-        except UnicodeEncodeError:
-            chunk = [replace_surrogates(text) for text in chunk]
-        yield chunk
+        yield as_strings(chunk)
 
 
 def bytes_of(texts: list[str]) -> bytes:

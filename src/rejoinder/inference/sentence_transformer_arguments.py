@@ -1,15 +1,15 @@
-"""The arguments and methods of `SentenceTransformer` that `SentenceEncoder` has, too."""
+"""The arguments of `SentenceTransformer.encode` that `SentenceEncoder.encode` takes, too."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from reprlib import repr as short
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.encoders.layers import unit_rows
 from rejoinder.errors import InputError, nearest, require
-from rejoinder.inference.inputs import Sentences, flag, whole_number
+from rejoinder.inference.inputs import flag, whole_number
 from rejoinder.protocols import Embeddings
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
@@ -41,86 +41,18 @@ class Arguments(TypedDict, total=False):
     chunk_size: None
 
 
-class _Encodes(Protocol):
-    """What the methods below need of an encoder."""
+def output_form(
+    arguments: Arguments, normalize: bool | None, dim: int
+) -> tuple[bool, Callable[[Embeddings], Any]]:
+    """Returns what the arguments of `encode` ask for, of embeddings with `dim` dimensions.
 
-    @property
-    def dim(self) -> int: ...
-
-    def encode(self, sentences: Sentences, **arguments: Any) -> Any: ...
-
-
-class SentenceTransformerMethods:
-    """Methods by which code written for `SentenceTransformer` calls an encoder."""
-
-    def encode_query(self: _Encodes, sentences: Sentences, **arguments: Any) -> Any:
-        """Computes the embeddings of queries: those of `encode`, which has no side for them.
-
-        A message and its answers are compared by `encode` and `encode_response`.
-        """
-        return self.encode(sentences, **arguments)
-
-    def encode_document(self: _Encodes, sentences: Sentences, **arguments: Any) -> Any:
-        """Computes the embeddings of documents: those of `encode`, which has no side for them."""
-        return self.encode(sentences, **arguments)
-
-    def get_sentence_embedding_dimension(self: _Encodes) -> int:
-        """Returns the dimension D of the embeddings, as `dim` does."""
-        return self.dim
-
-    def get_embedding_dimension(self: _Encodes) -> int:
-        """Returns the dimension D of the embeddings, as `dim` does."""
-        return self.dim
-
-
-@dataclass(frozen=True)
-class OutputForm:
-    """The form in which `encode` returns embeddings."""
-
-    normalize: bool
-    """Whether rows have length 1."""
-    dim: int | None
-    """Number of dimensions kept, the first ones; None keeps all."""
-    precision: str
-    """One of `PRECISIONS`."""
-    container: str
-    """`array` (NumPy), `tensor` (torch), or `list` of tensors."""
-
-    def __call__(self, embeddings: Embeddings) -> Any:
-        """Returns (N, D) float32 embeddings, or the (D,) of one sentence, in this form.
-
-        Raises:
-            InputError: `int8` or `uint8` is asked for, and there are fewer than two embeddings.
-            MissingExtraError: tensors are asked for, and torch is not installed.
-        """
-        if self.dim is not None:
-            embeddings = embeddings[..., : self.dim]
-            if self.normalize:
-                lengths = np.linalg.norm(embeddings, axis=-1, keepdims=True)
-                embeddings = np.divide(
-                    embeddings, np.where(lengths > 0, lengths, 1), dtype=np.float32
-                )
-        values = quantized(embeddings, self.precision)
-        if self.container == "array":
-            return values
-        require("train", "torch")
-        import torch
-
-        tensor = torch.from_numpy(np.ascontiguousarray(values))
-        return list(tensor) if self.container == "list" and tensor.ndim > 1 else tensor
-
-
-_PLAIN = OutputForm(normalize=True, dim=None, precision="float32", container="array")
-
-
-def output_form(arguments: Arguments, normalize: bool | None, dim: int) -> OutputForm:
-    """Returns the form that the arguments of `encode` ask for, of embeddings with `dim` dimensions.
+    Returns:
+        Whether rows have length 1, and what brings (N, D) float32 embeddings, or the (D,) of one
+        sentence, into the form that `encode` returns.
 
     Raises:
         InputError: an argument is unknown, refused, or not of the values that it may have.
     """
-    if not arguments and normalize is None:
-        return _PLAIN
     given: dict[str, Any] = dict(arguments)
     for name, value in given.items():
         if name not in Arguments.__annotations__:
@@ -140,18 +72,29 @@ def output_form(arguments: Arguments, normalize: bool | None, dim: int) -> Outpu
             f"precision is {short(precision)}; one of {', '.join(PRECISIONS)} is needed."
         )
     kept = given.get("truncate_dim")
-    return OutputForm(
-        normalize=True if normalize is None else flag("normalize", normalize),
-        dim=None if kept is None else whole_number("truncate_dim", kept, dim),
-        precision=precision,
-        container=_container(given),
-    )
+    kept = None if kept is None else whole_number("truncate_dim", kept, dim)
+    tensors = flag("convert_to_tensor", given.get("convert_to_tensor", False))
+    arrays = flag("convert_to_numpy", given.get("convert_to_numpy", True)) and not tensors
+    unit = normalize is None or flag("normalize", normalize)
 
+    def form(embeddings: Embeddings) -> Any:
+        if kept is not None:
+            embeddings = embeddings[..., :kept]
+            embeddings = (
+                unit_rows(np.atleast_2d(embeddings)).reshape(embeddings.shape)
+                if unit
+                else embeddings
+            )
+        values = quantized(embeddings, precision)
+        if arrays:
+            return values
+        require("train", "torch")
+        import torch
 
-def _container(given: Mapping[str, Any]) -> str:
-    if flag("convert_to_tensor", given.get("convert_to_tensor", False)):
-        return "tensor"
-    return "array" if flag("convert_to_numpy", given.get("convert_to_numpy", True)) else "list"
+        tensor = torch.from_numpy(np.ascontiguousarray(values))
+        return tensor if tensors or tensor.ndim < 2 else list(tensor)
+
+    return unit, form
 
 
 def quantized(embeddings: Embeddings, precision: str) -> NDArray[Any]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rejoinder.errors import InputError, require
-from rejoinder.inference.batches import BATCH_SIZE
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.models.shipped import DEFAULT
 from rejoinder.protocols import Embeddings
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder import kernels as native
-from rejoinder.encoders.dan.sums import RowSums
+from rejoinder.encoders.dan.runtime import BagSums
 from rejoinder.encoders.quantized import dequantize_rows, quantize_rows
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
@@ -20,7 +20,7 @@ def sums_of(table, scales, way, monkeypatch):
     if way == "numpy":
         monkeypatch.setenv("REJOINDER_NATIVE", "0")
     assert native.way("encoders.dan._sums") == way
-    return RowSums(table, scales)
+    return BagSums(table, scales)
 
 
 def table_of(dtype):
@@ -59,7 +59,7 @@ def test_sums_are_divided_by_a_power_of_the_number_of_ids(way, power, monkeypatc
     if way == "numpy":
         monkeypatch.setenv("REJOINDER_NATIVE", "0")
     rows = [[1, 2, 2], [], [7]]
-    sums = RowSums(table, None, power)(batch_of(rows))
+    sums = BagSums(table, None, power)(batch_of(rows))
     expected = [plain[row].sum(axis=0) / max(len(row), 1) ** power for row in rows]
     np.testing.assert_allclose(sums, expected, rtol=1e-6, atol=1e-6)
 

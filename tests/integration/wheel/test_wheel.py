@@ -90,7 +90,7 @@ def test_the_kernels_in_c_are_built():
     package = Path(rejoinder.__file__).parent  # those of training have no torch here to be imported
     assert [each for each in kernels if not built(package / each)] == []
     facts = json.loads(command("info", "--json").stdout)
-    ways = {"words": "native", "sums": "native", "layers": "native"}
+    ways = {"words": "native", "sums": "native"}
     assert facts["computed_by"] == {"library": "numpy"} | ways
 
 

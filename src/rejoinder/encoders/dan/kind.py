@@ -33,6 +33,7 @@ DAN = EncoderKind(
     text="words",
     config="rejoinder.encoders.dan.config:DanConfig",
     module="rejoinder.encoders.dan.module:DanEncoder",
+    runtime="rejoinder.encoders.dan.runtime:DanRuntime",
     table="table.weight",
     bigrams=True,
     dim=_dim,

@@ -8,7 +8,7 @@ from pathlib import Path
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
-from rejoinder.inference.long_texts import OnTooLong
+from rejoinder.inference.outputs import OnTooLong
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, read_sealed, sealed, sha256_of_file
 from rejoinder.io.formats.decoding import Count, Digest, decoded

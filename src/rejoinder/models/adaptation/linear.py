@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from rejoinder.encoders.linear import Linear
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import refuse_constant, sha256_of_array
@@ -82,11 +81,7 @@ class Adaptation:
             ModelError: the rows have another dimension than W.
         """
         self.check_dim(rows.shape[1] if rows.ndim == 2 else 0)
-        return self._product(rows)
-
-    @cached_property
-    def _product(self) -> Linear:
-        return Linear(self.matrix)
+        return rows @ self.matrix.T
 
     def apply(self, embeddings: Embeddings) -> Embeddings:
         """Returns (N, D) float32 rows of length 1: W u of embeddings of any length.
