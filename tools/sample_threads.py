@@ -2,12 +2,12 @@
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from msgspec.structs import replace
 
 from rejoinder.corpus.manifest import SPLITS, Manifest
 from rejoinder.corpus.reading.strings import as_table

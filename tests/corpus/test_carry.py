@@ -386,19 +386,19 @@ def _age(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "facts"),
     [
-        ({"settings": []}, r"settings is \[\]; an object"),
-        ({"settings": {"since": "x"}}, r"settings\.since is 'x'; a whole number"),
-        ({"settings": {"since": 10**15}}, r"settings\.since is 1000000000000000; a number from"),
-        ({"settings": {"split": [1, "x"]}}, r"settings\.split\.1 is 'x'; a number"),
-        ({"inputs": [{}]}, r"inputs\.0\.bytes is missing"),
-        ({"comments": -1}, "comments is -1; a number from 0"),
-        ({"files": {"comments.arrow": 5}}, r"files\.comments\.arrow is 5; an object"),
+        ({"settings": []}, "object.*array.*settings"),
+        ({"settings": {"since": "x"}}, r"int.*str.*settings\.since"),
+        ({"settings": {"since": 10**15}}, r"int.*settings\.since"),
+        ({"settings": {"split": [1, "x"]}}, r"float.*str.*settings\.split\[1\]"),
+        ({"inputs": [{}]}, r"missing.*bytes.*inputs\[0\]"),
+        ({"comments": -1}, "int.*comments"),
+        ({"files": {"comments.arrow": 5}}, "object.*int.*files"),
         ({"files": {}}, r"comments\.arrow is listed without its size"),
     ],
 )
-def test_a_wrong_value_with_its_hash_is_one_sentence(folder, change, said):
+def test_a_wrong_value_with_its_hash_is_named(folder, change, facts):
     go(folder, "march")
     path = folder / "state" / "00001" / "increment.json"
     tree = json.loads(path.read_text("utf-8"))
@@ -407,7 +407,7 @@ def test_a_wrong_value_with_its_hash_is_one_sentence(folder, change, said):
         is_part = isinstance(value, dict) and name == "settings"
         tree[name] = {**tree[name], **value} if is_part else value
     path.write_text(json.dumps(sealed(tree)), "utf-8")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=facts):
         go(folder, "april")
 
 

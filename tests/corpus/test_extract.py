@@ -290,9 +290,9 @@ def test_damaged_pairs_are_refused(run, tmp_path):
     shard.write_bytes(content)
     other = {**tree["shards"][0], "rows": tree["shards"][0]["rows"] + 1}
     for change, said in (
-        ({"counts": {**tree["counts"], "pairs": "9"}}, r"counts\.pairs is '9'; a whole number"),
-        ({"splits": {"train": None}}, r"splits\.train is None; a whole number"),
-        ({"shards": [{**other, "file": "../x"}]}, r"shards\.0\.file is '\.\./x'"),
+        ({"counts": {**tree["counts"], "pairs": "9"}}, r"int.*str.*counts\.pairs"),
+        ({"splits": {"train": None}}, "int.*null.*splits"),
+        ({"shards": [{**other, "file": "../x"}]}, r"str.*shards\[0\]\.file"),
         ({"shards": [other]}, r"part-00000\.parquet has .* rows, and .* are listed"),
     ):
         path.write_text(json.dumps(sealed({**tree, **change})))

@@ -135,7 +135,7 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
     tree = json.loads(record.read_text("utf-8"))
     del tree["sha256"]
     record.write_text(json.dumps(sealed({**tree, "n": "9"})), "utf-8")
-    with pytest.raises(InputError, match=r"part-00000\.counts is damaged: n is '9'; a whole"):
+    with pytest.raises(InputError, match=r"part-00000\.counts is damaged: .*int.*str.*\.n"):
         encode(model, texts, out, resume=True)
     record.write_text(json.dumps(sealed(tree)), "utf-8")
     written = encode(model, texts, out, resume=True)

@@ -58,14 +58,14 @@ def test_a_manifest_of_another_text_than_the_config_is_refused(run):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"step": "4"}, "step is '4'"),
-        ({"step": -1}, "step is -1"),
-        ({"best_step": 1.5}, "best_step is 1.5"),
-        ({"best_score": float("nan")}, "best_score is nan"),
-        ({"seconds": float("inf")}, "seconds is inf"),
-        ({"averaged": True}, "averaged is True"),
-        ({"positions": {"a": {"window": [0]}}}, r"positions\.a\.window is \[0\]"),
-        ({"positions": {"a": {"offset": -1}}}, r"positions\.a\.offset is -1"),
+        ({"step": "4"}, "int.*str.*step"),
+        ({"step": -1}, "int.*step"),
+        ({"best_step": 1.5}, "int.*float.*best_step"),
+        ({"best_score": float("nan")}, "best_score is NaN"),
+        ({"seconds": float("inf")}, "float.*seconds"),
+        ({"averaged": True}, "int.*bool.*averaged"),
+        ({"positions": {"a": {"window": [0]}}}, r"int.*array.*positions\[.*\]\.window"),
+        ({"positions": {"a": {"offset": -1}}}, r"int.*positions\[.*\]\.offset"),
     ],
 )
 def test_a_number_of_a_checkpoint_that_can_not_be_is_refused(run, change, said):

@@ -13,9 +13,12 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
+
+from msgspec import Meta, to_builtins
+from msgspec.structs import asdict
 
 from rejoinder.corpus.manifest import Counts
 from rejoinder.corpus.options import ExtractOptions, ExtractProgress
@@ -23,34 +26,31 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
-from rejoinder.io.formats.decoding import Between, Count, Digest, Seconds, decoded
+from rejoinder.io.formats.decoding import Count, Digest, Record, Seconds, decoded
 from rejoinder.version import VERSION
 
 FORMAT = 1
 FILE = "increment.json"
 COMMENTS = "comments.arrow"
-_Time = Annotated[int, Between(-62_135_596_800, 253_402_300_799)]
+_Time = Annotated[int, Meta(ge=-62_135_596_800, le=253_402_300_799)]
 """Seconds since 1970, of the years from 1 to 9999."""
 
 
-@dataclass(frozen=True)
-class FileFacts:
+class FileFacts(Record, frozen=True):
     """Size and hash of a file."""
 
     bytes: Count
     sha256: Digest
 
 
-@dataclass(frozen=True)
-class InputFile(FileFacts):
+class InputFile(FileFacts, frozen=True):
     """A file of comments that was read."""
 
     file: str
     """Its name."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Record, frozen=True):
     """The options that decide about comments and pairs, by the names of the command."""
 
     rules: str
@@ -62,8 +62,7 @@ class Settings:
     split: tuple[Seconds, ...]
 
 
-@dataclass(frozen=True)
-class _Content:
+class _Content(Record, frozen=True):
     """The content of `increment.json`."""
 
     rejoinder_version: str
@@ -93,7 +92,7 @@ class Increment:
             InputError: it is missing or was changed.
         """
         facts, remedy = self.content.files.get(COMMENTS), _remedy(self.folder)
-        tree = None if facts is None else asdict(facts)
+        tree = None if facts is None else to_builtins(facts)
         check_file(self.folder / COMMENTS, tree, InputError, remedy, content=content)
 
 
@@ -148,7 +147,7 @@ class Carry:
             counts.kept,
             {name: FileFacts(**facts) for name, facts in file_facts(folder, [COMMENTS]).items()},
         )
-        tree = sealed({"format_version": FORMAT, **asdict(content)})
+        tree = sealed({"format_version": FORMAT, **to_builtins(content)})
         text = json.dumps(tree, indent=1, ensure_ascii=False)
         write_text(folder / FILE, text + "\n")
 
@@ -277,7 +276,7 @@ def _remedy(folder: Path) -> str:
 
 
 def _refuse_other(one: Increment, settings: Settings, state: Path) -> None:
-    before, now = vars(one.content.settings), vars(settings)
+    before, now = asdict(one.content.settings), asdict(settings)
     names = [name for name in now if before[name] != now[name]]
     if names:
         differences = "; ".join(

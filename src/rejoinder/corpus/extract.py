@@ -4,9 +4,11 @@ import datetime
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from rejoinder.corpus import query
 from rejoinder.corpus.by_query import by_query
@@ -234,7 +236,7 @@ def _extract(
     if not written.rows and not (carry and counts.comments):
         raise InputError(no_pairs(engine, outcome.table, files, counts, report.malformed))
     manifest = _manifest(options, report, counts, written)
-    return replace(manifest, carry=_carried(carry, outcome)) if carry else manifest
+    return structs.replace(manifest, carry=_carried(carry, outcome)) if carry else manifest
 
 
 def _carried(carry: Carry, outcome: Outcome) -> Carried:

@@ -2,24 +2,24 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_seal, sealed
 from rejoinder.io.files.places import Place, as_place
-from rejoinder.io.formats.decoding import Count, Digest, FileName, decoded
+from rejoinder.io.formats.decoding import Count, Digest, FileName, Record, decoded
 
 FORMAT = 1
 FILE = "manifest.json"
 SPLITS = ("train", "dev", "test")
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(Record, frozen=True):
     """A Parquet file of pairs of one split."""
 
     file: FileName
@@ -29,8 +29,7 @@ class Shard:
     sha256: Digest
 
 
-@dataclass(frozen=True)
-class Malformed:
+class Malformed(Record, frozen=True):
     """A line that is not a comment."""
 
     file: str
@@ -39,8 +38,7 @@ class Malformed:
     problem: str
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(Record, frozen=True):
     """Counts of the lines of the dumps, by what became of them."""
 
     lines: Count
@@ -71,8 +69,7 @@ class Counts:
     unique_responses: Count
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(Record, frozen=True):
     """What an extraction with `--carry` took from earlier ones.
 
     The counts of comments in `Counts` are those of this extraction's own dumps; a carried reply is
@@ -94,8 +91,7 @@ class Carried:
     one with the same id. If it is 0 everywhere, the pairs are those of one extraction."""
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Record, frozen=True):
     """The content of `manifest.json`, which is written last."""
 
     rejoinder_version: str
@@ -114,11 +110,11 @@ class Manifest:
     """The first malformed lines, at most 20."""
     carry: Carried | None = None
     """None without `--carry`. Then `manifest.json` has no such key."""
-    format_version: int = field(default=FORMAT)
+    format_version: int = FORMAT
 
     def write(self, folder: Place) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
-        tree = asdict(self)
+        tree = to_builtins(self)
         if self.carry is None:
             del tree["carry"]
         text = json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n"

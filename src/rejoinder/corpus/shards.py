@@ -1,11 +1,12 @@
 """Reads a folder of pairs: by block for training, by split for evaluation. Needs only Polars."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
+from msgspec import to_builtins
 
 from rejoinder.corpus.manifest import SPLITS, Manifest, read_manifest
 from rejoinder.errors import InputError
@@ -66,7 +67,7 @@ class Pairs:
         if split not in self._checked:
             for shard in self.manifest.shards:
                 if shard.split == split:
-                    check_file(self.folder / shard.file, asdict(shard), InputError, _REMEDY)
+                    check_file(self.folder / shard.file, to_builtins(shard), InputError, _REMEDY)
                     _check_rows(self.folder / shard.file, shard.rows)
             self._checked.add(split)
         return [
@@ -111,5 +112,5 @@ def open_pairs(folder: Path) -> Pairs:
     """
     manifest = read_manifest(folder)
     for shard in manifest.shards:
-        check_file(folder / shard.file, asdict(shard), InputError, _REMEDY, content=False)
+        check_file(folder / shard.file, to_builtins(shard), InputError, _REMEDY, content=False)
     return Pairs(folder, manifest)

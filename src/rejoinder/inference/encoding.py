@@ -23,7 +23,7 @@ from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import Sha256
 from rejoinder.io.files.outputs import is_device
 from rejoinder.io.files.unfinished import Saved, growing, publish, read_unfinished
-from rejoinder.io.formats.decoding import Count, Digest, decoded
+from rejoinder.io.formats.decoding import Count, Digest, Record, decoded
 from rejoinder.io.formats.embedding_files import format_of
 
 _SAVE_SECONDS = 10.0
@@ -209,8 +209,7 @@ def _continued(
     return saved
 
 
-@dataclass(frozen=True)
-class _Facts:
+class _Facts(Record, frozen=True):
     """What is saved of the sentences so far."""
 
     settings: Mapping[str, Any]

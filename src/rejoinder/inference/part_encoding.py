@@ -4,10 +4,11 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
@@ -29,7 +30,7 @@ from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
 from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.decoding import Record, decoded
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.text_parts import TextPart, text_parts
 from rejoinder.models.find import find_model
@@ -167,8 +168,7 @@ def _fact(part: TextPart) -> list[Any]:
     return [str(part.path), part.start, part.end, about.st_size, about.st_mtime_ns]
 
 
-@dataclass(frozen=True)
-class _Begun:
+class _Begun(Record, frozen=True):
     """What an encoding depends on."""
 
     settings: Mapping[str, Any]
@@ -209,7 +209,8 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
     with creation_errors(out):
         place.mkdir()
     write_text(
-        place / _STATE, json.dumps(sealed({"format_version": _VERSION, "facts": asdict(facts)}))
+        place / _STATE,
+        json.dumps(sealed({"format_version": _VERSION, "facts": to_builtins(facts)})),
     )
 
 

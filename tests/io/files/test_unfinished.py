@@ -165,13 +165,13 @@ def test_a_header_that_was_finished_may_differ(tmp_path):
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        ({"facts": []}, r"facts is \[\]; an object is needed"),
-        ({"parts": {"a": {"bytes": -1, "crc32": 0}}}, r"parts\.a\.bytes is -1; a number from 0"),
-        ({"parts": {"a": {"bytes": True, "crc32": 0}}}, r"parts\.a\.bytes is True; a whole number"),
-        ({"parts": {"a": {"bytes": 1}}}, r"parts\.a\.crc32 is missing"),
-        ({"parts": {"../a": {"bytes": 0, "crc32": 0}}}, "the name of a file is needed"),
-        ({"parts": {"a": 1}}, r"parts\.a is 1; an object is needed"),
-        ({"more": 1}, "more is unknown"),
+        ({"facts": []}, "object.*array.*facts"),
+        ({"parts": {"a": {"bytes": -1, "crc32": 0}}}, r"int.* >= 0.*parts.*\.bytes"),
+        ({"parts": {"a": {"bytes": True, "crc32": 0}}}, r"int.*bool.*parts.*\.bytes"),
+        ({"parts": {"a": {"bytes": 1}}}, "missing.*crc32.*parts"),
+        ({"parts": {"../a": {"bytes": 0, "crc32": 0}}}, "str.*parts"),
+        ({"parts": {"a": 1}}, "object.*int.*parts"),
+        ({"more": 1}, "unknown.*more"),
     ],
 )
 def test_a_wrong_value_with_its_hash_is_one_sentence(tmp_path, tree, said):

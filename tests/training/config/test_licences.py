@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import ModelError
@@ -57,7 +58,7 @@ def test_pairs_of_unknown_files_are_not_open_whatever_their_sources_are_called(s
     assert [row.name for row in rows] == sorted(pairs.sources)
     assert sum(row.rows for row in rows) == pairs.count("train")
     # as if its sources had been extracted from the files of the table
-    known = replace(
+    known = structs.replace(
         pairs.manifest,
         inputs=({"file": "task.jsonl.zst"},),
         sources={"sgd": {"train": 5, "dev": 1}},

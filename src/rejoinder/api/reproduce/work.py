@@ -21,7 +21,7 @@ from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.decoding import Record, decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.models.adaptation.sts import fit_adaptation
@@ -66,8 +66,7 @@ class Reproduced:
     """Seconds and steps of each stage, number of pairs, hardware."""
 
 
-@dataclass(frozen=True)
-class _Stored:
+class _Stored(Record, frozen=True):
     """The content of `options.json`."""
 
     options: Mapping[str, Any]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from msgspec import structs
 from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Malformed
@@ -116,7 +117,7 @@ def _parsed(
     frame, rows, bad = _read_by_polars(rest, columns, file, 1)
     numbers = np.concatenate([numbers, refused[np.fromiter(rows, np.int64) - 1]])
     order = np.argsort(numbers)
-    malformed = [replace(line, line=int(refused[line.line - 1])) for line in bad]
+    malformed = [structs.replace(line, line=int(refused[line.line - 1])) for line in bad]
     table = take_rows(pa.concat_tables([table, as_table(frame)]), order)
     return table, numbers[order].tolist(), malformed
 

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import to_builtins
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
@@ -11,7 +13,7 @@ from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, read_sealed, sealed, sha256_of_file
-from rejoinder.io.formats.decoding import Count, Digest, decoded
+from rejoinder.io.formats.decoding import Count, Digest, Record, decoded
 from rejoinder.io.formats.text_parts import TextPart, part_lines
 
 _RECORD_VERSION = 1
@@ -54,8 +56,7 @@ for each number, in any order, and raises the first error that one of these rais
 """
 
 
-@dataclass(frozen=True)
-class PartRecord:
+class PartRecord(Record, frozen=True):
     """What is kept of a finished part."""
 
     n: Count
@@ -133,4 +134,4 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
     told = PartRecord(
         written.n, written.unknown, written.too_long, path.stat().st_size, sha256_of_file(path)
     )
-    write_text(record, json.dumps(sealed({"format_version": _RECORD_VERSION, **asdict(told)})))
+    write_text(record, json.dumps(sealed({"format_version": _RECORD_VERSION, **to_builtins(told)})))

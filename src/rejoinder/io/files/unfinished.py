@@ -14,9 +14,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.atomic import write_text
@@ -24,7 +26,7 @@ from rejoinder.io.files.claims import beside
 from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import is_device, resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
-from rejoinder.io.formats.decoding import Count, FileName, decoded
+from rejoinder.io.formats.decoding import Count, FileName, Record, decoded
 
 _STATE = "state.json"
 _VERSION = 2
@@ -32,16 +34,14 @@ _BLOCK_BYTES = 1 << 20
 _REMEDY = "Begin again with --overwrite."
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(Record, frozen=True):
     """The bytes of a part that count; what follows them was written after the state was saved."""
 
     bytes: Count
     crc32: Count
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(Record, frozen=True):
     """What an interrupted run left."""
 
     facts: Mapping[str, Any]
@@ -102,7 +102,7 @@ class Growing:
     def mark(self, facts: Mapping[str, Any]) -> None:
         """Remembers the present extents and `facts`, as a state that can be continued."""
         saved = Saved(facts, {file.path.name: file.extent for file in self.files})
-        self._mark = {"format_version": _VERSION, **asdict(saved)}
+        self._mark = {"format_version": _VERSION, **to_builtins(saved)}
 
     def close(self) -> None:
         """Closes the parts, which are complete."""

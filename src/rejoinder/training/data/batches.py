@@ -7,12 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.io.formats.decoding import Count
+from rejoinder.io.formats.decoding import Count, Record
 from rejoinder.text.ragged import Ragged
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Record, frozen=True):
     """Position of a stream: its next row is row `offset` of window `window` of epoch `epoch`."""
 
     epoch: Count = 0

@@ -6,10 +6,11 @@ three numbers, and a run can continue from any position as if it had never stopp
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rejoinder.corpus.shards import Block, Pairs

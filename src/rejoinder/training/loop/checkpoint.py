@@ -5,17 +5,18 @@ import math
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import Meta, to_builtins
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
-from rejoinder.io.formats.decoding import Between, Count, Seconds, decoded
+from rejoinder.io.formats.decoding import Count, Record, Seconds, decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
@@ -24,13 +25,12 @@ from rejoinder.training.data.batches import Position
 FORMAT = 3
 """Format version of a checkpoint's `state.json`."""
 _STATE = "state.json"
-_Step = Annotated[int, Between(-1)]
+_Step = Annotated[int, Meta(ge=-1)]
 _STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
 _REMEDY = "Remove that folder to resume from the checkpoint before it, or begin the run again."
 
 
-@dataclass(frozen=True)
-class TrainingState:
+class TrainingState(Record, frozen=True):
     """The numbers of a checkpoint."""
 
     step: Count
@@ -114,7 +114,7 @@ def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:
         tensors["average"] = checkpoint.average
     if checkpoint.stretch is not None:
         tensors["stretch"] = {"facts": checkpoint.stretch}
-    _write(folder, tensors, {"config_sha256": config_hash(config), **asdict(state)})
+    _write(folder, tensors, {"config_sha256": config_hash(config), **to_builtins(state)})
     for old in _by_step(run / "checkpoints")[: -config.training.keep_checkpoints]:
         shutil.rmtree(old)
     for old in _by_step(run / "best"):  # no checkpoint refers to the others any more
@@ -144,6 +144,8 @@ def load(folder: Path, config: RunConfig) -> Checkpoint:
         )
     try:
         state = decoded(TrainingState, values)
+        if math.isnan(state.best_score):
+            raise ValueError("best_score is NaN")
         weights, optimizer = tensors["weights"], tensors["optimizer"]
     except (KeyError, ValueError) as error:
         raise TrainingError(f"checkpoint {folder} is damaged: {error}. {_REMEDY}") from None

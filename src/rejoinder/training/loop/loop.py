@@ -4,9 +4,10 @@ import math
 import signal
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import astuple, replace
 from torch import Tensor
 
 from rejoinder.errors import TrainingError

@@ -4,12 +4,12 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+from msgspec import to_builtins
 
 from rejoinder.corpus.engines.base import Reading
 from rejoinder.corpus.manifest import SPLITS, Shard
@@ -65,7 +65,7 @@ def _told(number: int, report: Report) -> pa.RecordBatch:
             "malformed": file.malformed,
             "bytes_read": file.bytes_read,
         },
-        "malformed": [asdict(line) for line in report.malformed],
+        "malformed": [to_builtins(line) for line in report.malformed],
         "keys": list(report.keys),
     }
     return pa.RecordBatch.from_pylist([{"text": json.dumps(told)}], schema=_ARROW)
@@ -96,7 +96,7 @@ def _write_rows(folder: Place, rows: pa.Table) -> pa.Table:
             shard = _write_beside(folder, number, split, table)
         else:
             shard = write_shard(folder, number, split, table)
-    return pa.table({"number": [number], "entry": [json.dumps(asdict(shard))]}).cast(
+    return pa.table({"number": [number], "entry": [json.dumps(to_builtins(shard))]}).cast(
         pa.schema([("number", pa.int32()), ("entry", pa.string())])
     )
 
