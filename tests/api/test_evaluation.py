@@ -5,7 +5,7 @@ import pytest
 
 from embedding_server import running
 from rejoinder.api.evaluation import evaluate, repeat
-from rejoinder.datasets.sts_years import SUBSETS
+from rejoinder.datasets.sts import SUBSETS
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.identity import _PROBE

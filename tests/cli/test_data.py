@@ -1,6 +1,7 @@
 """`rejoinder data`: what it shows, lays out and refuses."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,6 +34,19 @@ def test_the_list(tmp_path):
     tree = json.loads(call("list", "--json", "--data", tmp_path))
     assert len(tree["sets"]) == 31
     assert {one["here"]["state"] for one in tree["sets"]} == {"absent"}
+
+
+@pytest.mark.shared_data
+def test_the_list_needs_no_extra(shared_data):
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys(['polars', 'scipy', 'httpx', 'pydantic']))\n"
+        "from rejoinder.cli.main import app\n"
+        "app(['data', 'list', '--quiet', '--data', sys.argv[1]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, shared_data], capture_output=True, text=True, check=False
+    )
+    assert "\nstsb\t8628\tcomplete\t" in done.stdout, done.stderr
 
 
 def test_misuse(tmp_path):
@@ -98,7 +112,8 @@ def test_another_number_of_rows_is_said_by_add_and_list(tmp_path):
     listed = CliRunner().invoke(app, words, catch_exceptions=False)
     assert "sick\t9927\tdamaged" in listed.stdout
     assert f"{sick} line 1" in listed.stderr
-    sick.write_text("pair_ID\ta\n1\ta\tb\t3\tNEUTRAL\n")
+    header = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+    sick.write_text(header + "1\ta\tb\t3\tNEUTRAL\n")
     said = f"{sick} has 1 rows; 4,500 were published."
     assert said in CliRunner().invoke(app, words, catch_exceptions=False).stderr
 
@@ -106,7 +121,7 @@ def test_another_number_of_rows_is_said_by_add_and_list(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
 @pytest.mark.parametrize("data", ["/proc/none", "/dev/null", "x" * 300])
 def test_a_folder_that_can_t_be_written_is_said_before_the_work(tmp_path, data):
-    with pytest.raises((StorageError, InputError), match=f"^{data} (can't be written|is a file)"):
+    with pytest.raises(StorageError, match=f"^{data}.* can't be written"):
         call("add", "mpqa", mpqa(tmp_path / "in"), "--data", data)
 
 

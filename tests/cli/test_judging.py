@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.datasets.sts_years import SUBSETS
+from rejoinder.datasets.sts import SUBSETS
 from rejoinder.errors import InputError, StorageError
 from rejoinder.evaluation.comparison import compare as run_compare
 from rejoinder.evaluation.results_file import read_results

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rejoinder.datasets.groups import GroupRows, read_groups
+from rejoinder.datasets.groups import read_groups
 from rejoinder.errors import InputError
 
 
@@ -54,12 +54,12 @@ def test_the_texts_of_named_fields_are_a_group(tmp_path):
         {"example": ["unable to come"]},
     ]
     path = written(tmp_path / "a.jsonl", lines)
-    groups = read_groups(path, GroupRows(("members", "definition")))
+    groups = read_groups(path, ("members", "definition"))
     assert groups.group(0) == ["big", "large", "above average in size"]
     assert groups.group(1) == ["able", "having the means"]
     assert (len(groups), groups.dropped) == (2, 2)
     with pytest.raises(InputError, match=r"line 1: 'members' is .*; a list of strings is needed"):
-        read_groups(written(tmp_path / "b.jsonl", [{"members": [1]}]), GroupRows(("members",)))
+        read_groups(written(tmp_path / "b.jsonl", [{"members": [1]}]), ("members",))
 
 
 @pytest.mark.parametrize("label", [1, True, "1"])
@@ -70,14 +70,14 @@ def test_rows_are_chosen_by_the_values_of_fields(tmp_path, label):
         {"sentence1": "e", "sentence2": "f", "label": label, "split": "test"},
     ]
     path = written(tmp_path / "a.jsonl", lines)
-    train = read_groups(path, GroupRows(where={"split": "train"}))
+    train = read_groups(path, where={"split": "train"})
     assert (train.sentences, train.negatives) == (["a", "b"], [("c", "d")])
     with pytest.raises(InputError, match="has no row with split = dev; split is test, train"):
-        read_groups(path, GroupRows(where={"split": "dev"}))
+        read_groups(path, where={"split": "dev"})
     with pytest.raises(InputError, match="line 1: no 'genre'"):
-        read_groups(path, GroupRows(where={"genre": "news"}))
+        read_groups(path, where={"genre": "news"})
     groups = written(tmp_path / "b.jsonl", [{"sentences": ["a", "b"], "n": n} for n in (1, 2)])
-    assert len(read_groups(groups, GroupRows(where={"n": "2"}))) == 1
+    assert len(read_groups(groups, where={"n": "2"})) == 1
 
 
 def test_lists_of_pairs_of_words(tmp_path):
@@ -88,7 +88,7 @@ def test_lists_of_pairs_of_words(tmp_path):
     with pytest.raises(InputError, match="line 2: 1 texts; two are needed, separated by a tab"):
         read_groups(path)
     with pytest.raises(InputError, match="has no fields, since its lines are not JSON objects"):
-        read_groups(path, GroupRows(where={"split": "train"}))
+        read_groups(path, where={"split": "train"})
 
 
 PAIR = {"sentence1": "a", "sentence2": "b"}

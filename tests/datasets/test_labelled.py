@@ -4,8 +4,7 @@ import pytest
 
 from rejoinder.datasets.labelled import read_binary, read_probing, read_sst, read_trec
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
-from rejoinder.datasets.sts import read_stsb
-from rejoinder.datasets.sts_years import read_sts_2017, read_sts_year
+from rejoinder.datasets.sts import read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import DataMissingError, InputError
 
 
@@ -38,13 +37,16 @@ def test_probing_files_may_be_compressed(tmp_path):
         read_probing(tmp_path, "Depth")
 
 
+MRPC = b"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+SICK = b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 WRONG = [
-    ("SST/binary/sentiment-train", b"good\t2\n", lambda d: read_sst(d, 2), "class '2'"),
+    ("SST/binary/sentiment-train", b"good\t2\n", lambda d: read_sst(d, 2), "line 1: '2'"),
     ("SST/binary/sentiment-train", b"good\n", lambda d: read_sst(d, 2), "1 columns"),
-    ("TREC/train_5500.label", b"WHAT:x why ?\n", read_trec, "line 1: class 'WHAT'"),
-    ("MRPC/msr_paraphrase_train.txt", b"head\n1\ta\tb\tc\n", read_mrpc, "line 2: 4 columns"),
-    ("SICK/SICK_train.txt", b"head\n1\ta\tb\t7\tNEUTRAL\n", read_sick, "score '7'"),
-    ("SICK/SICK_train.txt", b"head\n1\ta\tb\t3\tMAYBE\n", read_sick, "judgement 'MAYBE'"),
+    ("TREC/train_5500.label", b"WHAT:x why ?\n", read_trec, "line 1: 'WHAT'"),
+    ("MRPC/msr_paraphrase_train.txt", MRPC + b"1\ta\tb\tc\n", read_mrpc, "line 2: 4 columns"),
+    ("SICK/SICK_train.txt", SICK + b"1\ta\tb\t7\tNEUTRAL\n", read_sick, "line 2: .*'7'.* 1 to 5"),
+    ("SICK/SICK_train.txt", b"1\ta\tb\t3\tNEUTRAL\n", read_sick, "line 1: .*'pair_ID'"),
+    ("SICK/SICK_train.txt", SICK + b"1\ta\tb\t3\tMAYBE\n", read_sick, "line 2: 'MAYBE'"),
 ]
 
 
@@ -68,7 +70,7 @@ def test_files_of_different_length_are_named(tmp_path):
         read_sts_year(tmp_path, 12)
     write(folder / "STS.gs.MSRpar.txt", b"1\n")
     write(folder / "STS.input.MSRpar.txt", b"a b\n")
-    with pytest.raises(InputError, match="line 1: no tab"):
+    with pytest.raises(InputError, match="line 1: two sentences"):
         read_sts_year(tmp_path, 12)
 
 

@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from rejoinder.datasets.sts import pair_keys, read_stsb
-from rejoinder.datasets.sts_years import SUBSETS
+from rejoinder.datasets.sts import SUBSETS, pair_keys, read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder

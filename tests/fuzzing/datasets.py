@@ -29,7 +29,6 @@ from rejoinder.datasets.acquire.forms import examine
 from rejoinder.datasets.acquire.inventory import presence
 from rejoinder.datasets.acquire.layout import add
 from rejoinder.datasets.acquire.pickles import read_coco_pickle
-from rejoinder.datasets.acquire.staging import held
 from rejoinder.datasets.catalogue import DataSet, catalogue
 from rejoinder.datasets.coco import read_coco
 from rejoinder.datasets.cqa import read_cqa
@@ -39,8 +38,7 @@ from rejoinder.datasets.inference import read_inference, read_snli_split
 from rejoinder.datasets.labelled import read_binary, read_probing, read_sst, read_trec
 from rejoinder.datasets.leaks.sources import read_rows
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
-from rejoinder.datasets.sts import read_stsb
-from rejoinder.datasets.sts_years import SUBSETS, TRACKS, read_sts_2017, read_sts_year
+from rejoinder.datasets.sts import SUBSETS, TRACKS, read_sts_2017, read_sts_year, read_stsb
 from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.bounded import Limits
 
@@ -287,11 +285,6 @@ def _packed(name: str, content: bytes) -> Case:
     return Case({name: content}, lambda root: read_bytes(root / name))
 
 
-def _recovered(root: Path) -> None:
-    with held(root):
-        pass
-
-
 _TEXT = _lines("A man is playing.", "two\tsentences", "")
 CASES: Mapping[str, Case] = {
     "stsb": Case({"sts-dev.csv": _stsb(1_500)}, lambda root: read_stsb(root, "dev")),
@@ -326,7 +319,7 @@ CASES: Mapping[str, Case] = {
     "snli_table": Case({"nli/snli_1.0_dev.txt": _NLI_TABLE},
                        lambda root: read_snli_split(root, "dev")),
     "sick_in_one": Case({"SICK.txt": _ALL_OF_SICK},
-                        lambda root: sick_splits(content_of(root / "SICK.txt"), root)),
+                        lambda root: sick_splits(content_of(root / "SICK.txt"), root / "SICK.txt")),
     "cqa": Case({"cqa/SemEval2017-task3-English-test-input.xml": _XML,
                  "cqa/SemEval2017-Task3-CQA-QL-test.xml.subtaskB.relevancy": _RELEVANCY},
                 lambda root: read_cqa(root, "2017", "test")),
@@ -357,8 +350,6 @@ CASES: Mapping[str, Case] = {
         {f"data/{file.path}": _KINDS[file.kind] for one in _SMALL for file in one.files},
         lambda root: [presence(root / "data", one) for one in _SMALL],
     ),
-    "journal": Case({".adding.json": b'{"complete": true, "files": ["a"], "folders": ["b"]}',
-                     ".a.part": b"x"}, _recovered),
 }  # fmt: skip
 """By name: files of the real form, and what reads them."""
 

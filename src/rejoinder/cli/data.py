@@ -16,7 +16,7 @@ from rejoinder.cli.options import (
 )
 from rejoinder.cli.output import form_of, print_rows, print_table, status_line
 from rejoinder.cli.words import one_list
-from rejoinder.errors import InputError, require
+from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,6 @@ def list_sets(
     quiet: QuietOption = False,
 ) -> None:
     """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
-    require("data", "polars")
     from rejoinder.datasets.acquire.inventory import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
@@ -114,7 +113,6 @@ def add_sets(
     quiet: QuietOption = False,
 ) -> None:
     """Lay out local files in SentEval's folders: recognised by content, cleaned, rows counted."""
-    require("data", "polars")
     from rejoinder.datasets.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
@@ -133,14 +131,10 @@ def fetch_sets(
     ],
     data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds without a byte until a new attempt.")
-    ] = 30.0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Download data sets from their official addresses and lay them out. Downloads resume."""
-    require("data", "polars")
     from rejoinder.cli.progress import download_bar
     from rejoinder.datasets.acquire.fetch import Failed, fetch
     from rejoinder.datasets.catalogue import select
@@ -148,7 +142,7 @@ def fetch_sets(
     set_quiet(quiet)
     datasets = select(one_list("data fetch", names))
     with download_bar() as progress:
-        results = list(fetch(datasets, data, progress, overwrite=overwrite, timeout=timeout))
+        results = list(fetch(datasets, data, progress, overwrite=overwrite))
     failed = [result for result in results if isinstance(result, Failed)]
     added = [result for result in results if not isinstance(result, Failed)]
     _print_added(added, data, as_json=as_json, failed=failed)
@@ -177,7 +171,6 @@ def list_licences(
     A source of conversations is known by the files that --pairs was extracted from. Data of your
     own is not in the table: its licence is not stated, and counts as not open.
     """
-    require("data", "polars")
     from rejoinder.datasets.licences import all_rows
 
     set_quiet(quiet)

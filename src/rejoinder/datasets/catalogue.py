@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rejoinder.datasets.files import is_file
+from rejoinder.datasets.files import ROOTS, existing
 from rejoinder.errors import InputError, nearest
 
 _FILE = Path(__file__).parent.parent / "data" / "catalogue.toml"
@@ -35,6 +35,11 @@ class DataFile:
     def name(self) -> str:
         """Name of the file."""
         return PurePosixPath(self.path).name
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Names under which it is recognised."""
+        return (self.name, *self.names)
 
     @property
     def needed(self) -> bool:
@@ -151,13 +156,10 @@ def existing_path(root: Path, dataset: DataSet, file: DataFile) -> Path | None:
         InputError: a folder can't be read.
     """
     inner = PurePosixPath(file.path)
-    paths = [root / inner]
-    if inner.parts[0] in _SENTEVAL:
-        paths = [root / "senteval" / inner, root / "data" / inner, root / inner]
-    names = (file.name, *file.names)
-    paths += [root / folder / name for folder in dataset.also for name in names]
-    candidates = (path for plain in paths for path in (plain, plain.with_name(plain.name + ".zst")))
-    return next((path for path in candidates if is_file(path)), None)
+    roots = ROOTS if inner.parts[0] in _SENTEVAL else ("",)
+    paths = [root / each / inner for each in roots]
+    paths += [root / folder / name for folder in dataset.also for name in file.all_names]
+    return next(filter(None, map(existing, paths)), None)
 
 
 def _names(dataset: DataSet) -> set[str]:

@@ -2,7 +2,6 @@
 
 import io
 import xml.etree.ElementTree as ET
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import (
-    find_folder,
-    is_file,
-    read_bytes,
-    refuse_repeats,
-)
+from rejoinder.datasets.files import find_folder, is_file, read_bytes, refuse_repeats
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import filled_lines
+from rejoinder.io.formats.tables import table_rows
 
 _RELEVANT = {"PerfectMatch": True, "Relevant": True, "Irrelevant": False}
 _FILES = {
@@ -33,7 +27,6 @@ _FILES = {
     ),
 }
 """The file of questions and the stem of the gold `….subtaskB.relevancy`, by year and split."""
-_RANKS = range(1_000_000)
 _FOLDERS = ("cqa", "cqa/subtaskB_only", "CQA", "")
 
 
@@ -89,7 +82,8 @@ def read_cqa(data: Path, year: str, split: str) -> QuestionSet:
     questions, stem = _FILES[year, split]
     path = find_folder(data, _FOLDERS, questions, f"CQA {year} {split}") / questions
     content = read_bytes(path)
-    gold_path = _gold_path(data, stem)
+    places = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _FOLDERS)
+    gold_path = next(filter(is_file, places), None)
     gold_content = read_bytes(gold_path) if gold_path else b""
     gold = parse_relevancy(gold_content, gold_path) if gold_path else {}
     queries = parse_cqa(content, path, gold)
@@ -103,45 +97,52 @@ def parse_cqa(
 
     Without `gold`, questions that the XML does not judge count as irrelevant.
     """
-    related_to: dict[str, list[tuple[Question, int, bool]]] = {}
-    originals: dict[str, Question] = {}
+    queries: dict[str, tuple[Question, list[tuple[Question, int, bool]]]] = {}
+    ids: set[str] = set()
     try:
         for _, element in ET.iterparse(io.BytesIO(content)):  # noqa: S314 -- expat refuses bombs
             if element.tag != "OrgQuestion":
                 continue
             original = _question(element, "ORGQ_ID", "OrgQSubject", "OrgQBody")
-            originals.setdefault(original.id, original)
+            _, found = queries.setdefault(original.id, (original, []))
             for related in element.iter("RelQuestion"):
                 question = _question(related, "RELQ_ID", "RelQSubject", "RelQBody")
+                where = f"{path}: question {question.id}"
+                if question.id in ids:
+                    raise InputError(f"{where} is there twice; remove one.")
+                ids.add(question.id)
+                rank = related.get("RELQ_RANKING_ORDER", "0")
+                if not (rank.isdecimal() and len(rank) < 7):
+                    raise InputError(
+                        f"{where} has RELQ_RANKING_ORDER {rank[:20]!r}; a number is needed."
+                    )
                 label = related.get("RELQ_RELEVANCE2ORGQ", "?")
-                relevant = _judged(question.id, label, gold, path)
-                rank = _rank(related.get("RELQ_RANKING_ORDER", "0"), path, question.id)
-                related_to.setdefault(original.id, []).append((question, rank, relevant))
+                found.append((question, int(rank), _judged(question.id, label, gold, where)))
             element.clear()
+    except InputError:
+        raise
     except (ET.ParseError, ValueError, LookupError) as error:  # encodings that expat lacks
         raise InputError(f"{path} is damaged or not XML: {error}.") from None
-    if not related_to:
+    if not ids:
         raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
-    ids = [question.id for rows in related_to.values() for question, _, _ in rows]
-    _refuse_repeated(ids, content, path)
-    unknown = sorted((gold or {}).keys() - set(ids))
-    if unknown:
+    if unknown := sorted((gold or {}).keys() - ids):
         raise InputError(
             f"the gold of {path} judges {len(unknown)} questions that it lacks, the first "
             f"{unknown[0]!r}; the two files do not belong together."
         )
     return [
         RelatedQuestions(
-            originals[name],
-            [question for question, _, _ in rows],
-            np.array([rank for _, rank, _ in rows]),
-            np.array([relevant for _, _, relevant in rows]),
+            original,
+            [question for question, _, _ in found],
+            np.array([rank for _, rank, _ in found]),
+            np.array([relevant for _, _, relevant in found]),
         )
-        for name, rows in related_to.items()
+        for original, found in queries.values()
+        if found
     ]
 
 
-def _judged(name: str, label: str, gold: Mapping[str, bool] | None, path: Path) -> bool:
+def _judged(name: str, label: str, gold: Mapping[str, bool] | None, where: str) -> bool:
     """Returns whether a question is relevant, by the gold file, the XML, or both alike."""
     own = _RELEVANT.get(label)
     if gold is None:
@@ -149,35 +150,15 @@ def _judged(name: str, label: str, gold: Mapping[str, bool] | None, path: Path) 
     relevant = gold.get(name, own)
     if relevant is None:
         raise InputError(
-            f"{path}: question {name} is judged {label!r} and is in no .subtaskB.relevancy file; "
-            "put that file beside it."
+            f"{where} is judged {label!r} and is in no .subtaskB.relevancy file; put that file "
+            "beside it."
         )
     if own is not None and own != relevant:
         raise InputError(
-            f"{path}: question {name} is judged {label!r}, and its .subtaskB.relevancy file says "
+            f"{where} is judged {label!r}, and its .subtaskB.relevancy file says "
             f"{str(relevant).lower()}; the two files do not belong together."
         )
     return relevant
-
-
-def _rank(text: str, path: Path, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) in _RANKS):
-        raise InputError(
-            f"{path}: question {name} has RELQ_RANKING_ORDER {text[:20]!r}; a number is needed."
-        )
-    return int(text)
-
-
-def _refuse_repeated(ids: list[str], content: bytes, path: Path) -> None:
-    """Refuses a related question that occurs twice, and names the lines."""
-    repeated = [name for name, times in Counter(ids).items() if times > 1]
-    if not repeated:
-        return
-    attribute = f'RELQ_ID="{repeated[0]}"'.encode()
-    lines = [n for n, line in enumerate(content.split(b"\n"), 1) if attribute in line]
-    if len(lines) > 1:
-        refuse_repeats(repeated[:1] * len(lines), lines, path)
-    raise InputError(f"{path} has the related question {repeated[0]!r} twice; remove one.")
 
 
 def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Question:
@@ -187,24 +168,8 @@ def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Que
     return Question(element.get(id_name, ""), text(subject), text(body))
 
 
-def _gold_path(data: Path, stem: str) -> Path | None:
-    paths = (data / folder / f"{stem}.subtaskB.relevancy" for folder in _FOLDERS)
-    return next(filter(is_file, paths), None)
-
-
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
-    """Parses the judgements, by id of the related question."""
-    gold: dict[str, bool] = {}
-    ids, numbers = [], []
-    for number, line in filled_lines(content, path):
-        fields = line.split()
-        if len(fields) != 5 or fields[4] not in ("true", "false"):
-            raise InputError(
-                f"{path} line {number}: {line[:40]!r}; query, question, rank, score and true or "
-                "false are needed."
-            )
-        ids.append(fields[1])
-        numbers.append(number)
-        gold[fields[1]] = fields[4] == "true"
-    refuse_repeats(ids, numbers, path)
-    return gold
+    """Parses query, question, rank, score and judgement between tabs; judgements by question."""
+    rows = list(table_rows(content, path, (5,)))
+    refuse_repeats([row[1] for row in rows], [row.line for row in rows], path)
+    return {row[1]: row.one_of(4, ("true", "false")) == "true" for row in rows}

@@ -32,7 +32,7 @@ def find_folder(data: Path, folders: Sequence[str], name: str, title: str) -> Pa
         DataMissingError: no folder holds the file. The message lists the paths that were tried.
     """
     for folder in folders:
-        if _existing(data / folder / name) is not None:
+        if existing(data / folder / name) is not None:
             return data / folder
     raise missing(title, [data / folder / name for folder in folders])
 
@@ -62,7 +62,8 @@ def read_splits(
     for split, file in files.items():
         contents.append(read_bytes(folder / file))
         splits[split] = parse(contents[-1], folder / file)
-        refuse_empty(len(splits[split]), folder / file)
+        if not len(splits[split]):
+            raise InputError(f"{folder / file} has no rows; it is empty or cut. Get it again.")
     return splits, sha256_of(*contents)
 
 
@@ -75,12 +76,12 @@ def read_bytes(path: Path) -> bytes:
         DataMissingError: the file does not exist.
         InputError: the file can't be read or is damaged.
     """
-    existing = _existing(path)
-    if existing is None:
+    found = existing(path)
+    if found is None:
         raise DataMissingError(f"{path} is not there, and no {path.name}.zst either.")
-    if existing.suffix in OPENERS:
-        return read_packed(existing, existing.suffix)
-    return content_of(existing)
+    if found.suffix in OPENERS:
+        return read_packed(found, found.suffix)
+    return content_of(found)
 
 
 def content_of(path: Path) -> bytes:
@@ -89,40 +90,18 @@ def content_of(path: Path) -> bytes:
         return path.read_bytes()
 
 
-def number_of(text: str, low: float, high: float, path: Path, line: int) -> float:
-    """Returns a score within [low, high]."""
-    try:
-        value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
-    except ValueError:
-        value = float("nan")
-    if not low <= value <= high:
-        raise InputError(
-            f"{path} line {line}: score {text[:20]!r}; a number from {low:g} to {high:g} is needed."
-        )
-    return value
-
-
 def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None:
     """Refuses a file that uses an id twice, because predictions are compared by these ids.
 
     `lines` holds the line number of each row.
     """
-    if len(set(ids)) == len(ids):
-        return
     first: dict[str, int] = {}
     for name, line in zip(ids, lines, strict=True):
-        if name in first:
+        if first.setdefault(name, line) != line:
             raise InputError(
                 f"{path} line {line}: the id {name[:40]!r} is that of line {first[name]} too; "
                 "every row needs an id of its own. Remove one of the two, or get the file again."
             )
-        first[name] = line
-
-
-def refuse_empty(rows: int, path: Path) -> None:
-    """Refuses a file without rows."""
-    if not rows:
-        raise InputError(f"{path} has no rows; it is empty or cut. Get it again.")
 
 
 def is_file(path: Path) -> bool:
@@ -131,9 +110,7 @@ def is_file(path: Path) -> bool:
         return path.is_file()
 
 
-def _existing(path: Path) -> Path | None:
+def existing(path: Path) -> Path | None:
     """Returns the path of a file or of its `.zst`, None where neither exists."""
-    if is_file(path):
-        return path
     packed = path.with_name(path.name + ".zst")
-    return packed if is_file(packed) else None
+    return next((each for each in (path, packed) if is_file(each)), None)

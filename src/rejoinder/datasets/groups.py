@@ -1,8 +1,9 @@
 """Groups of texts with the same meaning: captions of an image, paraphrases, synonyms."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -20,21 +21,11 @@ from rejoinder.io.formats.json_lines import (
     line_of,
     matching_rows,
 )
-from rejoinder.io.formats.tables import filled_lines
+from rejoinder.io.formats.tables import table_rows
 
 _GROUP = "sentences"
 _PAIR = ("sentence1", "sentence2")
 _LABELS = {"1": True, "true": True, "0": False, "false": False}
-
-
-@dataclass(frozen=True)
-class GroupRows:
-    """Which rows of a file are groups, and where their texts are."""
-
-    fields: Sequence[str] = ()
-    """Fields whose texts are a group; none for `sentences`, or `sentence1` and `sentence2`."""
-    where: Mapping[str, str] = field(default_factory=dict)
-    """Rows whose fields have other values than these are left out."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +52,26 @@ class SentenceGroups:
         return self.sentences[self.offsets[index] : self.offsets[index + 1]]
 
 
-def read_groups(path: Path, rows: GroupRows | None = None) -> SentenceGroups:
+def read_groups(
+    path: Path,
+    fields: Sequence[str] = (),
+    where: Mapping[str, str] = MappingProxyType({}),
+) -> SentenceGroups:
     """Reads the groups of a file; `.zst`, `.gz`, `.bz2` and `.xz` are decompressed.
 
     Each line is a JSON object with a list `sentences`, or a group of two, `sentence1` and
-    `sentence2`, unless `rows` names other fields. In the second form all lines may have a `label`:
-    1, or 0 for a pair that is no group. A file that is not JSON has two texts on each line,
-    separated by a tab, or by spaces if they are single words. Blank sentences are dropped. A
-    sentence that a group has twice stays twice.
+    `sentence2`, or `fields` whose texts are a group. In the second form all lines may have a
+    `label`: 1, or 0 for a pair that is no group. A file that is not JSON has two texts on each
+    line, separated by a tab, or by spaces if they are single words. Blank sentences are dropped. A
+    sentence that a group has twice stays twice. Only rows whose fields have the values `where` are
+    read.
 
     Raises:
         InputError: the file can't be read, a field is missing or of another type, a label is
             unknown, or no group is left.
     """
-    rows = rows or GroupRows()
     content = read_bytes(path)
-    groups, negatives = _read(content, path, rows)
+    groups, negatives = _read(content, path, fields, where)
     stripped = groups.list.eval(pl.element().str.strip_chars())
     filled = stripped.list.eval(pl.element().filter(pl.element() != ""))
     kept = filled.filter(filled.list.len() > 1)
@@ -91,16 +86,18 @@ def read_groups(path: Path, rows: GroupRows | None = None) -> SentenceGroups:
     return SentenceGroups(sentences, offsets, whole, dropped, path, sha256_of(content))
 
 
-def _read(content: bytes, path: Path, rows: GroupRows) -> tuple[pl.Series, list[tuple[str, str]]]:
+def _read(
+    content: bytes, path: Path, fields: Sequence[str], where: Mapping[str, str]
+) -> tuple[pl.Series, list[tuple[str, str]]]:
     """Returns the groups as lists of sentences, and the pairs with label 0."""
     if content.strip() and not is_json_lines(content):
-        if rows.fields or rows.where:
+        if fields or where:
             raise InputError(f"{path} has no fields, since its lines are not JSON objects.")
         return _word_pairs(content, path), []
     present = first_object(content, path)
-    chosen = matching_rows(content, path, rows.where) if rows.where else pl.lit(value=True)
-    if rows.fields:
-        groups = json_texts(content, path, rows.fields)
+    chosen = matching_rows(content, path, where) if where else pl.lit(value=True)
+    if fields:
+        groups = json_texts(content, path, fields)
     elif _GROUP in present:
         groups = json_rows(content, path, {_GROUP: "texts"})[_GROUP]
     elif set(_PAIR) <= present.keys():
@@ -115,12 +112,12 @@ def _read(content: bytes, path: Path, rows: GroupRows) -> tuple[pl.Series, list[
 
 def _word_pairs(content: bytes, path: Path) -> pl.Series:
     pairs = []
-    for number, line in filled_lines(content, path):
-        texts = line.split("\t") if "\t" in line else line.split()
+    for row in table_rows(content, path):
+        texts = row.fields if len(row.fields) > 1 else row[0].split()
         if len(texts) != 2:
-            raise InputError(
-                f"{path} line {number}: {len(texts)} texts; two are needed, separated by a tab, "
-                "or by spaces if they are single words."
+            row.refuse(
+                f"{len(texts)} texts; two are needed, separated by a tab, or by spaces if they "
+                "are single words."
             )
         pairs.append(texts)
     return pl.Series(pairs, dtype=pl.List(pl.String))

@@ -1,7 +1,8 @@
 """Natural language inference for training: SNLI, MultiNLI, and JSON lines of the same form."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -9,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import is_file, missing, read_bytes
+from rejoinder.datasets.files import existing, missing, read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.io.files.hashed import sha256_of
@@ -21,14 +22,11 @@ from rejoinder.io.formats.json_lines import (
     line_of,
     matching_rows,
 )
-from rejoinder.io.formats.tables import table_columns
-
-NO_GOLD = "-"
-"""The label of SNLI and MultiNLI where the annotators did not agree."""
+from rejoinder.io.formats.tables import below_header
 
 _SNLI_FOLDERS = ("snli_1.0", "nli", "raw/snli_1.0", "")
-_SNLI_SUFFIXES = (".jsonl", ".jsonl.zst", ".txt", ".txt.zst")
-_LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, NO_GOLD: ""})
+_LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, "-": ""})
+"""The labels of SNLI and MultiNLI. Where the annotators did not agree, it is `-`."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,6 @@ class InferenceColumns:
     label: str = "gold_label"
     labels: Mapping[str, str] = field(default_factory=lambda: _LABELS)
     """Maps the labels of the file to classes in `NLI_CLASSES`; "" leaves out rows of a label."""
-    between: str = " "
-    """Joins several premises of a row."""
 
     def __post_init__(self) -> None:
         for label, name in self.labels.items():
@@ -95,6 +91,7 @@ def read_inference(
     columns = columns or InferenceColumns()
     content = read_bytes(path)
     names = (columns.premise, columns.hypothesis, columns.label)
+    line: Callable[[int], int]
     if is_json_lines(content) or not content.strip():
         several = isinstance(first_object(content, path).get(columns.premise), list)
         fields: dict[str, FieldType] = {
@@ -102,17 +99,27 @@ def read_inference(
             columns.hypothesis: "text",
             columns.label: "label",
         }
-        frame = json_rows(content, path, fields)
-        if several:
-            frame = frame.with_columns(pl.col(columns.premise).list.join(columns.between))
+        premise, hypothesis, label = map(pl.col, names)
+        frame = json_rows(content, path, fields).select(
+            premise=premise.list.join(" ") if several else premise,
+            hypothesis=hypothesis,
+            label=label,
+        )
+        line = partial(line_of, content)
     elif where:
         raise InputError(f"{path} is a table; rows are chosen by their fields in JSON lines only.")
     else:
-        frame = table_columns(content, path, names)
-    frame = pl.DataFrame(
-        dict(zip(("premise", "hypothesis", "label"), frame.select(names), strict=True))
-    )
-    _check_labels(frame, content, path, columns)
+        rows = list(below_header(content, path, names, exact=False))
+        schema = dict.fromkeys(("premise", "hypothesis", "label"), pl.String)
+        frame = pl.DataFrame([row.fields for row in rows], schema, orient="row")
+        line = [row.line for row in rows].__getitem__
+    if len(unknown := (~frame["label"].is_in(list(columns.labels))).arg_true()):
+        row = int(unknown.item(0))
+        raise InputError(
+            f"{path} line {line(row)}: {columns.label} is {frame['label'].item(row)[:30]!r}; "
+            f"known: {', '.join(map(repr, columns.labels))}. Map it to a class, or to nothing to "
+            "leave such rows out."
+        )
     if where:
         frame = frame.filter(matching_rows(content, path, where))
     return _pairs(frame, path, columns, sha256_of(content))
@@ -125,26 +132,11 @@ def read_snli_split(data: Path, split: str) -> InferencePairs:
         DataMissingError: the file is missing.
         InputError: the file is invalid.
     """
-    names = [f"snli_1.0_{split}{suffix}" for suffix in _SNLI_SUFFIXES]
+    names = [f"snli_1.0_{split}.{form}" for form in ("jsonl", "txt")]
     paths = [data / folder / name for folder in _SNLI_FOLDERS for name in names]
-    if (path := next(filter(is_file, paths), None)) is None:
-        raise missing(f"SNLI's {split} split", paths[:: len(names)])
+    if (path := next(filter(None, map(existing, paths)), None)) is None:
+        raise missing(f"SNLI's {split} split", paths)
     return read_inference(path)
-
-
-def _check_labels(
-    frame: pl.DataFrame, content: bytes, path: Path, columns: InferenceColumns
-) -> None:
-    unknown = (~frame["label"].is_in(list(columns.labels))).arg_true()
-    if not len(unknown):
-        return
-    row = int(unknown.item(0))
-    line = line_of(content, row if is_json_lines(content) else row + 1)
-    raise InputError(
-        f"{path} line {line}: {columns.label} is {frame['label'].item(row)[:30]!r}; known: "
-        f"{', '.join(map(repr, columns.labels))}. Map it to a class, or to nothing to leave such "
-        "rows out."
-    )
 
 
 def _pairs(

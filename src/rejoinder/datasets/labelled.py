@@ -1,7 +1,8 @@
 """Sentences with a class: MR, CR, SUBJ, MPQA, SST, TREC and the probing tasks of SentEval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.datasets.files import find_folder, read_bytes, read_splits
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import filled_lines, tab_separated, text_lines
+from rejoinder.io.formats.tables import Row, table_rows, text_lines
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,8 @@ def read_binary(data: Path, name: str) -> LabelledSet:
 
     files = dict(zip(("1", "0"), _BINARY[name], strict=True))
     by_class, sha256 = read_splits(data, f"downstream/{name}", files, name, parse)
-    labels = np.repeat(np.array([1, 0]), [len(group) for group in by_class.values()])
-    whole = Labelled(by_class["1"] + by_class["0"], labels, ("0", "1"))
-    return LabelledSet(name, {"all": whole}, sha256)
+    rows = ((text, label) for label, texts in by_class.items() for text in texts)
+    return LabelledSet(name, {"all": _labelled(rows, ("0", "1"))}, sha256)
 
 
 def _encoding(content: bytes) -> str:
@@ -92,28 +92,23 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
     Raises:
         InputError: a file is missing, or a line is invalid.
     """
-    names = tuple(map(str, range(classes)))
-
-    def parse(content: bytes, path: Path) -> Labelled:
-        rows = []
-        for number, line in filled_lines(content, path, _encoding(content)):
-            if classes == 2:
-                text, label = tab_separated(line, (2,), path, number)
-            else:
-                label, _, text = line.strip().partition(" ")
-            label = label.strip()
-            if label not in names:
-                raise InputError(
-                    f"{path} line {number}: class {label[:20]!r}; one of 0 to {classes - 1} is "
-                    "needed."
-                )
-            rows.append((text.strip(), int(label)))
-        return _labelled(rows, names)
-
     inner = f"downstream/SST/{'binary' if classes == 2 else 'fine'}"
     files = {split: f"sentiment-{split}" for split in ("train", "dev", "test")}
     name = f"SST{classes}"
+    parse = partial(parse_sst, classes=classes)
     return LabelledSet(name, *read_splits(data, inner, files, name, parse))
+
+
+def parse_sst(content: bytes, path: Path, classes: int) -> Labelled:
+    """Parses a sentence, a tab and one of 2 classes on each line, or one of 5 and a sentence."""
+    names = tuple(map(str, range(classes)))
+    rows = []
+    for row in table_rows(content, path, (2,) if classes == 2 else (), _encoding(content)):
+        if classes == 5:
+            label, _, text = "\t".join(row.fields).strip().partition(" ")
+            row = Row([text, label], row.line, path)
+        rows.append((row[0].strip(), row.one_of(1, names)))
+    return _labelled(rows, names)
 
 
 def read_trec(data: Path) -> LabelledSet:
@@ -123,19 +118,16 @@ def read_trec(data: Path) -> LabelledSet:
         InputError: a file is missing, or a line is invalid.
     """
     files = {"train": "train_5500.label", "test": "TREC_10.label"}
-    return LabelledSet("TREC", *read_splits(data, "downstream/TREC", files, "TREC", _parse_trec))
+    return LabelledSet("TREC", *read_splits(data, "downstream/TREC", files, "TREC", parse_trec))
 
 
-def _parse_trec(content: bytes, path: Path) -> Labelled:
+def parse_trec(content: bytes, path: Path) -> Labelled:
+    """Parses `CLASS:fine` and a question on each line."""
     rows = []
-    for number, line in filled_lines(content, path, "latin-1"):
-        coarse, colon, rest = line.strip().partition(":")
-        if not colon or coarse not in _TREC:
-            raise InputError(
-                f"{path} line {number}: class {coarse[:20]!r}; a line begins with CLASS:fine, "
-                f"CLASS one of {', '.join(_TREC)}."
-            )
-        rows.append((rest.partition(" ")[2].strip(), _TREC.index(coarse)))
+    for row in table_rows(content, path, encoding="latin-1"):
+        coarse, _, rest = "\t".join(row.fields).strip().partition(":")
+        question = rest.partition(" ")[2].strip()
+        rows.append((question, Row([coarse], row.line, path).one_of(0, _TREC)))
     return _labelled(rows, _TREC)
 
 
@@ -149,30 +141,32 @@ def read_probing(data: Path, name: str) -> LabelledSet:
     folders = ("senteval/probing", "data/probing", "probing", "")
     path = find_folder(data, folders, file, name) / file
     content = read_bytes(path)
-    texts: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
-    labels: dict[str, list[str]] = {split: [] for split in _PROBING_SPLITS.values()}
-    for number, line in filled_lines(content, path):
-        fields = line.split("\t")
-        if len(fields) < 3 or fields[0] not in _PROBING_SPLITS:
-            raise InputError(
-                f"{path} line {number}: starts with {fields[0][:20]!r} and has {len(fields)} "
-                "columns; tr, va or te, a label and the sentence are needed, between tabs."
-            )
-        split = _PROBING_SPLITS[fields[0]]
-        labels[split].append(fields[1])
-        texts[split].append(fields[-1])
-    classes = tuple(sorted(set(labels["train"])))
-    index_of = {label: index for index, label in enumerate(classes)}
+    rows = parse_probing(content, path)
+    classes = tuple(sorted({label for split, label, _ in rows if split == "train"}))
     splits = {}
-    for split, names in labels.items():
-        unknown = set(names) - set(index_of)
-        if unknown or not names:
-            problem = f"labels that train lacks: {sorted(unknown)[:3]}" if unknown else "no lines"
+    for split in _PROBING_SPLITS.values():
+        chosen = [(text, label) for of, label, text in rows if of == split]
+        unknown = sorted({label for _, label in chosen} - set(classes))
+        if unknown or not chosen:
+            problem = f"labels that train lacks: {unknown[:3]}" if unknown else "no lines"
             raise InputError(f"{path}: split {split} has {problem}.")
-        indices = np.array([index_of[label] for label in names])
-        splits[split] = Labelled(texts[split], indices, classes)
+        splits[split] = _labelled(chosen, classes)
     return LabelledSet(name, splits, sha256_of(content))
 
 
-def _labelled(rows: Sequence[tuple[str, int]], classes: tuple[str, ...]) -> Labelled:
-    return Labelled([text for text, _ in rows], np.array([label for _, label in rows]), classes)
+def parse_probing(content: bytes, path: Path) -> list[tuple[str, str, str]]:
+    """Parses the split, the label and the sentence of each line."""
+    rows = []
+    for row in table_rows(content, path):
+        split = _PROBING_SPLITS[row.one_of(0, _PROBING_SPLITS)]
+        if len(row.fields) < 3:
+            row.refuse("a split, a label and a sentence are needed, with tabs between them.")
+        rows.append((split, row[1], row[-1]))
+    return rows
+
+
+def _labelled(rows: Iterable[tuple[str, str]], classes: tuple[str, ...]) -> Labelled:
+    """Collects sentences and the names of their classes."""
+    index_of = {name: index for index, name in enumerate(classes)}
+    pairs = [(text, index_of[name]) for text, name in rows]
+    return Labelled([text for text, _ in pairs], np.array([i for _, i in pairs]), classes)

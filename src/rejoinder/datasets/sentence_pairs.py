@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.files import (
     find_folder,
-    number_of,
     read_bytes,
     read_splits,
-    refuse_empty,
     refuse_repeats,
     senteval_folders,
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import filled_lines, tab_separated, text_lines
+from rejoinder.io.formats.tables import below_header, table_rows, text_lines
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
+MRPC_COLUMNS = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
+SICK_COLUMNS = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 
 
 @dataclass(frozen=True)
@@ -63,21 +63,13 @@ def read_mrpc(data: Path) -> SentencePairSet:
 
 def parse_mrpc(content: bytes, path: Path) -> SentencePairs:
     """Parses a file of MRPC. The id of a pair is made of the ids of both sentences."""
-    rows, numbers = [], []
-    for number, line in filled_lines(content, path):
-        if number == 1:  # it names the columns
-            continue
-        row = tab_separated(line, (5,), path, number)
-        if row[0] not in ("0", "1"):
-            raise InputError(f"{path} line {number}: class {row[0][:20]!r}; 0 or 1 is needed.")
-        rows.append(row)
-        numbers.append(number)
+    rows = list(below_header(content, path, MRPC_COLUMNS))
     ids = [f"{row[1]}-{row[2]}" for row in rows]
-    refuse_repeats(ids, numbers, path)
+    refuse_repeats(ids, [row.line for row in rows], path)
     return SentencePairs(
         [row[3].strip() for row in rows],
         [row[4].strip() for row in rows],
-        np.array([int(row[0]) for row in rows], np.int64),
+        np.array([int(row.one_of(0, ("0", "1"))) for row in rows], np.int64),
         np.zeros(0),
         ids,
     )
@@ -96,25 +88,17 @@ def read_sick(data: Path) -> SentencePairSet:
 
 def parse_sick(content: bytes, path: Path) -> SentencePairs:
     """Parses a file of SICK."""
-    first, second, labels, scores, ids, numbers = [], [], [], [], [], []
-    for number, line in filled_lines(content, path):
-        if number == 1:
-            continue
-        row = tab_separated(line, (5,), path, number)
-        label = row[4].strip().lower()
-        if label not in NLI_CLASSES:
-            raise InputError(
-                f"{path} line {number}: judgement {row[4][:20]!r}; one of "
-                f"{', '.join(NLI_CLASSES).upper()} is needed."
-            )
-        ids.append(row[0])
-        numbers.append(number)
-        first.append(row[1].strip())
-        second.append(row[2].strip())
-        scores.append(number_of(row[3], 1, 5, path, number))
-        labels.append(NLI_CLASSES.index(label))
-    refuse_repeats(ids, numbers, path)
-    return SentencePairs(first, second, np.array(labels, np.int64), np.array(scores), ids)
+    rows = list(below_header(content, path, SICK_COLUMNS))
+    classes = [name.upper() for name in NLI_CLASSES]
+    ids = [row[0] for row in rows]
+    refuse_repeats(ids, [row.line for row in rows], path)
+    return SentencePairs(
+        [row[1].strip() for row in rows],
+        [row[2].strip() for row in rows],
+        np.array([classes.index(row.one_of(4, classes)) for row in rows], np.int64),
+        np.array([row.score(3, 1, 5) for row in rows]),
+        ids,
+    )
 
 
 def read_snli(data: Path) -> SentencePairSet:
@@ -126,25 +110,24 @@ def read_snli(data: Path) -> SentencePairSet:
     folder = find_folder(data, senteval_folders("downstream/SNLI"), "s1.train", "SNLI")
     splits, contents = {}, []
     for split in ("train", "dev", "test"):
-        columns = []
-        for stem in ("s1", "s2", "labels"):
-            path = folder / f"{stem}.{split}"
-            contents.append(read_bytes(path))
-            columns.append([line.strip() for line in text_lines(contents[-1], path)])
-        first, second, names = columns
-        if not len(first) == len(second) == len(names):
+        paths = [folder / f"{stem}.{split}" for stem in ("s1", "s2", "labels")]
+        contents += [read_bytes(path) for path in paths]
+        first, second = (
+            [line.strip() for line in text_lines(content, path)]
+            for content, path in zip(contents[-3:-1], paths, strict=False)
+        )
+        labels = parse_labels(contents[-1], paths[-1])
+        if not labels or not len(first) == len(second) == len(labels):
             raise InputError(
                 f"{folder}: s1.{split}, s2.{split} and labels.{split} have {len(first)}, "
-                f"{len(second)} and {len(names)} lines; the numbers must be equal."
+                f"{len(second)} and {len(labels)} lines; the numbers must be equal, and not 0."
             )
-        for number, name in enumerate(names, 1):
-            if name not in NLI_CLASSES:
-                raise InputError(
-                    f"{folder}/labels.{split} line {number}: {name[:20]!r}; one of "
-                    f"{', '.join(NLI_CLASSES)} is needed."
-                )
-        refuse_empty(len(names), folder / f"labels.{split}")
-        labels = np.array([NLI_CLASSES.index(name) for name in names], np.int64)
         ids = [str(row) for row in range(len(first))]
-        splits[split] = SentencePairs(first, second, labels, np.zeros(0), ids)
+        indices = np.array([NLI_CLASSES.index(label) for label in labels], np.int64)
+        splits[split] = SentencePairs(first, second, indices, np.zeros(0), ids)
     return SentencePairSet("SNLI", splits, NLI_CLASSES, sha256_of(*contents))
+
+
+def parse_labels(content: bytes, path: Path) -> list[str]:
+    """Parses a class of inference on each line."""
+    return [row.one_of(0, NLI_CLASSES) for row in table_rows(content, path, (1,))]

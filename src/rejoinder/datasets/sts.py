@@ -1,20 +1,47 @@
-"""The STS Benchmark (Cer et al. 2017): pairs of sentences with a score, by genre."""
+"""Pairs of sentences with a score: the STS Benchmark, STS 2012 to 2016 and STS 2017.
+
+The benchmark is Cer et al. 2017; the years are tasks of SemEval, by subset, and 2017 has seven
+tracks in four languages.
+"""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.files import is_file, missing, number_of, read_bytes, refuse_repeats
+from rejoinder.datasets.files import (
+    existing,
+    find_folder,
+    missing,
+    read_bytes,
+    refuse_repeats,
+)
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
-from rejoinder.io.formats.tables import tab_separated, text_lines
+from rejoinder.io.formats.tables import Row, table_rows, text_lines
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
-"""Number of pairs as published, by split."""
+"""Number of pairs of the benchmark as published, by split."""
+SUBSETS = {
+    12: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    13: ("FNWN", "headlines", "OnWN"),
+    14: ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
+    15: ("answers-forums", "answers-students", "belief", "headlines", "images"),
+    16: ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+}
+"""The subsets by year. SMT of 2013 is missing because only the LDC distributes its sentences."""
+TRACKS = {
+    "1": "track1.ar-ar",
+    "2": "track2.ar-en",
+    "3": "track3.es-es",
+    "4a": "track4a.es-en",
+    "4b": "track4b.es-en",
+    "5": "track5.en-en",
+    "6": "track6.tr-en",
+}
 
 _FOLDERS = (
     "raw/STSBenchmark",
@@ -27,6 +54,10 @@ _FOLDERS = (
 _COLUMNS = (7, 9)
 """Allowed numbers of columns: genre, file, year, id, score, and two sentences; some rows also name
 the sources of both sentences."""
+_JUDGED_IN_PART = ("track6",)
+"""Files in which only the first pairs have gold."""
+_RAW = {12: "test-gold", 13: "test-gs", 14: "sts-en-test-gs-2014", 15: "test_evaluation_task2a",
+        16: "sts2016-english-with-gs-v1.0"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,12 +94,11 @@ def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
     if split not in ROWS:
         raise InputError(f"the STS Benchmark has no split {split!r}; it has {', '.join(ROWS)}.")
     paths = [data / folder / f"sts-{split}.csv" for folder in _FOLDERS]
-    for path in paths:
-        if is_file(path) or is_file(path.with_name(f"{path.name}.zst")):
-            pairs = _read(path, split)
-            # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
-            if form in (None, pairs.form):
-                return pairs
+    for path in filter(existing, paths):
+        pairs = _read(path, split)
+        # SentEval's folder may hold either form, because `rejoinder data add` never tokenises
+        if form in (None, pairs.form):
+            return pairs
     hint = "It is Stsbenchmark.tar.gz of the STS wiki (scores CC BY-SA 4.0)."
     raise missing(f"the STS Benchmark ({form or 'any form'})", paths, hint)
 
@@ -81,35 +111,119 @@ def _read(path: Path, split: str) -> GradedPairs:
             f"{path} has {len(rows)} pairs; the {split} split has {ROWS[split]}. The file is cut, "
             "or it is another data set."
         )
-    first = [row[5] for _, _, row in rows]
-    return GradedPairs(
-        split,
-        "senteval" if is_tokenised(first) else "official",
-        first,
-        [row[6] for _, _, row in rows],
-        np.array([gold for _, gold, _ in rows]),
-        ["main-forums" if row[0] == "main-forum" else row[0] for _, _, row in rows],
-        sha256_of(content),
-        [f"{split}:{number}" for number, _, _ in rows],
-    )
+    genres = ["main-forums" if row[0] == "main-forum" else row[0] for row, _ in rows]
+    ids = [f"{split}:{row.line}" for row, _ in rows]
+    pairs = [(row[5], row[6], gold) for row, gold in rows]
+    return _graded(split, pairs, genres, ids, sha256_of(content))
 
 
-def parse_stsb(content: bytes, path: Path) -> list[tuple[int, float, list[str]]]:
-    """Parses the rows of a file: line number, score, fields. Quotes are plain characters."""
-    rows = []
-    for number, line in enumerate(text_lines(content, path), 1):
-        if not line:
-            continue
-        row = tab_separated(line, _COLUMNS, path, number)
-        rows.append((number, number_of(row[4], 0, 5, path, number), row))
-    ids = [" ".join(row[:4]) for _, _, row in rows]
-    refuse_repeats(ids, [number for number, _, _ in rows], path)
+def parse_stsb(content: bytes, path: Path) -> list[tuple[Row, float]]:
+    """Parses a file of the benchmark: rows with the sentences in fields 5 and 6, and scores."""
+    rows = [(row, row.score(4, 0, 5)) for row in table_rows(content, path, _COLUMNS)]
+    ids = [" ".join(row.fields[:4]) for row, _ in rows]
+    refuse_repeats(ids, [row.line for row, _ in rows], path)
     return rows
 
 
-def is_tokenised(sentences: list[str]) -> bool:
-    """Returns whether all text is lower case, as SentEval's download script leaves it."""
-    return all(sentence == sentence.lower() for sentence in sentences)
+def read_sts_year(data: Path, year: int, form: str | None = None) -> GradedPairs:
+    """Reads a year of STS, 12 to 16. Its subsets are the genres.
+
+    `form` is `official` or `senteval` (tokenised, lower-cased). None means any, official first.
+    Pairs that were not judged (a blank line of gold) are left out.
+
+    Raises:
+        InputError: a file is missing, or a line is invalid.
+    """
+    inner = f"STS/STS{year}-en-test"
+    inners = [f"raw/STS/{_RAW[year]}", f"raw/{inner}", f"senteval/downstream/{inner}",
+              f"data/downstream/{inner}", f"downstream/{inner}", inner]  # fmt: skip
+    folders = [data / inner for inner in inners]
+    for folder in filter(Path.is_dir, folders):
+        files = {subset: _subset_files(folder, year, subset) for subset in SUBSETS[year]}
+        pairs = _read_subsets(files, f"STS{year}")
+        if form in (None, pairs.form):
+            return pairs
+    raise missing(f"STS{year} ({form or 'any form'})", folders)
+
+
+def _subset_files(folder: Path, year: int, subset: str) -> tuple[Path, Path]:
+    """Returns the paths of pairs and gold: with SentEval's names, or the authors' of 2016."""
+    paths = []
+    for part in ("input", "gs"):
+        named = [folder / f"STS{of}.{part}.{subset}.txt" for of in ("", f"20{year}")]
+        paths.append(next(filter(existing, named), named[0]))
+    return paths[0], paths[1]
+
+
+def read_sts_2017(data: Path) -> GradedPairs:
+    """Reads all tracks of STS 2017, with 250 pairs each. The track is the genre.
+
+    In track 6 only the first 250 pairs were judged. The others are left out.
+
+    Raises:
+        InputError: a file is missing, or a line is invalid.
+    """
+    files = {}
+    for track, stem in TRACKS.items():
+        names = [f"STS.{part}.{stem}.txt" for part in ("input", "gs")]
+        folders = ("sts2017", "STS/STS17-test", "")
+        inputs, scores = (find_folder(data, folders, name, "STS 2017") / name for name in names)
+        files[f"track{track}"] = inputs, scores
+    return replace(_read_subsets(files, "STS 2017"), form="official")
+
+
+def _read_subsets(files: Mapping[str, tuple[Path, Path]], title: str) -> GradedPairs:
+    """Reads the pairs and the gold of each subset."""
+    pairs, genres, ids, contents = [], [], [], []
+    for subset, (inputs, scores) in files.items():
+        contents += [read_bytes(inputs), read_bytes(scores)]
+        rows, judged = parse_inputs(contents[-2], inputs), parse_scores(contents[-1], scores)
+        if subset in _JUDGED_IN_PART:
+            rows = rows[: len(judged)]
+        if len(rows) != len(judged):
+            raise InputError(
+                f"{inputs} has {len(rows)} pairs and {scores.name} {len(judged)} lines; a line "
+                "for each pair is needed, blank where it was not judged."
+            )
+        for number, (row, gold) in enumerate(zip(rows, judged, strict=True), 1):
+            if gold is not None:
+                pairs.append((row[0].strip(), row[1].strip(), gold))
+                genres.append(subset)
+                ids.append(f"{subset}:{number}")
+    if not pairs:
+        raise InputError(f"{inputs.parent} has no pair of {title} with a score.")
+    return _graded("test", pairs, genres, ids, sha256_of(*contents))
+
+
+def parse_inputs(content: bytes, path: Path) -> list[Row]:
+    """Parses the pairs of a subset: two sentences, and in some years more columns."""
+    rows = list(table_rows(content, path))
+    for row in rows:
+        if not all(field.strip() for field in (*row.fields, "")[:2]):
+            row.refuse("two sentences with a tab between them are needed.")
+    return rows
+
+
+def parse_scores(content: bytes, path: Path) -> list[float | None]:
+    """Parses the scores of a subset, one a line; None where the line is blank: not judged."""
+    return [
+        Row([line], number, path).score(0, 0, 5) if line.strip() else None
+        for number, line in enumerate(text_lines(content, path), 1)
+    ]
+
+
+def _graded(
+    split: str,
+    pairs: Sequence[tuple[str, str, float]],
+    genres: list[str],
+    ids: list[str],
+    sha256: str,
+) -> GradedPairs:
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    # SentEval's download script leaves all text in lower case
+    form = "senteval" if all(text == text.lower() for text in first) else "official"
+    gold = np.array([pair[2] for pair in pairs])
+    return GradedPairs(split, form, first, second, gold, genres, sha256, ids)
 
 
 def pair_keys(first: Sequence[str], second: Sequence[str]) -> NDArray[np.uint64]:

@@ -86,10 +86,10 @@ def test_a_plain_file_is_itself(tmp_path, into):
         (plain("x\\..\\..\\out.txt"), "leaves the folder"),
         (plain("/etc/out.txt"), "absolute path"),
         (plain("C:\\out.txt"), "absolute path"),
-        (special("link", tarfile.SYMTYPE, "/etc"), "link or a device"),
-        (special("link", tarfile.LNKTYPE, "other"), "link or a device"),
-        (special("null", tarfile.CHRTYPE), "link or a device"),
-        (special("pipe", tarfile.FIFOTYPE), "link or a device"),
+        (special("link", tarfile.SYMTYPE, "/etc"), "a link"),
+        (special("link", tarfile.LNKTYPE, "other"), "a link"),
+        (special("null", tarfile.CHRTYPE), "a link"),
+        (special("pipe", tarfile.FIFOTYPE), "a link"),
         (special("../folder", tarfile.DIRTYPE), "leaves the folder"),
     ],
 )
@@ -107,7 +107,7 @@ def test_tars_that_would_do_harm(tmp_path, into, entry, message):
     [
         ("../out.txt", 0, "leaves the folder"),
         ("/out.txt", 0, "absolute path"),
-        ("link", stat.S_IFLNK | 0o777, "link or a device"),
+        ("link", stat.S_IFLNK | 0o777, "a link"),
     ],
 )
 def test_zips_that_would_do_harm(tmp_path, into, name, mode, message):
@@ -202,7 +202,7 @@ def test_a_tar_is_refused_by_a_header_before_its_bytes(tmp_path, into):
     with pytest.raises(InputError, match="a header of 1,073,741,824 bytes"):
         unpack(tmp_path / "a.tar", into)
     (tmp_path / "a.tar").write_bytes(tar_of(special("holes", tarfile.GNUTYPE_SPARSE)))
-    with pytest.raises(InputError, match=r"is a sparse file|is a link or a device"):
+    with pytest.raises(InputError, match="a sparse file"):
         unpack(tmp_path / "a.tar", into)
     assert not any(into.iterdir())
 
@@ -223,10 +223,12 @@ def test_names(tmp_path, into):
     with pytest.raises(InputError, match="holds '', which is an entry without a name"):
         unpack(tmp_path / "a.zip", into)
     memory = io.BytesIO()
-    with tarfile.open(fileobj=memory, mode="w", encoding="latin-1") as file:
+    with tarfile.open(
+        fileobj=memory, mode="w", format=tarfile.USTAR_FORMAT, encoding="latin-1"
+    ) as file:
         file.addfile(tarfile.TarInfo("caf\xe9"))
     (tmp_path / "a.tar").write_bytes(memory.getvalue())
-    assert unpack(tmp_path / "a.tar", into) == [into / "caf\xe9"]
+    assert unpack(tmp_path / "a.tar", into) == [into / "caf\ufffd"]
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as file:
         file.writestr("x" * 300, "text")
     with pytest.raises(InputError, match=r"b\.zip can't be unpacked to .*: File name too long"):

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -13,14 +15,13 @@ import pytest
 from rejoinder.datasets.acquire.cleaning import restore_escapes
 from rejoinder.datasets.acquire.forms import examine
 from rejoinder.datasets.acquire.inventory import presence
-from rejoinder.datasets.acquire.layout import add
+from rejoinder.datasets.acquire.layout import LOCK, add
 from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, official_rows, select
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
 from rejoinder.datasets.sentence_pairs import read_mrpc, read_sick, read_snli
-from rejoinder.datasets.sts import read_stsb
-from rejoinder.datasets.sts_years import read_sts_2017, read_sts_year
-from rejoinder.errors import InputError
+from rejoinder.datasets.sts import read_sts_2017, read_sts_year, read_stsb
+from rejoinder.errors import BusyError, InputError
 
 
 def of_size(name: str, *rows: int) -> DataSet:
@@ -33,13 +34,14 @@ def of_size(name: str, *rows: int) -> DataSet:
     return dataclasses.replace(known, files=files)
 
 
-def write(folder: Path, **contents: bytes) -> Path:
+def write(folder: Path, contents: dict[str, bytes]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        (folder / name.replace("__", ".").replace("_", "-")).write_bytes(content)
+        (folder / name).write_bytes(content)
     return folder
 
 
+TRAIN, TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 MRPC = b"\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
 ROW = b'1\t1\t2\tA "quoted man.\tOne \xc2\x85 more\r\n'
 
@@ -48,25 +50,22 @@ def mrpc(rows: int) -> bytes:
     return MRPC + b"".join(ROW.replace(b"\t1\t", b"\t%d\t" % row) for row in range(rows))
 
 
-def test_files_are_known_by_their_form_whatever_their_name(tmp_path):
-    source = write(tmp_path / "in", a__txt=mrpc(3), b=mrpc(2), c=b"\0\1\2")
+def test_files_are_cleaned_and_other_files_are_passed_over(tmp_path):
+    source = write(tmp_path / "in", {TRAIN: mrpc(3), TEST: mrpc(2), "c": b"\0\1\2"})
     [added] = add([of_size("mrpc", 3, 2)], [source], tmp_path / "data")
     assert added.missing == ()
-    train = tmp_path / "data/downstream/MRPC/msr_paraphrase_train.txt"
+    train = tmp_path / "data/downstream/MRPC" / TRAIN
     assert train.read_bytes() == mrpc(3)[3:].replace(b"\r\n", b"\n")
-    assert "downstream/MRPC/msr_paraphrase_train.txt: the byte order mark was cut; 4 carriage " in (
-        " ".join(added.notes)
-    )
-    assert "it was a.txt" in " ".join(added.notes)
+    assert f"downstream/MRPC/{TRAIN}: the byte order mark was cut; 4 carriage " in added.notes[0]
     assert len(read_mrpc(tmp_path / "data").splits["train"]) == 3
 
 
 def test_senteval_s_own_folder_is_used_where_it_is_there(tmp_path):
-    source = write(tmp_path / "in", a=mrpc(3))
+    source = write(tmp_path / "in", {TRAIN: mrpc(3)})
     (tmp_path / "data/senteval").mkdir(parents=True)
-    [added] = add([of_size("mrpc", 3, 2)], [source / "a"], tmp_path / "data")
-    assert (tmp_path / "data/senteval/downstream/MRPC/msr_paraphrase_train.txt").is_file()
-    assert added.missing == ("downstream/MRPC/msr_paraphrase_test.txt",)
+    [added] = add([of_size("mrpc", 3, 2)], [source / TRAIN], tmp_path / "data")
+    assert (tmp_path / "data/senteval/downstream/MRPC" / TRAIN).is_file()
+    assert added.missing == (f"downstream/MRPC/{TEST}",)
 
 
 def test_what_is_there_is_not_lost(tmp_path):
@@ -131,14 +130,6 @@ def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
     assert any("fine/sentiment-dev was skipped: " in note for note in five.notes)
 
 
-def test_of_two_that_differ_the_folder_tells(same_names, tmp_path):
-    sets, source = same_names
-    (source / "older").mkdir()
-    (source / "older/sentiment-dev").write_bytes(sst("fine", 4).replace(b"sent", b"other "))
-    add(sets, [source], tmp_path / "data")
-    assert read_sst(tmp_path / "data", 5).splits["dev"].sentences[0] == "sentence 0"
-
-
 REPEATED = [
     ("mrpc", (3, 2), "msr_paraphrase_train.txt", mrpc(2) + ROW, "line 4: the id '1-2' .* line 3"),
     (
@@ -164,7 +155,7 @@ REPEATED = [
         + 2
         * b'<OrgQuestion ORGQ_ID="Q1"><RelQuestion RELQ_ID="R1" RELQ_RELEVANCE2ORGQ="?"/>'
         b"</OrgQuestion>\n" + b"</xml>",
-        "line 3: the id 'R1' is that of line 2 too",
+        "question R1 is there twice",
     ),
     (
         "cqa17",
@@ -186,19 +177,67 @@ def test_repeated_ids_are_refused(tmp_path, name, rows, file, content, message):
 
 def test_sources_that_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is neither a file nor a folder"):
+    with pytest.raises(InputError, match="pipe is not there; name an archive, a file or a folder"):
         add(select(["mr"]), [tmp_path / "pipe"], tmp_path / "data")
     with pytest.raises(InputError, match="has no file of MR"):
         add(select(["mr"]), [tmp_path], tmp_path / "data")
+
+
+def test_a_source_in_the_folder_of_data_sets_is_refused(tmp_path):
+    data = write(tmp_path / "data", {TRAIN: mrpc(3)})
+    (tmp_path / "link").symlink_to(data)
+    for source in (data, data / TRAIN, tmp_path / "link" / TRAIN, tmp_path):
+        with pytest.raises(InputError, match=r"is read, and writing .* would replace it"):
+            add([of_size("mrpc", 3, 2)], [source], data)
+    assert [path.name for path in data.iterdir()] == [TRAIN]
+
+
+def files_below(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path):
+    source = write(tmp_path / "in", {"mpqa.pos": b"good\n", "mpqa.neg": b"bad\n" * 50_000})
+    add(select(["mpqa"]), [write(tmp_path / "old", {"mpqa.pos": b"old\n"})], tmp_path / "data")
+    script = (
+        "import resource, sys; from pathlib import Path\n"
+        "from rejoinder.datasets.acquire.layout import add\n"
+        "from rejoinder.datasets.catalogue import select\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "add(select(['mpqa']), [Path(sys.argv[1])], Path(sys.argv[2]), overwrite=True)"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script, source, tmp_path / "data"],
+        capture_output=True, text=True, check=False,
+    ).stderr  # fmt: skip
+    assert "mpqa.neg can't be written: a file would exceed the size limit" in said
+    assert files_below(tmp_path / "data") == {"downstream/MPQA/mpqa.pos": b"old\n"}
+    add(select(["mpqa"]), [source], tmp_path / "data", overwrite=True)
+    assert set(files_below(tmp_path / "data").values()) == set(files_below(source).values())
+
+
+def test_a_second_command_is_told_who_holds_the_folder(tmp_path):
+    hold = "import sys; from pathlib import Path\n"
+    hold += "from rejoinder.io.files.claims import claim\n"
+    hold += "with claim(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold, tmp_path / "data" / LOCK]
+    source = write(tmp_path / "in", {"mpqa.pos": b"good\n"})
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with pytest.raises(BusyError, match=rf"data.*another command \(process {other.pid} on"):
+            add(select(["mpqa"]), [source], tmp_path / "data")
+        other.communicate()
+    [added] = add(select(["mpqa"]), [source], tmp_path / "data")
+    assert added.missing == ("downstream/MPQA/mpqa.neg",)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("msr_paraphrase_train.txt", MRPC + ROW, "has 1 rows; .* was published with 3"),
-        ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: 2 columns between tabs; 5 are"),
+        ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: 2 columns between tabs; .* 5"),
         ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is not utf-8"),
-        ("other.txt", b"text\n", "has no file of MRPC, which is msr_paraphrase_train.txt"),
+        ("other.txt", mrpc(3), "has no file of MRPC, which is msr_paraphrase_train.txt"),
     ],
 )
 def test_files_that_are_not_what_they_should_be(tmp_path, name, content, message):
@@ -243,7 +282,7 @@ def test_sick_as_one_file(tmp_path):
     source.write_bytes(text.encode())
     [added] = add([of_size("sick", 3, 1, 2)], [source], tmp_path / "data")
     assert added.missing == ()
-    assert "made of SICK.txt, which holds all splits" in " ".join(added.notes)
+    assert "made of SICK.txt" in " ".join(added.notes)
     splits = read_sick(tmp_path / "data").splits
     assert [splits[name].first for name in ("train", "dev", "test")] == [
         ["first 0", "first 3", "first 5"],
@@ -252,8 +291,8 @@ def test_sick_as_one_file(tmp_path):
     ]
     assert splits["test"].scores.tolist() == [1.5, 2.0]
     for old, new, said in (
-        ("TRIAL", "DEV", "line 3: the split 'DEV'; one of TRAIN, TRIAL, TEST"),
-        ("SemEval_set", "set", "line 1: the columns SemEval_set are missing"),
+        ("TRIAL", "DEV", "line 3: 'DEV'; one of TRAIN, TRIAL, TEST"),
+        ("SemEval_set", "set", "'SemEval_set'"),
         ("\tfirst 2", "", "line 4: 11 columns"),
     ):
         source.write_bytes(text.replace(old, new).encode())
@@ -404,16 +443,16 @@ def test_the_archive_that_is_not_the_official_one(shared_data, tmp_path):
 
 
 @pytest.mark.shared_data
-def test_files_with_changed_names_and_of_other_years(shared_data, tmp_path):
+def test_files_of_other_sets_with_the_same_names_are_not_taken(shared_data, tmp_path):
     raw = shared_data / "senteval/downstream/MR"
-    shutil.copy(raw / "rt-polarity.pos", tmp_path / "rt-polarity.neg")
-    shutil.copy(raw / "rt-polarity.neg", tmp_path / "rt-polarity.pos")
-    [added] = add(select(["mr"]), [tmp_path], tmp_path / "data")
-    assert "downstream/MR/rt-polarity.pos: 169 escapes of `cat -v`" in added.notes[0]
-    assert added.notes[0].endswith("it was rt-polarity.neg.")
-    of_2014 = shared_data / "raw/STS/sts-en-test-gs-2014"
+    (tmp_path / "in").mkdir()
+    shutil.copy(raw / "rt-polarity.pos", tmp_path / "in/rt-polarity.neg")
+    with pytest.raises(InputError, match="has no file of MR"):
+        add(select(["mr"]), [tmp_path / "in"], tmp_path / "data")
     with pytest.raises(InputError, match="has no file of STS13"):
-        add(select(["sts13"]), [of_2014], tmp_path / "data")
+        add(select(["sts13"]), [shared_data / "raw/STS/sts-en-test-gs-2014"], tmp_path / "data")
+    [added] = add(select(["mr"]), [raw], tmp_path / "data")
+    assert "downstream/MR/rt-polarity.pos: 169 escapes of `cat -v`" in added.notes[0]
 
 
 @pytest.mark.shared_data

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.tables import tab_separated, table_columns, text_lines
+from rejoinder.io.formats.tables import Row, below_header, table_rows, text_lines
 
 PATH = Path("a.tsv")
 
@@ -20,19 +20,39 @@ def test_lines_end_with_line_feeds_only():
 
 
 def test_columns_are_counted():
-    assert tab_separated("a\tb", (2, 3), PATH, 1) == ["a", "b"]
-    with pytest.raises(InputError, match="line 4: 1 columns between tabs; 2 or 3 are needed"):
-        tab_separated("a", (2, 3), PATH, 4)
+    assert [row.fields for row in table_rows(b"a\tb\n\n1\t2\t3\n", PATH, (2, 3))] == [
+        ["a", "b"],
+        ["1", "2", "3"],
+    ]
+    with pytest.raises(InputError, match=r"line 3: 1 columns .* 2 or 3"):
+        list(table_rows(b"a\tb\n\na\n", PATH, (2, 3)))
 
 
-def test_columns_of_a_table_are_strings_with_quotes_as_they_are():
-    content = b'b\ta\tc\r\n"1\t02\tx\r\n\t2"\ty\textra\r\n'
-    frame = table_columns(content, PATH, ("a", "b"))
-    assert frame.select("a", "b").rows() == [("02", '"1'), ('2"', "")]
+def test_fields_are_checked():
+    row = Row([" b ", "5.5"], 7, PATH)
+    assert (row.one_of(0, "ab"), row.score(1, 0, 6)) == ("b", 5.5)
+    with pytest.raises(InputError, match=r"a\.tsv line 7: 'b'; .* c, d"):
+        row.one_of(0, "cd")
+    for text in ("5.5", "nan", "1_0", "x"):
+        with pytest.raises(InputError, match=rf"a\.tsv line 7: .*'{text}'.* 0 to 5"):
+            Row([text], 7, PATH).score(0, 0, 5)
 
 
-def test_a_short_line_and_a_lacking_column_are_named():
-    with pytest.raises(InputError, match="line 3: 1 columns between tabs; the header has 2"):
-        table_columns(b"a\tb\n1\t2\n3\n", PATH, ("a", "b"))
-    with pytest.raises(InputError, match="neither a JSON object nor a header"):
-        table_columns(b"a\tb\n", PATH, ("a", "c"))
+def test_columns_below_a_header_are_strings_with_quotes_as_they_are():
+    content = b'b\ta\tc\r\n"1\t02\tx\r\n\t2"\ty\textra\r\n3\t4\r\n'
+    rows = [row.fields for row in below_header(content, PATH, ("a", "b"), exact=False)]
+    assert rows == [["02", '"1'], ['2"', ""], ["4", "3"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a\tb\n1\t2\n3\n", "line 3: 1 columns .* 2"),
+        (b"a\tb\n1\t2\t3\n", "line 2: 3 columns .* 2"),
+        (b"a\tc\n", "line 1: 'a c' .*'b'"),
+        (b"", "line 1: .*'a' and 'b'"),
+    ],
+)
+def test_a_line_with_other_columns_and_a_missing_column_are_named(content, said):
+    with pytest.raises(InputError, match=said):
+        list(below_header(content, PATH, ("a", "b")))

@@ -57,18 +57,14 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
             head = file.read(512)
         meter = Meter(archive, limits)
     with damage_errors(archive, f"unpacked to {into}", *_DAMAGES), storage_errors(into):
-        return _unpack(archive, head, into, meter)
-
-
-def _unpack(archive: Path, head: bytes, into: Path, meter: Meter) -> list[Path]:
-    if head.startswith(b"PK\x03\x04"):
-        return _unzip(archive, into, meter)
-    suffix = compression_of(head)
-    if suffix is None and not _is_tar(head, archive.name):
-        return [archive]
-    with archive.open("rb") as file:
-        stream = OPENERS[suffix](file) if suffix else cast("Reader", file)
-        return _unstream(archive, Metered(stream, meter, file), into, meter)
+        if head.startswith(b"PK\x03\x04"):
+            return _unzip(archive, into, meter)
+        suffix = compression_of(head)
+        if suffix is None and not _is_tar(head, archive.name):
+            return [archive]
+        with archive.open("rb") as file:
+            stream = OPENERS[suffix](file) if suffix else cast("Reader", file)
+            return _unstream(archive, Metered(stream, meter, file), into, meter)
 
 
 def _is_tar(head: bytes, name: str) -> bool:
@@ -139,29 +135,20 @@ class _Entry(tarfile.TarInfo):
 
 def _tar_entries(archive: Path, stream: "_Joined", meter: Meter) -> Iterator[tuple[str, Reader]]:
     whole = cast("IO[bytes]", stream)
-    with tarfile.open(fileobj=whole, mode="r|", tarinfo=_Entry) as file:
+    with tarfile.open(
+        fileobj=whole, mode="r|", tarinfo=_Entry, encoding="utf-8", errors="replace"
+    ) as file:
         for entry in file:
             meter.add_entry()
-            name = _readable(entry.name)
             if entry.isdir():
-                _path_inside(archive, name, Path())
+                _path_inside(archive, entry.name, Path())
                 continue
-            if not entry.isfile():
-                _refuse_entry(archive, name, "is a link or a device")
-            if entry.issparse():  # its holes are not in the stream, so they would not be counted
-                _refuse_entry(archive, name, "is a sparse file")
+            # the holes of a sparse file are not in the stream, so they would not be counted
+            if not entry.isfile() or entry.issparse():
+                _refuse_entry(archive, entry.name, "is a link, a device or a sparse file")
             meter.announce(entry.size)
             content: Any = file.extractfile(entry)
-            yield name, content
-
-
-def _readable(name: str) -> str:
-    """Returns a name of a tar that is not UTF-8 as Latin-1, which any bytes are."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return name.encode("utf-8", "surrogateescape").decode("latin-1")
-    return name
+            yield entry.name, content
 
 
 class _Joined:

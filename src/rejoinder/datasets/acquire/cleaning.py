@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK, table_columns
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK, below_header
 
 _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILINE)
 """Matches the escape of `cat -v` for a byte above 127. Tokenisers split it before punctuation:
@@ -35,19 +35,18 @@ def restore_escapes(text: str) -> tuple[str, int]:
     return _ESCAPE.subn(byte, text)
 
 
+_WINDOWS = {
+    byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0xA0)
+}
+
+
 def windows_1252(content: bytes) -> str:
     r"""Decodes Windows-1252. The five bytes that it does not define are read as Latin-1.
 
     >>> windows_1252(b"so \x85 clich\xe9 \x81")
     'so … cliché \x81'
     """
-    try:
-        return content.decode("cp1252")
-    except UnicodeDecodeError:
-        return "".join(
-            bytes([byte]).decode("latin-1" if byte in b"\x81\x8d\x8f\x90\x9d" else "cp1252")
-            for byte in content
-        )
+    return content.decode("latin-1").translate(_WINDOWS)
 
 
 def plain(content: bytes) -> tuple[bytes, list[str]]:
@@ -94,8 +93,10 @@ def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
     if not content.startswith(b"gold_label\t"):
         return content, []
     names = ("gold_label", "sentence1", "sentence2")
-    frame = table_columns(content, path, names).select(names)
-    rows = [json.dumps(dict(zip(names, row, strict=True))) for row in frame.iter_rows()]
+    rows = [
+        json.dumps(dict(zip(names, row.fields, strict=True)))
+        for row in below_header(content, path, names, exact=False)
+    ]
     note = "the table became JSON lines of gold_label, sentence1 and sentence2"
     return "".join(f"{row}\n" for row in rows).encode("utf-8"), [note]
 

@@ -4,7 +4,6 @@ import contextlib
 import http
 import shutil
 import ssl
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 from rejoinder.datasets.acquire.inventory import presence
-from rejoinder.datasets.acquire.layout import Added, add
-from rejoinder.datasets.acquire.staging import held
+from rejoinder.datasets.acquire.layout import LOCK, Added, lay_out
 from rejoinder.datasets.catalogue import DataSet
 from rejoinder.errors import InputError, RejoinderError, require
+from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import sha256_of, sha256_of_file
 from rejoinder.io.files.storage import refused
 from rejoinder.version import VERSION
@@ -29,7 +28,7 @@ _ATTEMPTS = 3
 _WAIT = 1.0
 """Seconds before the second attempt. The wait doubles with each attempt."""
 _TIMEOUT = 30.0
-"""Seconds without a byte."""
+"""Seconds without a byte, after which a connection counts as broken."""
 _MAX_BYTES = 8 << 30
 _MAX_REDIRECTS = 10
 _TRANSIENT = frozenset({408, 416, 429, 502, 503, 504})
@@ -53,36 +52,32 @@ def fetch(
     progress: DownloadProgress,
     *,
     overwrite: bool = False,
-    timeout: float = _TIMEOUT,
 ) -> Iterator[Added | Failed]:
     """Downloads data sets and lays them out. A failure of one set does not stop the others.
 
     The downloaded files of a set that failed are kept for the next attempt. Complete sets are
-    skipped, and files that differ are refused, unless `overwrite` is true. A connection counts as
-    broken after `timeout` seconds without a byte.
+    skipped, and files that differ are refused, unless `overwrite` is true.
 
     Raises:
         BusyError: another command is writing `root`.
         StorageError: `root` can't be written.
     """
-    with held(root):
-        uses = Counter(address for dataset in datasets for address in dataset.addresses)
+    with claim(root / LOCK):
+        unused = {address for dataset in datasets for address in dataset.addresses}
         for dataset in datasets:
             try:
-                yield _fetch_set(dataset, root, progress, overwrite=overwrite, timeout=timeout)
+                yield _fetch_set(dataset, root, progress, overwrite=overwrite)
             except RejoinderError as error:
+                unused.difference_update(dataset.addresses)
                 yield Failed(dataset.id, str(error))
-                continue
-            for address in dataset.addresses:
-                uses[address] -= 1
-                if not uses[address]:
-                    shutil.rmtree(_path_of(root, address).parent, ignore_errors=True)
+        for address in unused:
+            shutil.rmtree(_path_of(root, address).parent, ignore_errors=True)
         with contextlib.suppress(OSError):  # keeps the files of failed sets, or was never made
             (root / _FOLDER).rmdir()
 
 
 def _fetch_set(
-    dataset: DataSet, root: Path, progress: DownloadProgress, *, overwrite: bool, timeout: float
+    dataset: DataSet, root: Path, progress: DownloadProgress, *, overwrite: bool
 ) -> Added:
     if not overwrite and presence(root, dataset).state == "complete":
         return Added(dataset.id, (), (), (f"{dataset.name} is complete already.",))
@@ -94,10 +89,10 @@ def _fetch_set(
     for address in dataset.addresses:
         path = _path_of(root, address)
         sha256 = (dataset.sha256 or {}).get(path.name)
-        download(address, path, progress, sha256=sha256, advice=advice, timeout=timeout)
+        download(address, path, progress, sha256=sha256, advice=advice)
         paths.append(path)
     try:
-        return add([dataset], paths, root, overwrite=overwrite)[0]
+        return lay_out([dataset], paths, root, overwrite=overwrite)[0]
     except InputError as error:
         if "--overwrite" not in str(error):
             for path in paths:  # otherwise the next attempt would read the same wrong bytes
@@ -114,23 +109,19 @@ def download(
     *,
     sha256: str | None = None,
     advice: str = "",
-    timeout: float = _TIMEOUT,
 ) -> None:
     """Downloads a file, or the rest of it. A `path` that exists already is left alone.
 
     Until the file is complete, its bytes are in `path` with `.part` appended. A `sha256` of None
-    allows any bytes. `advice` ends error messages. A connection counts as broken after `timeout`
-    seconds without a byte.
+    allows any bytes. `advice` ends error messages.
     """
     if path.is_file():
         return
-    if urlparse(address).scheme not in ("http", "https"):
-        raise InputError(f"{address} is neither http nor https. {advice}".rstrip())
     require("data", "httpx", "tenacity")
     part = path.with_name(path.name + ".part")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
-        _receive(address, part, progress, timeout)
+        _receive(address, part, progress)
         _check(address, part, sha256)
         part.replace(path)
         _tag_of(part).unlink(missing_ok=True)
@@ -140,7 +131,7 @@ def download(
         raise refused(part, error) from None
 
 
-def _receive(address: str, part: Path, progress: DownloadProgress, timeout: float) -> None:
+def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
     """Downloads into `part`, in several attempts if connections break."""
     import httpx
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -162,7 +153,7 @@ def _receive(address: str, part: Path, progress: DownloadProgress, timeout: floa
         with httpx.Client(
             # compressed bytes could not be resumed
             headers={"User-Agent": f"rejoinder/{VERSION}", "Accept-Encoding": "identity"},
-            timeout=timeout,
+            timeout=_TIMEOUT,
             follow_redirects=True,
             max_redirects=_MAX_REDIRECTS,
             event_hooks={"response": [partial(_refuse_unsafe_redirect, address)]},

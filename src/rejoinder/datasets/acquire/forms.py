@@ -1,20 +1,25 @@
-"""The kinds of data files: how each is cleaned, checked and counted."""
+"""The kinds of data files: how each is cleaned, checked and counted.
+
+A file is checked by the parser of its reader.
+"""
 
 import json
 import re
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from rejoinder.datasets.acquire.cleaning import inference_lines, latin, plain, sentences, unchanged
 from rejoinder.datasets.coco import parse_captions
 from rejoinder.datasets.cqa import parse_cqa, parse_relevancy
-from rejoinder.datasets.files import number_of
-from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_mrpc, parse_sick
-from rejoinder.datasets.sts import parse_stsb
+from rejoinder.datasets.labelled import parse_probing, parse_sst, parse_trec
+from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_labels, parse_mrpc, parse_sick
+from rejoinder.datasets.sts import parse_inputs, parse_scores, parse_stsb
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import filled_lines, text_lines
+from rejoinder.io.formats.tables import text_lines
 
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _FEW_LETTERS = 200
@@ -37,12 +42,12 @@ def examine(content: bytes, path: Path, kind: str) -> Examined:
     """Cleans a file, checks that it is of a `DataFile.kind`, and counts its rows."""
     form = _FORMS[kind]
     cleaned, notes = form.clean(content)
-    if form.convert:
-        cleaned, changes = form.convert(cleaned, path)
+    if kind == "nli":
+        cleaned, changes = inference_lines(cleaned, path)
         notes += changes
-    rows = form.count(cleaned, path)
-    letters = _letters(form.text(cleaned)) if form.fingerprint else ""
-    return Examined(cleaned, rows, letters, tuple(notes))
+    parsed = form.parse(cleaned, path)
+    rows = parsed if isinstance(parsed, int) else len(parsed)
+    return Examined(cleaned, rows, form.letters(cleaned), tuple(notes))
 
 
 def _letters(content: bytes) -> str:
@@ -56,59 +61,36 @@ def _letters(content: bytes) -> str:
     return sha256_of(letters)[:16] if len(letters) >= _FEW_LETTERS else ""
 
 
-def _lines(content: bytes, path: Path) -> int:
+def _letters_of_stsb(content: bytes) -> str:
+    """Leaves out the sources, which only some editions of the STS Benchmark have."""
+    return _letters(b"\n".join(b"\t".join(row.split(b"\t")[:7]) for row in content.split(b"\n")))
+
+
+def _no_letters(_content: bytes) -> str:
+    return ""
+
+
+def _lines(content: bytes, path: Path) -> list[str]:
     if b"\0" in content[:4096]:
         raise InputError(f"{path} is not a text file: it has a zero byte.")
-    return len(text_lines(content, path))
+    return text_lines(content, path)
 
 
-def _matching(pattern: str, needed: str, encoding: str = "utf-8") -> Callable[[bytes, Path], int]:
-    """Returns a function that checks that lines match `pattern`, and counts those not blank."""
-    compiled = re.compile(pattern)
-
-    def count(content: bytes, path: Path) -> int:
-        rows = 0
-        for number, line in filled_lines(content, path, encoding):
-            if not compiled.match(line):
-                raise InputError(f"{path} line {number}: {line[:30]!r}; {needed} is needed.")
-            rows += 1
-        return rows
-
-    return count
-
-
-def _table(parse: Callable[[bytes, Path], Sized], header: str = "") -> Callable[[bytes, Path], int]:
-    """Returns a function that counts rows as a reader parses them, below a header."""
-
-    def count(content: bytes, path: Path) -> int:
-        if not content.startswith(header.encode()):
-            raise InputError(f"{path} line 1: the columns {header!r} … are needed.")
-        return len(parse(content, path))
-
-    return count
-
-
-def _gold(content: bytes, path: Path) -> int:
-    """Counts the scores of STS. A line is blank where nobody judged the pair."""
-    for number, line in filled_lines(content, path):
-        number_of(line, 0, 5, path, number)
-    return len(text_lines(content, path))
-
-
-def _judged(content: bytes, path: Path) -> int:
-    """Counts the rows of JSON lines that have a gold label."""
-    rows = 0
+def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
+    """Parses JSON lines of SNLI or MultiNLI: premise, hypothesis and class, if there is one."""
+    rows = []
     for number, line in enumerate(text_lines(content, path), 1):
         try:
-            row = json.loads(line)
-            label, sentences = row["gold_label"], (row["sentence1"], row["sentence2"])
+            tree = json.loads(line)
+            label, *texts = (tree[name] for name in ("gold_label", "sentence1", "sentence2"))
         except (ValueError, KeyError, TypeError, RecursionError):
-            label, sentences = None, ("", "")
-        if label not in (*NLI_CLASSES, "-") or not all(isinstance(text, str) for text in sentences):
+            label, texts = None, []
+        if label not in (*NLI_CLASSES, "-") or not all(isinstance(text, str) for text in texts):
             raise InputError(
                 f"{path} line {number}: JSON with gold_label, sentence1 and sentence2 is needed."
             )
-        rows += label != "-"
+        if label != "-":
+            rows.append((*(" ".join(text.split()) for text in texts), label))
     return rows
 
 
@@ -127,47 +109,29 @@ def _features(content: bytes, path: Path) -> int:
         raise InputError(f"{path} is not a safetensors file with a matrix `features`.") from None
 
 
-@dataclass(frozen=True)
-class _Form:
+class _Form(NamedTuple):
     clean: Callable[[bytes], tuple[bytes, list[str]]]
-    count: Callable[[bytes, Path], int]
-    """Checks the content and counts its rows."""
-    fingerprint: bool = True
-    convert: Callable[[bytes, Path], tuple[bytes, list[str]]] | None = None
-    text: Callable[[bytes], bytes] = lambda content: content
+    parse: Callable[[bytes, Path], Sized | int]
+    """Returns the rows or their number, or refuses the content."""
+    letters: Callable[[bytes], str] = _letters
 
 
-def _seven_columns(content: bytes) -> bytes:
-    """Cuts the sources, which only some editions of the STS Benchmark have."""
-    return b"\n".join(b"\t".join(line.split(b"\t")[:7]) for line in content.split(b"\n"))
-
-
-_SCORED = r".*\S.*\t.*\S"
-_TREC = r"(ABBR|DESC|ENTY|HUM|LOC|NUM):\S+ "
 _FORMS = {
     "sentences": _Form(sentences, _lines),
-    "sst2": _Form(sentences, _matching(r".*\t[01]\s*$", "a sentence, a tab and 0 or 1")),
-    "sst5": _Form(sentences, _matching(r"[0-4] \S", "a class of 0 to 4 and a sentence")),
-    "trec": _Form(latin, _matching(_TREC, "CLASS:fine and a question", "latin-1")),
-    "mrpc": _Form(plain, _table(parse_mrpc, "Quality\t")),
-    "sick": _Form(plain, _table(parse_sick, "pair_ID\t")),
-    "sts_input": _Form(plain, _matching(_SCORED, "two sentences with a tab between them")),
-    "sts_gs": _Form(plain, _gold),
-    "stsb": _Form(plain, _table(parse_stsb), text=_seven_columns),
-    "lines": _Form(plain, _lines, fingerprint=False),
-    "nli_labels": _Form(
-        plain,
-        _matching(rf"({'|'.join(NLI_CLASSES)})\s*$", f"one of {', '.join(NLI_CLASSES)}"),
-        fingerprint=False,
-    ),
-    "nli": _Form(plain, _judged, fingerprint=False, convert=inference_lines),
+    "sst2": _Form(sentences, partial(parse_sst, classes=2)),
+    "sst5": _Form(sentences, partial(parse_sst, classes=5)),
+    "trec": _Form(latin, parse_trec),
+    "mrpc": _Form(plain, parse_mrpc),
+    "sick": _Form(plain, parse_sick),
+    "sts_input": _Form(plain, parse_inputs),
+    "sts_gs": _Form(plain, parse_scores),
+    "stsb": _Form(plain, parse_stsb, _letters_of_stsb),
+    "lines": _Form(plain, _lines, _no_letters),
+    "nli_labels": _Form(plain, parse_labels, _no_letters),
+    "nli": _Form(plain, judged_rows, _no_letters),
     "cqa_xml": _Form(unchanged, _questions),
-    "cqa_gold": _Form(plain, _table(parse_relevancy)),
-    "probing": _Form(
-        plain,
-        _matching(r"(tr|va|te)\t[^\t]+\t.*\S", "tr, va or te, a label, a sentence"),
-        fingerprint=False,
-    ),
-    "coco_features": _Form(unchanged, _features, fingerprint=False),
-    "coco_captions": _Form(unchanged, _table(parse_captions), fingerprint=False),
+    "cqa_gold": _Form(plain, parse_relevancy),
+    "probing": _Form(plain, parse_probing, _no_letters),
+    "coco_features": _Form(unchanged, _features, _no_letters),
+    "coco_captions": _Form(unchanged, parse_captions, _no_letters),
 }

@@ -1,21 +1,28 @@
 """Lays out data sets: copies local files and files of archives into SentEval's folders."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
 from pathlib import Path
 
-from rejoinder.datasets.acquire.archives import is_archive
-from rejoinder.datasets.acquire.conversions import converted
-from rejoinder.datasets.acquire.forms import Examined
+from rejoinder.datasets.acquire.archives import is_archive, unpack
+from rejoinder.datasets.acquire.conversions import CONVERTED_NAMES, converted
+from rejoinder.datasets.acquire.forms import Examined, examine
 from rejoinder.datasets.acquire.inventory import about_total
-from rejoinder.datasets.acquire.recognition import Match, Recogniser, check_rows
-from rejoinder.datasets.acquire.sources import check_sources, gather, walk
-from rejoinder.datasets.acquire.staging import scratch, write_together
-from rejoinder.datasets.catalogue import DataFile, DataSet, existing_path, layout_path
+from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, existing_path, layout_path
 from rejoinder.datasets.files import content_of
 from rejoinder.errors import InputError
+from rejoinder.io.files.atomic import new_file
+from rejoinder.io.files.claims import part_of
 from rejoinder.io.files.hashed import sha256_of_file
-from rejoinder.io.files.storage import read_errors
+from rejoinder.io.files.outputs import refuse_inputs
+from rejoinder.io.files.storage import creation_errors, read_errors
+from rejoinder.io.formats.bounded import OPENERS
+
+LOCK = "adding"
+"""Commands that write a folder of data sets claim this name in it."""
 
 
 @dataclass(frozen=True)
@@ -32,57 +39,201 @@ class Added:
 
 
 @dataclass(frozen=True)
+class _Match:
+    """A file of a data set that was recognised."""
+
+    path: Path
+    examined: Examined
+
+
+@dataclass(frozen=True)
 class _Plan:
     """The files to write for one data set."""
 
     dataset: DataSet
-    matches: Mapping[DataFile, Match]
-    contents: Mapping[DataFile, Examined]
-    """The files of `matches`, and those that are converted from others."""
+    matches: Mapping[DataFile, _Match]
     writes: Mapping[Path, bytes]
-    """The content of every file of the layout."""
-    same: frozenset[Path]
-    """The paths of `writes` that have this content already."""
+    """The content of every file of the layout, licences and readmes included."""
+    same: int
+    """Number of `writes` that are there already."""
+    faults: dict[Path, InputError]
+    """Files that have the name of a file of the set, and why they were not used."""
 
 
 def add(
     datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool = False
 ) -> list[Added]:
-    """Lays out the files of data sets that `sources` hold below `root`: all of them, or none.
+    """Lays out the files of data sets that `sources` hold below `root`.
 
     The sources are files, archives or folders, with at least one of the data sets. Files that
-    differ are replaced only with `overwrite`.
+    differ are replaced only with `overwrite`. All files are written before the first one is
+    renamed into place, so that a refused file or a full disk leaves everything as it was.
 
     Returns:
         The data sets that were in `sources`.
 
     Raises:
         InputError: `sources` have no file of the data sets, a file is cut or of another form, an
-            archive is refused, or an existing file would be lost.
+            archive is refused, an existing file would be lost, or a source lies in `root`.
         BusyError: another command is writing `root`.
         StorageError: `root` can't be written: a full disk, missing rights.
     """
-    check_sources(sources)
-    with scratch(root) as folder:
-        files = gather(sources, datasets, folder)
-        recogniser = Recogniser(files)
-        plans = [_plan(dataset, recogniser, files, root) for dataset in datasets]
-        plans = [plan for plan in plans if plan.contents]
+    for source in sources:
+        with read_errors(source):
+            if not source.is_file() and not source.is_dir():
+                raise InputError(
+                    f"{source} is not there; name an archive, a file or a folder that exists."
+                )
+    refuse_inputs(root, sources)
+    return lay_out(datasets, sources, root, overwrite=overwrite)
+
+
+def lay_out(
+    datasets: Sequence[DataSet], sources: Sequence[Path], root: Path, *, overwrite: bool
+) -> list[Added]:
+    """Lays out data sets as `add` does, from sources that may lie in `root`."""
+    with part_of(root / LOCK) as folder:
+        with creation_errors(root):
+            folder.mkdir()
+        files = list(_gather(sources, datasets, folder))
+        plans = [_plan(dataset, files, root) for dataset in datasets]
+        used = {match.path for plan in plans for match in plan.matches.values()}
+        for plan in plans:
+            for path in used & plan.faults.keys():
+                del plan.faults[path]
+            _refuse_faults(plan)
+        plans = [plan for plan in plans if plan.matches]
         if not plans:
             raise InputError(_no_file_message(datasets, sources))
-        changes = {
-            path: content
-            for plan in plans
-            for path, content in plan.writes.items()
-            if path not in plan.same
-        }
+        writes = {path: content for plan in plans for path, content in plan.writes.items()}
+        changes = {path: content for path, content in writes.items() if not _is_same(path, content)}
         if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
             raise InputError(
                 f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or "
                 "name another folder of data sets."
             )
-        write_together(root, changes)
+        with ExitStack() as stack:  # at its end, all of them are renamed into place
+            for path, content in changes.items():
+                new = stack.enter_context(new_file(path))
+                new.write(content)
+                new.flush()
         return [_added(plan, sources, root) for plan in plans]
+
+
+def _gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> Iterator[Path]:
+    """Yields all files of files, archives and folders. Archives are unpacked below `into`.
+
+    A compressed file in a folder is used only if its name is that of a file of the data sets.
+    """
+    names = {*CONVERTED_NAMES, *(name for one in datasets for name in one.extras)}
+    names.update(name for one in datasets for file in one.files for name in file.all_names)
+    numbers = count()
+    for source in sources:
+        for path in _walk(source):
+            is_packed = path.suffix in OPENERS and ".tar" not in path.name
+            if path != source and is_packed and path.stem not in names:
+                continue
+            if path == source or is_archive(path):
+                yield from unpack(path, into / str(next(numbers)))
+            else:
+                yield path
+
+
+def _walk(source: Path) -> list[Path]:
+    """Returns a file, or all files of a folder without hidden folders."""
+    if source.is_file():
+        return [source]
+    with read_errors(source):
+        return sorted(
+            path
+            for path in source.rglob("*")
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(source).parts[:-1])
+        )
+
+
+def _plan(dataset: DataSet, files: Sequence[Path], root: Path) -> _Plan:
+    matches: dict[DataFile, _Match] = {}
+    faults: dict[Path, InputError] = {}
+    for file in dataset.files:
+        if found := _recognised(file, dataset, files, faults):
+            matches[file] = _only(found, file)
+    present = {match.path: match.examined.content for match in matches.values()}
+    by_name = {file.name: file for file in dataset.files}
+    for source, name, content in converted(dataset.id, files, present):
+        if by_name[name] not in matches:
+            examined = examine(content, source / name, by_name[name].kind)
+            _check_rows(source, examined, by_name[name], dataset)
+            matches[by_name[name]] = _Match(source, examined)
+    writes = {layout_path(root, file): match.examined.content for file, match in matches.items()}
+    for file, match in matches.items():
+        for extra in (match.path.with_name(name) for name in dataset.extras):
+            if extra.is_file():
+                writes[layout_path(root, file).with_name(extra.name)] = content_of(extra)
+    same = sum(_is_same(path, content) for path, content in writes.items())
+    return _Plan(dataset, matches, writes, same, faults)
+
+
+def _recognised(
+    file: DataFile, dataset: DataSet, paths: Iterable[Path], faults: dict[Path, InputError]
+) -> list[_Match]:
+    """Returns the paths that may be a file: by name, form and rows, and by text where it is known.
+
+    The others with its name are added to `faults`, unless their text is that of another file.
+    """
+    matches = []
+    for path in paths:
+        if path.name in file.all_names:
+            try:
+                examined = examine(content_of(path), path, file.kind)
+                if _paths_by_letters().get(examined.letters, file.path) == file.path:
+                    _check_rows(path, examined, file, dataset)
+                    matches.append(_Match(path, examined))
+            except InputError as error:
+                faults[path] = error
+    known = [match for match in matches if match.examined.letters == file.letters]
+    return known if file.letters and known else matches
+
+
+@cache
+def _paths_by_letters() -> dict[str, str]:
+    """Returns paths in the layout by the fingerprints of known texts."""
+    sets = catalogue().sets.values()
+    return {file.letters: file.path for one in sets for file in one.files if file.letters}
+
+
+def _check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet) -> None:
+    """Refuses a file with another number of rows than was published, if that is exact."""
+    if dataset.exact and file.rows and examined.rows != file.rows:
+        raise InputError(
+            f"{path} has {examined.rows:,} rows; {file.name} of {dataset.name} was published with "
+            f"{file.rows:,}. It is cut, or another edition; look for {dataset.look_for}."
+        )
+
+
+def _only(matches: Sequence[_Match], file: DataFile) -> _Match:
+    """Returns the first match. All of them must have the same content."""
+    for match in matches[1:]:
+        if match.examined.content != matches[0].examined.content:
+            raise InputError(
+                f"{matches[0].path} and {match.path} could both be {file.path} and differ; name "
+                "the right one only."
+            )
+    return matches[0]
+
+
+def _refuse_faults(plan: _Plan) -> None:
+    """Refuses damaged files of which there is no whole copy."""
+    names = {name for file in plan.dataset.files if file not in plan.matches
+             for name in file.all_names}  # fmt: skip
+    for path, fault in plan.faults.items():
+        # files of COCO have common names, such as train.json
+        if path.name in names and plan.dataset.id != "coco":
+            raise fault
+
+
+def _is_same(path: Path, content: bytes) -> bool:
+    return path.is_file() and content_of(path) == content
 
 
 def _no_file_message(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
@@ -100,26 +251,11 @@ def _description(dataset: DataSet) -> str:
     return f"{dataset.name}, which is {names} …; look for {dataset.look_for}"
 
 
-def _plan(dataset: DataSet, recogniser: Recogniser, files: Sequence[Path], root: Path) -> _Plan:
-    matches = recogniser.find(dataset)
-    contents = {file: match.examined for file, match in matches.items()}
-    for file, (source, examined) in converted(dataset, files, contents).items():
-        check_rows(source, examined, file, dataset)
-        contents[file] = examined
-    paths = {file: layout_path(root, file) for file in contents}
-    writes = {paths[file]: examined.content for file, examined in contents.items()}
-    writes |= _extras(dataset, matches, paths)
-    same = frozenset(
-        path for path, content in writes.items() if path.is_file() and content_of(path) == content
-    )
-    return _Plan(dataset, matches, contents, writes, same)
-
-
 def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
     dataset = plan.dataset
     notes = [*_about_archives(dataset, sources), *_about_files(plan)]
     if plan.same:
-        notes.append(f"{len(plan.same)} of {len(plan.writes)} files were there already.")
+        notes.append(f"{plan.same} of {len(plan.writes)} files were there already.")
     missing = tuple(
         file.path
         for file in dataset.files
@@ -132,58 +268,35 @@ def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
     return Added(dataset.id, tuple(map(str, plan.writes)), missing, tuple(notes))
 
 
-def _extras(
-    dataset: DataSet, matches: Mapping[DataFile, Match], paths: Mapping[DataFile, Path]
-) -> dict[Path, bytes]:
-    """Returns the licences and readmes beside the source files, with the paths to write."""
-    extras = {}
-    for file, match in matches.items():
-        for name in dataset.extras:
-            beside = match.path.with_name(name)
-            if beside.is_file():
-                extras[paths[file].with_name(name)] = content_of(beside)
-    return extras
-
-
 def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
     official = dataset.sha256 or {}
-    files = [path for source in sources for path in walk(source)] if official else []
-    for path in files:
-        if path.name not in official and not (path in sources and is_archive(path)):
-            continue
+    for path in (path for source in sources for path in _walk(source) if path.name in official):
         with read_errors(path):
             digest = sha256_of_file(path)
-        if digest in official.values():
+        if digest == official[path.name]:
             yield f"{path.name} is the official archive, by its SHA-256."
         else:
-            known = official.get(path.name) or " or ".join(official.values())
             yield (
-                f"{path.name} is not the official archive: its SHA-256 is {digest}, not {known}. "
-                "It was taken by its content."
+                f"{path.name} is not the official archive: its SHA-256 is {digest}, not "
+                f"{official[path.name]}. It was taken by its content."
             )
 
 
 def _about_files(plan: _Plan) -> Iterator[str]:
-    dataset = plan.dataset
-    for file, examined in plan.contents.items():
-        changes = list(examined.notes)
-        match = plan.matches.get(file)
-        if match and match.path.name != file.name:
-            changes.append(f"it was {match.path.name}")
+    for file, match in plan.matches.items():
+        examined, changes = match.examined, list(match.examined.notes)
+        if match.path.name != file.name:
+            changes.append(f"it was made of {match.path.name}")
         if file.rows and examined.rows != file.rows:
             changes.append(f"it has {examined.rows:,} rows, not the published {file.rows:,}")
         if file.letters and examined.letters != file.letters:
             changes.append("its text differs from that of the known edition")
         if changes:
             yield f"{file.path}: {'; '.join(changes)}."
-        if match:
-            yield from match.skipped
-    unchanged = sum(not examined.notes for examined in plan.contents.values())
-    if unchanged:
-        yield f"{unchanged} files of {dataset.name} have the bytes of their source."
-    rows = sum(examined.rows for examined in plan.contents.values())
-    if len(plan.contents) == len(dataset.files):
-        yield from about_total(dataset, rows)
+    yield from (f"{path} was skipped: {fault}" for path, fault in plan.faults.items())
+    if len(plan.matches) == len(plan.dataset.files):
+        rows = sum(match.examined.rows for match in plan.matches.values())
+        yield from about_total(plan.dataset, rows)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import pickle
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import read_errors
 
-_KEYS = ("features", "image_to_caption_ids", "captions")
 _FLOAT_TYPES = ("f2", "f4", "f8")
 
 
@@ -98,27 +97,24 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
 
 _REFUSED = (
     pickle.UnpicklingError, EOFError, MemoryError, RecursionError, ImportError, AssertionError,
-    struct.error,
+    struct.error, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError,
 )  # fmt: skip
-"""The errors of reading a damaged or refused pickle."""
+"""The errors of reading a damaged, refused or foreign pickle."""
 
 
 def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
     """Returns the features of images, (N, D) float32, and the captions of each."""
     try:
         with read_errors(path), path.open("rb") as file:
-            tree = _load(file)
+            tree = _Unpickler(file, encoding="latin-1").load()
         features = _matrix(tree["features"])
         return features, _captions(tree, len(features))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-        raise InputError(
-            f"{path} is not one of SentEval's COCO files ({type(error).__name__}: {error}); a dict "
-            f"of {', '.join(_KEYS)} is needed."
-        ) from None
+    except InputError:
+        raise
     except _REFUSED as error:
         raise InputError(
-            f"{path} is refused or cut: {error or type(error).__name__}. Get it again from the "
-            "official place."
+            f"{path} is refused, cut or not one of SentEval's COCO files ({type(error).__name__}: "
+            f"{error}). A dict of features, image_to_caption_ids and captions is needed."
         ) from None
 
 
@@ -126,14 +122,6 @@ def as_files(features: NDArray[np.float32], captions: list[list[str]]) -> tuple[
     """Returns features as a safetensors file, and captions as a JSON file."""
     tree = {"format_version": 1, "captions": captions}
     return save({"features": features}), json.dumps(tree, ensure_ascii=False).encode("utf-8")
-
-
-def _load(file: IO[bytes]) -> Any:
-    tree = _Unpickler(file, encoding="latin-1").load()
-    if not isinstance(tree, dict) or any(key not in tree for key in _KEYS):
-        content = sorted(map(str, tree))[:5] if isinstance(tree, dict) else type(tree).__name__
-        raise ValueError(f"it holds {content}")
-    return tree
 
 
 def _matrix(features: Any) -> NDArray[np.float32]:

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets.sts import GradedPairs, pair_keys, read_stsb, without_repeats
-from rejoinder.datasets.sts_years import SUBSETS, read_sts_2017, read_sts_year
+from rejoinder.datasets.sts import (
+    SUBSETS,
+    GradedPairs,
+    pair_keys,
+    read_sts_2017,
+    read_sts_year,
+    read_stsb,
+    without_repeats,
+)
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder

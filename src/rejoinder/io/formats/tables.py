@@ -1,9 +1,9 @@
 """Text files by lines, and tables whose columns are separated by tabs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
+from typing import NoReturn
 
 from rejoinder.errors import InputError
 
@@ -35,66 +35,79 @@ def text_lines(
     return lines
 
 
-def filled_lines(content: bytes, path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Yields the lines that are not blank, with their numbers from 1."""
-    for number, line in enumerate(text_lines(content, path, encoding), 1):
-        if line.strip():
-            yield number, line
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The fields of a line, and where it is. Its checks name the file, the line and the value."""
+
+    fields: list[str]
+    line: int
+    path: Path
+
+    def __getitem__(self, column: int) -> str:
+        return self.fields[column]
+
+    def one_of(self, column: int, allowed: Collection[str]) -> str:
+        """Returns a field without spaces around it, which must be one of `allowed`."""
+        value = self.fields[column].strip()
+        if value not in allowed:
+            self.refuse(f"{value[:20]!r}; one of {', '.join(allowed)} is needed.")
+        return value
+
+    def score(self, column: int, low: float, high: float) -> float:
+        """Returns a field that must be a number within [low, high]."""
+        text = self.fields[column]
+        try:
+            value = float("nan" if "_" in text else text)  # Python reads 1_0 as 10
+        except ValueError:
+            value = float("nan")
+        if not low <= value <= high:
+            self.refuse(f"score {text[:20]!r}; a number from {low:g} to {high:g} is needed.")
+        return value
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raises an InputError that names the file and the line."""
+        raise InputError(f"{self.path} line {self.line}: {problem}")
 
 
-def tab_separated(line: str, columns: Sequence[int], path: Path, number: int) -> list[str]:
-    """Returns the fields of a line, whose number must be one of `columns`."""
-    fields = line.split("\t")
-    if len(fields) not in columns:
-        allowed = " or ".join(map(str, columns))
-        raise InputError(
-            f"{path} line {number}: {len(fields)} columns between tabs; {allowed} are needed."
-        )
-    return fields
-
-
-def table_columns(content: bytes, path: Path, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Returns String columns of a tab-separated UTF-8 table with a header.
-
-    Quotes are plain characters.
+def table_rows(
+    content: bytes, path: Path, columns: Sequence[int] = (), encoding: str = "utf-8"
+) -> Iterator[Row]:
+    """Yields the lines that are not blank, cut at tabs. Quotes are plain characters.
 
     Raises:
-        InputError: the header lacks a column, or a line is too short.
+        InputError: a line is not in that encoding, or its number of fields is none of `columns`.
     """
-    header = content.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0].decode("utf-8", "replace")
-    names = header.rstrip("\r").split("\t")
-    if any(name not in names for name in columns):
-        raise InputError(
-            f"{path} line 1: {shortened(header)} is neither a JSON object nor a header, between "
-            f"tabs, with {' and '.join(map(repr, columns))}."
+    for number, line in enumerate(text_lines(content, path, encoding), 1):
+        if line.strip():
+            row = Row(line.split("\t"), number, path)
+            if columns and len(row.fields) not in columns:
+                allowed = " or ".join(map(str, columns))
+                row.refuse(f"{len(row.fields)} columns between tabs; {allowed} are needed.")
+            yield row
+
+
+def below_header(
+    content: bytes, path: Path, names: Sequence[str], *, exact: bool = True
+) -> Iterator[Row]:
+    """Yields the fields `names`, in that order, of the rows of a table below its header.
+
+    Raises:
+        InputError: the header lacks one of `names`, or a line has fewer fields than the header or,
+            if `exact`, more. Without `exact` a line may lack fields at its end that are not read.
+    """
+    rows = table_rows(content, path)
+    header = next(rows, Row([], 1, path))
+    if missing := [name for name in names if name not in header.fields]:
+        header.refuse(
+            f"{shortened(' '.join(header.fields))} is not a header, between tabs, with "
+            f"{' and '.join(map(repr, missing))}."
         )
-    try:
-        frame = pl.read_csv(
-            content.removeprefix(BYTE_ORDER_MARK),
-            separator="\t",
-            quote_char=None,
-            infer_schema=False,
-            truncate_ragged_lines=True,
-            columns=list(dict.fromkeys(columns)),
-        )
-        if not any(frame.get_column(name).null_count() for name in columns):
-            return frame
-    except pl.exceptions.PolarsError:
-        pass
-    # Polars reads an empty field as null too: only line by line is the fault known
-    indices = [names.index(name) for name in columns]
-    rows = []
-    for number, line in filled_lines(content, path):
-        fields = line.split("\t")
-        if number == 1:
-            continue
-        if len(fields) <= max(indices):
-            raise InputError(
-                f"{path} line {number}: {len(fields)} columns between tabs; the header has "
-                f"{len(names)}."
-            )
-        rows.append([fields[index] for index in indices])
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+    indices = [header.fields.index(name) for name in names]
+    for row in rows:
+        found, needed = len(row.fields), len(header.fields)
+        if found <= max(indices) or (exact and found != needed):
+            row.refuse(f"{found} columns between tabs; the header has {needed}.")
+        yield Row([row.fields[index] for index in indices], row.line, path)
 
 
 def shortened(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.datasets.groups import GroupRows, read_groups
+from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import InferenceColumns, read_inference
 from rejoinder.datasets.leaks import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
@@ -173,7 +173,7 @@ def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None
     Raises:
         InputError: the file is missing or has another format.
     """
-    groups = read_groups(path, GroupRows(file.fields, file.where))
+    groups = read_groups(path, file.fields, file.where)
     texts, (members,) = _indexed(groups.sentences)
     owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
     fine = ~_leaked(texts, hashes)[members]
