@@ -1,5 +1,6 @@
 """A real server on a free port of the loopback, in a thread, for tests of `rejoinder.serve`."""
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,8 +10,8 @@ import httpx
 from fastapi import FastAPI
 
 from rejoinder.models.folder import ModelContents
-from rejoinder.serve.app import create_app, open_socket, server_of
-from rejoinder.serve.connections import Limits
+from rejoinder.serve.app import create_app
+from rejoinder.serve.server import Limits, open_socket, server_of
 from rejoinder.serve.service import Service
 from rejoinder.serve.settings import ServerSettings
 
@@ -25,6 +26,25 @@ class Running:
     service: Service
     address: str
     port: int
+    loop: asyncio.AbstractEventLoop
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps the worker busy until the context is left."""
+        begun, leave = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            begun.set()
+            assert leave.wait(30)
+
+        call = self.service.batcher.call(wait, 0)
+        done = asyncio.run_coroutine_threadsafe(call, self.loop)
+        assert begun.wait(30)
+        try:
+            yield
+        finally:
+            leave.set()
+            done.result(30)
 
 
 @contextmanager
@@ -39,16 +59,21 @@ def running(
 @contextmanager
 def running_app(app: FastAPI, limits: Limits | None = None) -> Iterator[Running]:
     """Runs an app of `create_app` until the context is left."""
-    started = threading.Event()
+    started, loops = threading.Event(), list[asyncio.AbstractEventLoop]()
+
+    def on_start() -> None:
+        loops.append(asyncio.get_running_loop())
+        started.set()
+
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = server_of(app, started.set, limits)
+        server = server_of(app, on_start, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         assert started.wait(30)
         address = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
-            yield Running(client, app.state.service, address, port)
-        app.state.service.drain.begin()
+            yield Running(client, app.state.service, address, port, loops[0])
+        server.should_exit = True
         thread.join(30)
         assert not thread.is_alive()

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import sys
 from contextlib import suppress
 
 import httpx
@@ -12,7 +13,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.index.indexing import Index
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.serve.app import create_app
-from rejoinder.serve.connections import Limits, OncePerMinute
+from rejoinder.serve.server import Limits, OncePerMinute
 from rejoinder.serve.settings import ServerSettings
 from serving import TEXTS, running, running_app
 
@@ -56,20 +57,35 @@ def test_a_client_that_reads_nothing_is_cut_off(model):
         assert server.client.get("/health").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [("localhost", 200), ("LOCALHOST:1", 200), ("[::1]:8080", 200), ("evil.example", 421),
-     ("127.0.0.1.evil.example", 421), ("", 421), ("search.example.org", 200)],
-)  # fmt: skip
-def test_only_names_of_this_machine_are_served_on_the_loopback(model, host, status):
-    settings = ServerSettings(allowed_hosts=("search.example.org",))
-    with running(model, settings) as server:
-        assert server.client.get("/health", headers={"Host": host}).status_code == status
+LOOPBACK = ["localhost", "LOCALHOST:1", "localhost.", "127.0.0.1", "127.0.0.1.:80",
+            "127.8.9.10:8080", "[::1]", "[::1]:8080"]  # fmt: skip
+STRANGE = ["evil.example", "127.0.0.1.evil.example", "128.0.0.1", "localhost.evil.example", "[::2]",
+           "", "127.0.0.1@evil.example"]  # fmt: skip
 
 
-def test_other_addresses_serve_any_host_unless_told_otherwise():
-    assert ServerSettings(host="0.0.0.0").served_hosts == ()  # noqa: S104
-    assert "a.b" in ServerSettings(host="0.0.0.0", allowed_hosts=("A.b",)).served_hosts  # noqa: S104
+def test_only_names_of_this_machine_are_served_on_the_loopback(model):
+    with running(model, ServerSettings(allowed_hosts=("Search.example.org",))) as server:
+
+        def status(host):
+            return server.client.get("/health", headers={"Host": host}).status_code
+
+        for host in (*LOOPBACK, "search.EXAMPLE.org.", "search.example.org:8080"):
+            assert status(host) == 200, host
+        for host in STRANGE:
+            assert status(host) == 421, host
+
+
+def test_which_hosts_are_served_follows_from_the_address():
+    for address in ("127.0.0.1", "127.0.0.2", "localhost", "::1"):
+        settings = ServerSettings(host=address)
+        assert settings.serves("localhost")
+        assert not settings.serves("evil.example")
+    assert ServerSettings(host="0.0.0.0").serves("evil.example")  # noqa: S104
+    limited = ServerSettings(host="0.0.0.0", allowed_hosts=("A.b", "[2001:db8::1]"))  # noqa: S104
+    assert limited.serves("a.B:80")
+    assert limited.serves("[2001:DB8::1]:80")
+    assert limited.serves("localhost")
+    assert not limited.serves("evil.example")
     for wrong in ("http://a", "a:80", ""):
         with pytest.raises(InputError, match="allowed host"):
             ServerSettings(allowed_hosts=(wrong,))
@@ -117,8 +133,20 @@ def test_an_index_is_searched_as_it_is_now(model, tmp_path):
         assert str(tmp_path) not in answer.text
 
 
-def test_a_repeated_message_is_logged_once():
-    kept = OncePerMinute()
-    records = [logging.LogRecord("a", 40, "f", 1, said, (n,), None)
-               for n, said in enumerate(["%d", "%d", "other %d"])]  # fmt: skip
-    assert [kept.filter(record) for record in records] == [True, False, True]
+def test_each_kind_of_fault_is_logged_once_a_minute():
+    kept, logger = OncePerMinute(), logging.getLogger("a")
+
+    def passes(said, work):
+        try:
+            work()
+        except ValueError:
+            return kept.filter(logger.makeRecord("a", 40, "f", 1, said, (), sys.exc_info()))
+
+    def one():
+        raise ValueError("one")
+
+    def other():
+        raise ValueError("other")
+
+    faults = [("a", one), ("a", one), ("a", other), ("b", one), ("a", other)]
+    assert [passes(*fault) for fault in faults] == [True, False, True, True, False]

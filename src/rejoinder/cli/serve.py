@@ -77,9 +77,6 @@ def serve(
     max_batch: Annotated[
         int, typer.Option(help="Most texts encoded at a time; 1 encodes each request alone.")
     ] = 4_096,
-    max_wait_ms: Annotated[
-        float, typer.Option(help="Milliseconds that a request may wait to share a batch.")
-    ] = 0.0,
     max_queue: Annotated[int, typer.Option(help="Most texts that wait; beyond: 429.")] = 65_536,
     max_body_bytes: Annotated[int, typer.Option(help="Most bytes of a request; beyond: 413.")] = 4
     << 20,
@@ -98,7 +95,6 @@ def serve(
         host=host,
         port=port,
         max_batch=max_batch,
-        max_wait_ms=max_wait_ms,
         max_queue=max_queue,
         max_body_bytes=max_body_bytes,
         max_texts=max_texts,
@@ -114,7 +110,8 @@ def serve(
     lines = list(stream_texts(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
-    from rejoinder.serve.app import create_app, open_socket, server_of
+    from rejoinder.serve.app import create_app
+    from rejoinder.serve.server import open_socket, server_of
 
     with open_socket(settings.host, settings.port) as listening:
         contents = _contents(model, model_sha256, opened)

@@ -1,25 +1,23 @@
-"""Answers every error with JSON: one sentence, in the form of the interface that was called."""
+"""Answers in JSON. An error is one sentence, in the form of the interface that was called."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request
+import orjson
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from starlette.exceptions import HTTPException
+from starlette.exceptions import HTTPException as RoutingError
 
 from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.surrogates import replace_surrogates
-from rejoinder.serve.answers import json_response
-from rejoinder.serve.batching import OverloadedError, StoppedError
 
 OPENAI = "/v1/"
 """Paths below it belong to OpenAI's interface; errors of all others have the form of TEI's."""
-STOPPING = "the server is stopping; send the request to another one."
 _RETRY_SECONDS = "1"
 _LONGEST_FIELD = 100
 _OPENAI_TYPES = {401: "authentication_error", 429: "rate_limit_error"}
-_TEI_TYPES = {401: "Unauthorized", 424: "Backend", 429: "Overloaded", 503: "Unhealthy"}
+_TEI_TYPES = {401: "Unauthorized", 429: "Overloaded", 503: "Unhealthy"}
 _HTTP = {
     404: "{path} is not a route of this server; GET /openapi.json lists them.",
     405: "{method} {path} is not allowed; GET /openapi.json lists what is.",
@@ -27,14 +25,20 @@ _HTTP = {
 }
 
 
-class RequestError(Exception):
+class RequestError(HTTPException):
     """A request that can't be answered, with the status and the sentence that say why."""
 
     def __init__(
-        self, status: int, sentence: str, *, field: str | None = None, code: str | None = None
+        self,
+        status: int,
+        sentence: str,
+        *,
+        field: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence, self.field, self.code = status, sentence, field, code
+        super().__init__(status, sentence, headers)
+        self.field, self.code = field, code
 
 
 def refused(field: str, sentence: str) -> RequestError:
@@ -42,83 +46,61 @@ def refused(field: str, sentence: str) -> RequestError:
     return RequestError(422, f"{field}: {sentence}", field=field)
 
 
-def error_response(
-    path: str,
-    status: int,
-    sentence: str,
-    *,
-    field: str | None = None,
-    code: str | None = None,
-    headers: Mapping[str, str] | None = None,
+def json_response(
+    content: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
+    """Returns `content` as JSON. NumPy arrays in it are lists, and must be in C order.
+
+    Numbers of embeddings are written as the shortest text of a float32.
+    """
+    body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Response(body, status, headers, media_type="application/json")
+
+
+def error_response(path: str, error: RequestError) -> Response:
     """Returns the JSON of an error, in the form of the interface that `path` belongs to."""
-    content: dict[str, Any]
-    sentence, field = replace_surrogates(sentence), field and replace_surrogates(field)
+    status, content = error.status_code, dict[str, Any]()
+    sentence, field = replace_surrogates(error.detail), error.field
     if path.startswith(OPENAI):
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        kind = _OPENAI_TYPES.get(status, kind)
-        content = {"error": {"message": sentence, "type": kind, "param": field, "code": code}}
+        kind, field = _OPENAI_TYPES.get(status, kind), field and replace_surrogates(field)
+        content["error"] = {"message": sentence, "type": kind, "param": field, "code": error.code}
     else:
         kind = "Backend" if status >= 500 else "Validation"
-        content = {"error": sentence, "error_type": _TEI_TYPES.get(status, kind)}
-    added = dict(headers or {})
-    if status in (429, 503):
-        added.setdefault("Retry-After", _RETRY_SECONDS)
-    return json_response(content, status, added)
+        content |= {"error": sentence, "error_type": _TEI_TYPES.get(status, kind)}
+    retry = {"Retry-After": _RETRY_SECONDS} if status in (429, 503) else {}
+    return json_response(content, status, {**retry, **(error.headers or {})})
 
 
 def add_handlers(app: FastAPI) -> None:
     """Registers the handlers of all errors."""
-    for kind, handler in (
-        (RequestError, _on_request_error),
-        (RequestValidationError, _on_validation_error),
-        (HTTPException, _on_http_error),
-        (OverloadedError, _on_overload),
-        (StoppedError, _on_stop),
-        (RejoinderError, _on_model_error),
-        (Exception, _on_fault),
-    ):
-        app.exception_handler(kind)(handler)
+
+    @app.exception_handler(RoutingError)
+    async def on_http_error(request: Request, error: RoutingError) -> Response:
+        path = request.url.path
+        if not isinstance(error, RequestError):
+            sentence = _HTTP.get(error.status_code, str(error.detail))
+            sentence = sentence.format(path=path[:100], method=request.method)
+            error = RequestError(error.status_code, sentence, headers=error.headers)
+        return error_response(path, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def on_validation_error(request: Request, error: RequestValidationError) -> Response:
+        field, sentence = _first_fault(error.errors())
+        return error_response(request.url.path, RequestError(422, sentence, field=field))
+
+    @app.exception_handler(RejoinderError)
+    async def on_model_error(request: Request, error: RejoinderError) -> Response:
+        """Answers what the library refuses, such as a model that can't do what is asked."""
+        return error_response(request.url.path, RequestError(422, str(error)))
+
+    @app.exception_handler(Exception)
+    async def on_fault(request: Request, _: Exception) -> Response:
+        sentence = "the server failed on this request; its log has the reason."
+        return error_response(request.url.path, RequestError(500, sentence))
 
 
-async def _on_request_error(request: Request, error: RequestError) -> Response:
-    return error_response(
-        request.url.path, error.status, error.sentence, field=error.field, code=error.code
-    )
-
-
-async def _on_validation_error(request: Request, error: RequestValidationError) -> Response:
-    field, sentence = first_fault(error.errors())
-    return error_response(request.url.path, 422, sentence, field=field)
-
-
-async def _on_http_error(request: Request, error: HTTPException) -> Response:
-    sentence = _HTTP.get(error.status_code, str(error.detail))
-    path = request.url.path
-    sentence = sentence.format(path=path[:100], method=request.method)
-    return error_response(path, error.status_code, sentence, headers=error.headers)
-
-
-async def _on_overload(request: Request, _error: Exception) -> Response:
-    sentence = "the queue of texts is full; send the request again in a second."
-    return error_response(request.url.path, 429, sentence)
-
-
-async def _on_stop(request: Request, _error: Exception) -> Response:
-    return error_response(request.url.path, 503, STOPPING)
-
-
-async def _on_model_error(request: Request, error: Exception) -> Response:
-    """Answers what the library refuses, such as a model that can't do what is asked."""
-    return error_response(request.url.path, 422, str(error))
-
-
-async def _on_fault(request: Request, _error: Exception) -> Response:
-    sentence = "the server failed on this request; its log has the reason."
-    return error_response(request.url.path, 500, sentence)
-
-
-def first_fault(faults: Sequence[Any]) -> tuple[str | None, str]:
+def _first_fault(faults: Sequence[Any]) -> tuple[str | None, str]:
     """Returns the field of the first of Pydantic's faults, and a sentence that names it."""
     fault = faults[0]
     location = [part for part in fault["loc"] if part != "body"]
@@ -127,13 +109,9 @@ def first_fault(faults: Sequence[Any]) -> tuple[str | None, str]:
         return None, f"the body is not valid JSON: {fault['ctx']['error']} at byte {location[0]}."
     field = ".".join(map(str, location))[:_LONGEST_FIELD] or None
     if kind == "string_unicode" and field is None:
-        return None, "the name of a field holds half of a surrogate pair, which is no character."
+        return None, "the name of a field holds half of a surrogate pair."
     if field is None:
         return None, "the body must be a JSON object, sent with Content-Type: application/json."
-    told = told.removeprefix("Value error, ")
-    if kind == "missing":
-        told = "this field is required"
-    elif kind == "extra_forbidden":
-        told = "no such field"
-    told = told[:1].lower() + told[1:]
-    return field, f"{field}: {told.removesuffix('.')}."
+    told = {"missing": "this field is required", "extra_forbidden": "no such field"}.get(kind, told)
+    told = told.removeprefix("Value error, ").removesuffix(".")
+    return field, f"{field}: {told[:1].lower()}{told[1:]}."

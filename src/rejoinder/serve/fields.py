@@ -94,7 +94,6 @@ def failures(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
         413: "The body is too long",
         422: "A field is not valid; the sentence names it",
         429: "Too many texts are waiting",
-        503: "The server is stopping",
     }
     return {
         status: {"model": model, "description": meaning} for status, meaning in meanings.items()

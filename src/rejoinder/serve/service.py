@@ -1,10 +1,8 @@
 """`Service`: what the routes share. Everything that computes goes through its one worker."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from fastapi import Request
@@ -13,18 +11,16 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.folder import IndexHit, TextIndex
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.search import Hit
+from rejoinder.inference.search import Hit, nearest_rows
 from rejoinder.inference.tokens import Token, TokenReader
-from rejoinder.inference.why import Explainer, Explanation, can_explain
+from rejoinder.inference.why import Explainer, can_explain
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.models.terms import training_rows
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.batching import Batcher, Encode
 from rejoinder.serve.errors import RequestError, refused
-from rejoinder.serve.lifecycle import Drain
 from rejoinder.serve.metrics import Metrics
-from rejoinder.serve.projection import Projection, project
 from rejoinder.serve.settings import ServerSettings
 
 _LOG = logging.getLogger("uvicorn.error")
@@ -64,24 +60,27 @@ class Service:
         self.ranks = RESPONSES in model.heads
         rows = training_rows(self.description["training"])
         self.language = "en" if any(row.licence.known for row in rows) else None
-        self._index, self.texts = index, list(texts)
-        self._corpus = _encoded(self.encoder, self.texts)
+        self.explains = can_explain(model)
+        """Whether `/explain` works."""
+        self._index, self._texts = index, list(texts)
+        self._corpus = _encoded(self.encoder, self._texts)
         self._tokens = TokenReader(model)
-        self._explain = Explainer(model) if can_explain(model) else None
-        self.metrics, self.drain = Metrics(), Drain()
+        self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
             max_batch=settings.max_batch,
-            max_wait=settings.max_wait_ms / 1_000,
             max_queue=settings.max_queue,
-            observe=self.metrics.batch,
+            observe=self.metrics.batches.observe,
         )
-        self.metrics.waiting.set_function(lambda: self.batcher.waiting)
         self._plain = partial(self.encoder.encode, normalize=False)
 
-    @property
-    def explains(self) -> bool:
-        """Whether `explain` works for the model."""
-        return self._explain is not None
+    @cached_property
+    def explainer(self) -> Explainer:
+        """What explains the model's similarities.
+
+        Raises:
+            ModelError: its embeddings are not sums of rows.
+        """
+        return Explainer(self._model)
 
     def close(self) -> None:
         """Stops the worker once its queue is empty."""
@@ -163,16 +162,10 @@ class Service:
         [cosines] = self.encoder.similarity(rows[:1], rows[1:])
         return np.asarray(cosines)
 
-    async def rank(self, message: str, responses: Sequence[str], top_k: int | None) -> list[Hit]:
-        """Returns responses, best first, as `SentenceEncoder.rank` does."""
-        work = partial(self.encoder.rank, message, responses, top_k)
-        hits: list[Hit] = await self.batcher.call(work, len(responses) + 1)
-        return hits
-
     @property
     def searched(self) -> int:
         """Number of texts that `search` searches."""
-        return len(self.texts) if self._index is None else len(self._index)
+        return len(self._texts) if self._index is None else len(self._index)
 
     async def search(
         self, queries: Sequence[str], top_k: int
@@ -180,30 +173,50 @@ class Service:
         """Returns for each query the nearest of the server's texts, best first.
 
         Raises:
-            RequestError: there are too many hits, or the index is damaged.
+            RequestError: the answer would be too large, or the index is damaged.
         """
-        if self._index is not None:
-            with _hidden_damage():
+        rows = await self.embed(queries)
+        found: list[list[Hit]] = await self.batcher.call(
+            partial(self._search, rows, top_k), len(queries)
+        )
+        return found
+
+    def _search(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
+        try:
+            if self._index is not None:
                 self._index.reload()
-        top_k = min(top_k, max(self.searched, 1))
-        if top_k * len(queries) > _MOST_HITS:
+            top_k = min(top_k, max(self.searched, 1))
+            if top_k * len(queries) > _MOST_HITS:
+                raise refused(
+                    "top_k",
+                    f"{top_k:,} hits for {len(queries):,} queries; at most {_MOST_HITS:,} hits are "
+                    "allowed in an answer.",
+                )
+            found = self._nearest(queries, top_k)
+        except InputError as error:
+            _LOG.error("the index can't be read", exc_info=error)
+            raise RequestError(  # which does not say where the index is
+                503, "the index of this server can't be read; the server's log has the reason."
+            ) from None
+        size = sum(len(hit.text) for hits in found for hit in hits)
+        if size > _MOST_CHARACTERS:
             raise refused(
                 "top_k",
-                f"{top_k:,} hits for {len(queries):,} queries; at most {_MOST_HITS:,} hits are "
-                "allowed in an answer.",
+                f"the texts of the hits have {size:,} characters; at most {_MOST_CHARACTERS:,} are "
+                "allowed in an answer. Ask for fewer hits.",
             )
-        rows = await self.embed(queries)
+        return found
+
+    def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
         if self._index is not None:
-            with _hidden_damage():
-                indexed: list[list[IndexHit]] = await self.batcher.call(
-                    partial(self._index.search, rows, top_k), len(queries)
-                )
-            return _bounded(indexed)
-        work = partial(self.encoder.search, rows, self._corpus, top_k)
-        found: list[list[Hit]] = await self.batcher.call(work, len(queries))
-        return _bounded(
-            [[Hit(hit.index, hit.score, self.texts[hit.index]) for hit in hits] for hits in found]
-        )
+            return self._index.search(queries, top_k)
+        return [
+            [Hit(index, score, self._texts[index]) for index, score in zip(*hits, strict=True)]
+            for hits in zip(
+                *(array.tolist() for array in nearest_rows(queries, self._corpus, top_k)),
+                strict=True,
+            )
+        ]
 
     async def tokens(self, texts: Sequence[str]) -> list[list[Token]]:
         """Returns the tokens of each text.
@@ -211,76 +224,24 @@ class Service:
         Raises:
             RequestError: there are too many.
         """
-        count = await self.batcher.call(partial(self._count_tokens, texts), len(texts))
-        if count > _MOST_TOKENS:
-            raise refused(
-                "inputs", f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed in an answer."
-            )
-        found: list[list[Token]] = await self.batcher.call(partial(self._tokens, texts), len(texts))
+
+        def read() -> list[list[Token]]:
+            count = int(self._model.features.whole(texts).lengths.sum())
+            if count > _MOST_TOKENS:
+                raise refused(
+                    "inputs",
+                    f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed in an answer.",
+                )
+            return self._tokens(texts)
+
+        found: list[list[Token]] = await self.batcher.call(read, len(texts))
         return found
-
-    def _count_tokens(self, texts: Sequence[str]) -> int:
-        return int(self._model.features.whole(texts).lengths.sum())
-
-    async def explain(self, first: str, second: str) -> Explanation:
-        """Returns what each pair of words adds to the cosine of two texts.
-
-        Raises:
-            ModelError: the model's embeddings are no sums of rows.
-        """
-        explainer = self._explain or Explainer(self._model)  # which says why it can't
-        explanation: Explanation = await self.batcher.call(partial(explainer, first, second), 2)
-        return explanation
-
-    async def unknown(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Returns the (N,) shares of the texts' words that the model does not know."""
-        work = partial(self.encoder.unknown_share, texts)
-        shares: NDArray[np.float64] = await self.batcher.call(work, len(texts))
-        return shares
-
-    async def map(self, texts: Sequence[str]) -> Projection:
-        """Returns the points of texts in the plane that shows most of their differences."""
-        rows = await self.embed(texts)
-        points: Projection = await self.batcher.call(partial(project, rows), len(texts))
-        return points
 
 
 def service_of(request: Request) -> Service:
     """Returns the service of the app that a request came to."""
     service: Service = request.app.state.service
     return service
-
-
-@contextmanager
-def _hidden_damage() -> Iterator[None]:
-    """Turns what is wrong with an index into an error that does not say where the index is.
-
-    Raises:
-        RequestError: the block raised InputError, which is logged.
-    """
-    try:
-        yield
-    except InputError as error:
-        _LOG.error("%s", error)
-        raise RequestError(
-            503, "the index of this server can't be read; the server's log has the reason."
-        ) from None
-
-
-def _bounded(found: list[list[Any]]) -> list[list[Any]]:
-    """Returns hits whose texts make an answer of a bounded size.
-
-    Raises:
-        RequestError: they are too long together.
-    """
-    size = sum(len(hit.text) for hits in found for hit in hits)
-    if size > _MOST_CHARACTERS:
-        raise refused(
-            "top_k",
-            f"the texts of the hits have {size:,} characters; at most {_MOST_CHARACTERS:,} are "
-            "allowed in an answer. Ask for fewer hits.",
-        )
-    return found
 
 
 def _encoded(encoder: SentenceEncoder, texts: list[str]) -> Embeddings:

@@ -1,11 +1,10 @@
 """The settings of a server, checked before it starts."""
 
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from rejoinder.errors import InputError
 
-LOOPBACK = "127.0.0.1"
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _LEAST_KEY = 8
 
 
@@ -13,7 +12,7 @@ _LEAST_KEY = 8
 class ServerSettings:
     """Addresses, limits and the key of a server."""
 
-    host: str = LOOPBACK
+    host: str = "127.0.0.1"
     """Address to listen on. The default can only be reached from the same machine."""
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that requests may name, besides those of the loopback. Without any, a server on the
@@ -22,8 +21,6 @@ class ServerSettings:
     """Port to listen on; 0 takes a free one."""
     max_batch: int = 4_096
     """Most texts that are encoded at a time; 1 encodes each request alone."""
-    max_wait_ms: float = 0.0
-    """Milliseconds that a request may wait for others to fill its batch."""
     max_queue: int = 65_536
     """Most texts that wait for the encoder. Requests beyond are answered with status 429."""
     max_body_bytes: int = 4 << 20
@@ -37,12 +34,12 @@ class ServerSettings:
     api_key: str | None = field(default=None, repr=False)
     """Key that requests must carry as `Authorization: Bearer KEY`."""
 
-    @property
-    def served_hosts(self) -> tuple[str, ...]:
-        """Hosts that requests may name; empty for any."""
-        if self.allowed_hosts or self.host in (LOOPBACK, "localhost", "::1"):
-            return (*_LOOPBACK_NAMES, *(name.lower() for name in self.allowed_hosts))
-        return ()
+    def serves(self, host: str) -> bool:
+        """Returns whether requests may name a host, as their `Host` header gives it."""
+        if not self.allowed_hosts and not _is_loopback(_name_of(self.host)):
+            return True
+        name = _name_of(host)
+        return _is_loopback(name) or name in map(_name_of, self.allowed_hosts)
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -52,7 +49,6 @@ class ServerSettings:
         """
         _within("port", self.port, 0, 65_535)
         _within("max_batch", self.max_batch, 1, 1 << 20)
-        _within("max_wait_ms", self.max_wait_ms, 0, 1_000)
         _within("max_body_bytes", self.max_body_bytes, 1, 1 << 30)
         _within("max_texts", self.max_texts, 1, 1 << 20)
         _within("max_queue", self.max_queue, 1, 1 << 24)
@@ -62,14 +58,31 @@ class ServerSettings:
                 f"max_queue {self.max_queue:,} is too small for two requests of max_texts "
                 f"{self.max_texts:,}; it must be {2 * self.max_texts:,} or more."
             )
-        if self.max_wait_ms and self.max_batch == 1:
-            raise InputError("max_wait_ms has no effect with max_batch 1, which never waits.")
         if self.api_key is not None:
             _check_key(self.api_key)
         for name in self.allowed_hosts:
             _check_host(name)
         for origin in self.cors_origins:
             _check_origin(origin)
+
+
+def _name_of(host: str) -> str:
+    """Returns the name or address in a `Host` header.
+
+    >>> _name_of("[::1]:8080"), _name_of("LOCALHOST.:80"), _name_of("::1")
+    ('::1', 'localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    name = host if host.count(":") > 1 else host.partition(":")[0]
+    return name.lower().removesuffix(".")
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _within(name: str, value: float, least: int, most: int) -> None:
@@ -81,15 +94,15 @@ def _check_key(key: str) -> None:
     if len(key) < _LEAST_KEY or not all("!" <= character <= "~" for character in key):
         raise InputError(
             f"the API key must be {_LEAST_KEY} or more visible ASCII characters without spaces; "
-            f"got {len(key)} characters. One is made by: openssl rand -hex 32."
+            f"got {len(key)} characters. openssl rand -hex 32 makes one."
         )
 
 
 def _check_host(name: str) -> None:
     if not name or "/" in name or (":" in name and not name.startswith("[")):
         raise InputError(
-            f"allowed host {name!r}: a name or address without scheme, port and path is needed, "
-            "such as search.example.org."
+            f"allowed host {name!r}: give a name or an address without scheme, port and path, such "
+            "as search.example.org."
         )
 
 
@@ -98,6 +111,6 @@ def _check_origin(origin: str) -> None:
     known = scheme in ("http", "https") and separator and host and "/" not in host
     if origin != "*" and not known:
         raise InputError(
-            f"CORS origin {origin!r}: an origin is a scheme, a host and maybe a port, such as "
+            f"CORS origin {origin!r}: give a scheme, a host and maybe a port, such as "
             "https://example.org, or * for any."
         )

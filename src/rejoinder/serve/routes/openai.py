@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
-from rejoinder.serve.answers import json_response
-from rejoinder.serve.errors import RequestError
+from rejoinder.serve.errors import RequestError, json_response
 from rejoinder.serve.fields import (
     STATED_TEXTS,
     Dimensions,

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from rejoinder.index.folder import IndexHit
 from rejoinder.inference.search import Hit
 from rejoinder.inference.tokens import Token
-from rejoinder.serve.answers import json_response
-from rejoinder.serve.errors import RequestError
+from rejoinder.protocols import Embeddings
+from rejoinder.serve.errors import RequestError, json_response
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
 from rejoinder.serve.service import service_of
 
@@ -43,7 +45,8 @@ async def rank(request: Request, body: Rank) -> Response:
     """Order responses by how well they answer a message, best first."""
     service = service_of(request)
     responses = service.limited("responses", body.responses)
-    return json_response(_hits(await service.rank(body.message, responses, body.top_k)))
+    work = partial(service.encoder.rank, body.message, responses, body.top_k)
+    return json_response(_dicts(await service.batcher.call(work, len(responses) + 1)))
 
 
 class IndexHitAnswer(BaseModel):
@@ -74,7 +77,7 @@ async def search(request: Request, body: Search) -> Response:
         raise RequestError(
             404, "this server has no texts to search; start it with --texts FILE or --index FOLDER."
         )
-    return json_response([_hits(hits) for hits in await service.search(queries, body.top_k)])
+    return json_response([_dicts(hits) for hits in await service.search(queries, body.top_k)])
 
 
 class Explain(RequestBody):
@@ -106,12 +109,13 @@ class Explanation(BaseModel):
 @router.post("/explain", response_model=Explanation)
 async def explain(request: Request, body: Explain) -> Response:
     """Tell which words carry the similarity of two sentences; exact."""
-    found = await service_of(request).explain(body.first, body.second)
+    service = service_of(request)
+    found = await service.batcher.call(partial(service.explainer, body.first, body.second), 2)
     return json_response(
         {
             "cosine": found.cosine,
-            "first": _words(found.first),
-            "second": _words(found.second),
+            "first": _dicts(found.first),
+            "second": _dicts(found.second),
             "contributions": found.contributions,
         }
     )
@@ -127,7 +131,9 @@ class Unknown(RequestBody):
 async def unknown(request: Request, body: Unknown) -> Response:
     """Tell the share of each text's words that the model does not know; above a half, distrust."""
     service = service_of(request)
-    return json_response(await service.unknown(service.limited("inputs", body.inputs)))
+    texts = service.limited("inputs", body.inputs)
+    work = partial(service.encoder.unknown_share, texts)
+    return json_response(await service.batcher.call(work, len(texts)))
 
 
 class Map(RequestBody):
@@ -149,13 +155,33 @@ class MapAnswer(BaseModel):
 async def map_(request: Request, body: Map) -> Response:
     """Place texts in the plane that shows most of their differences (principal components)."""
     service = service_of(request)
-    drawn = await service.map(service.limited("inputs", body.inputs))
-    return json_response({"points": drawn.points, "shares": drawn.shares})
+    texts = service.limited("inputs", body.inputs)
+    rows = await service.embed(texts)
+    points, shares = await service.batcher.call(partial(plane_of, rows), len(texts))
+    return json_response({"points": points, "shares": shares})
 
 
-def _hits(hits: Sequence[Hit | IndexHit]) -> list[dict[str, Any]]:
-    return [asdict(hit) for hit in hits]
+def plane_of(embeddings: Embeddings) -> tuple[Embeddings, list[float]]:
+    """Returns (N, 2) points of (N, D) embeddings on their first two principal components.
+
+    The points lie around the origin. Returns also the share of the variance that each axis shows.
+    Equal embeddings give equal points: the greatest coordinate of an axis is positive.
+
+    >>> plane_of(np.array([[0, 0], [4, 0], [0, 2], [4, 2]], np.float32))[1]
+    [0.8, 0.2]
+    """
+    centred = embeddings.astype(np.float64)
+    centred -= centred.mean(axis=0)
+    few = len(centred) < centred.shape[1]
+    # the smaller of the two products has the same eigenvalues as the larger
+    values, vectors = np.linalg.eigh(centred @ centred.T if few else centred.T @ centred)
+    variances, axes = values[:-3:-1].clip(0), vectors[:, :-3:-1]
+    points = axes * np.sqrt(variances) if few else centred @ axes
+    points *= np.where(points.max(axis=0) < -points.min(axis=0), -1, 1)
+    missing = 2 - len(variances)
+    shares = np.pad(variances / max(float(values.sum()), 1e-30), (0, missing)).round(6)
+    return np.pad(points, ((0, 0), (0, missing))).astype(np.float32), shares.tolist()
 
 
-def _words(tokens: tuple[Token, ...]) -> list[dict[str, Any]]:
-    return [asdict(token) for token in tokens]
+def _dicts(found: Sequence[Hit | IndexHit | Token]) -> list[dict[str, Any]]:
+    return [asdict(each) for each in found]

@@ -1,11 +1,12 @@
 """The routes of text-embeddings-inference."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from rejoinder.serve.answers import json_response
+from rejoinder.serve.errors import json_response
 from rejoinder.serve.fields import (
     CutRight,
     Dimensions,
@@ -148,19 +149,7 @@ async def tokenize(request: Request, body: Tokenize) -> Response:
     service = service_of(request)
     found = await service.tokens(service.limited("inputs", body.inputs))
     return json_response(
-        [
-            [
-                {
-                    "id": token.id,
-                    "text": token.text,
-                    "special": False,
-                    "start": token.start,
-                    "stop": token.stop,
-                }
-                for token in tokens
-            ]
-            for tokens in found
-        ]
+        [[{**asdict(token), "special": False} for token in tokens] for tokens in found]
     )
 
 

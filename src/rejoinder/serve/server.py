@@ -1,21 +1,81 @@
-"""Connections that take too long, or are too many, end; the server stays there for the others.
+"""The uvicorn server of an app: its socket, signals and log, and limits of its connections.
 
-Uvicorn closes idle connections, but waits for a request, and for a client that reads no answer, as
-long as these like.
+Uvicorn closes idle connections, but gives a request, and a client that reads no answer, all the
+time that they take.
 """
 
 import logging
+import os
+import signal
+import socket
 import time
 from asyncio import TimerHandle, Transport
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, ClassVar
 
+import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from rejoinder.errors import InputError
+
+_BACKLOG = 2_048
 _MOST = 10_000
 _SPARE_FILES = 64
 """Files that a server has open besides connections."""
 _LOG_SECONDS = 60.0
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Returns a socket that listens on an address; port 0 is a free one.
+
+    Raises:
+        InputError: the address is not one of this machine, or the port is taken.
+    """
+    try:
+        [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )
+        # asyncio sends small answers at once only where the socket names its protocol; without
+        # that each waits 40 ms for the client's acknowledgement
+        listening = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _no_socket(host, port, error) from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise _no_socket(host, port, error) from None
+    return listening
+
+
+def _no_socket(host: str, port: int, error: OSError) -> InputError:
+    # Python adds the address to the text of the operating system
+    number = error.errno or 0
+    reason = (os.strerror(number) if number > 0 else str(error.strerror or error)).lower()
+    return InputError(f"can't listen on {host} port {port}: {reason}.")
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that a first signal lets finish, and a second SIGINT ends at once."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts, and says so."""
+        await super().startup(sockets)
+        self._started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Begins to stop; the process ends with status 0, and by a second SIGINT at once."""
+        self.should_exit = True
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def most_connections() -> int:
@@ -116,17 +176,46 @@ class _LimitedProtocol(HttpToolsProtocol):
 
 
 class OncePerMinute(logging.Filter):
-    """Lets a message through once a minute, whoever repeats it."""
+    """Lets a fault through once a minute, whoever repeats it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last: dict[Any, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Returns whether to log a record."""
-        key = (record.msg, record.exc_info[0] if record.exc_info else None)
+        """Returns whether to log a record. Faults are the same if one line of code raised them."""
+        kind, _, trace = record.exc_info or (None, None, None)
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = None if trace is None else (trace.tb_frame.f_code, trace.tb_lineno)
+        fault = (record.msg, kind, place)
         now = time.monotonic()
-        if now - self._last.get(key, -_LOG_SECONDS) < _LOG_SECONDS:
+        if now - self._last.get(fault, -_LOG_SECONDS) < _LOG_SECONDS:
             return False
-        self._last[key] = now
+        self._last[fault] = now
         return True
+
+
+def server_of(
+    app: FastAPI, started: Callable[[], None] = lambda: None, limits: Limits | None = None
+) -> Server:
+    """Returns a server for an app of `create_app`; `run(sockets=[…])` answers until it is stopped.
+
+    SIGTERM and SIGINT stop it where it runs in the main thread, `should_exit = True` anywhere.
+    `started` is called when the first request can be answered. `limits` are those of connections.
+    """
+    for name in ("asyncio", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(known, OncePerMinute) for known in logger.filters):
+            logger.addFilter(OncePerMinute())
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(limits or Limits(most_connections())),
+        access_log=False,
+        log_level="error",  # a warning for each malformed request would let strangers fill the log
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=app.state.service.settings.drain_seconds,
+    )
+    return Server(config, started)

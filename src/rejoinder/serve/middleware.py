@@ -1,0 +1,122 @@
+"""What happens to a request before its route: counted, and its host, key and size checked."""
+
+import hmac
+import time
+from collections.abc import Callable, Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rejoinder.serve.errors import RequestError, error_response
+from rejoinder.serve.metrics import Metrics
+
+Check = Callable[[Scope], RequestError | None]
+"""Returns why the request of a scope is refused; None lets it pass."""
+_DISCARDED = 4
+"""A body that is too long is read up to this many times the limit before the answer: a connection
+that is closed with bytes unread is reset, and the client may never see the answer."""
+
+
+class Checked:
+    """Refuses requests that do not pass a check."""
+
+    def __init__(self, app: ASGIApp, *, check: Check) -> None:
+        self._app, self._check = app, check
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, or refuses it."""
+        error = self._check(scope) if scope["type"] == "http" else None
+        app = self._app if error is None else error_response(scope["path"], error)
+        await app(scope, receive, send)
+
+
+def key_check(key: str, public: Collection[str]) -> Check:
+    """Returns the check that requests have the key, except GET of `public` paths."""
+    expected = key.encode()
+
+    def check(scope: Scope) -> RequestError | None:
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), expected)
+        # the page is at GET /, and TEI's embeddings at POST /
+        is_public = scope["method"] in ("GET", "HEAD") and scope["path"] in public
+        if is_public or (right and scheme.lower() == "bearer"):
+            return None
+        return RequestError(
+            401,
+            "this server needs its API key, sent as Authorization: Bearer KEY.",
+            code="invalid_api_key",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+    return check
+
+
+def host_check(serves: Callable[[str], bool]) -> Check:
+    """Returns the check of the `Host` that a request names.
+
+    A page elsewhere can make its own name lead to this machine (DNS rebinding); its requests then
+    carry that name.
+    """
+
+    def check(scope: Scope) -> RequestError | None:
+        if serves(Headers(scope=scope).get("host", "")):
+            return None
+        return RequestError(421, "this server has another name; --allowed-host NAME adds one.")
+
+    return check
+
+
+class LimitBody:
+    """Refuses a body that is too long."""
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app, self._most = app, most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on; reading its body raises RequestError if that is too long."""
+        declared, size = 0, 0
+        if scope["type"] == "http":
+            declared = int(Headers(scope=scope).get("content-length", 0))  # uvicorn checked it
+
+        async def limited() -> Message:
+            nonlocal size
+            message: Message = {"more_body": True}
+            while message.get("more_body") and max(size, declared) <= self._most * _DISCARDED:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if size <= self._most:
+                    return message
+            sentence = f"the body is too long; at most {self._most:,} bytes are allowed."
+            raise RequestError(413, sentence, headers={"Connection": "close"})
+
+        await self._app(scope, limited, send)
+
+
+class CountRequests:
+    """Counts each request with its route, status and time."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, and counts it when it is answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 499  # the client went away before an answer
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception:
+            status = 500
+            raise
+        finally:
+            # a path that is no route would let strangers make labels without end
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.count(route, status, time.perf_counter() - begun)
