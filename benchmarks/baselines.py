@@ -7,15 +7,23 @@ Writes `words.bin` (skip-gram word vectors, for baseline:average, sif and soft-c
 """
 
 import argparse
+import json
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 from gensim.models import Word2Vec
+from gensim.models.doc2vec import TaggedDocument
+from safetensors.numpy import save
 
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.evaluation.baselines.doc2vec import ParagraphVectors
+from rejoinder.evaluation.baselines.doc2vec import untrained
 from rejoinder.evaluation.baselines.words import tokens
+
+SAMPLE = 1e-5
+"""Frequency of a word, as a share of all words, above which training skips some occurrences."""
 
 
 def write_texts(pairs: Path, place: Path, most: int | None) -> list[str]:
@@ -28,6 +36,23 @@ def write_texts(pairs: Path, place: Path, most: int | None) -> list[str]:
         for text in seen:
             file.write(" ".join(tokens(text)) + "\n")
     return list(seen)[:most]
+
+
+def write_doc2vec(
+    place: Path, texts: Iterable[str], *, dim: int = 300, epochs: int = 10, workers: int = 1
+) -> None:
+    """Train PV-DBOW and write what inference needs: the words, their counts, the output layer.
+
+    With one worker, and PYTHONHASHSEED set, the same texts give the same model.
+    """
+    documents = [TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
+    model = untrained(dim, sample=SAMPLE, epochs=epochs, workers=workers)
+    model.build_vocab(documents)
+    model.train(documents, total_examples=len(documents), epochs=epochs)
+    words = model.wv.index_to_key
+    counts = {word: int(model.wv.get_vecattr(word, "count")) for word in words}
+    metadata = {"format": "rejoinder-doc2vec-1", "counts": json.dumps(counts)}
+    place.write_bytes(save({"output": np.ascontiguousarray(model.syn1neg)}, metadata))
 
 
 def main() -> None:
@@ -52,9 +77,7 @@ def main() -> None:
         minutes = (time.perf_counter() - begun) / 60
         print(f"words.bin: {len(words.wv):,} words, {minutes:.1f} minutes", flush=True)
     begun = time.perf_counter()
-    ParagraphVectors.train(texts, dim=args.dim, workers=args.workers).save(
-        args.out / "doc2vec.safetensors"
-    )
+    write_doc2vec(args.out / "doc2vec.safetensors", texts, dim=args.dim, workers=args.workers)
     minutes = (time.perf_counter() - begun) / 60
     print(f"doc2vec.safetensors: {len(texts):,} texts, {minutes:.1f} minutes")
 

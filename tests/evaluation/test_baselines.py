@@ -1,6 +1,8 @@
 """The baselines: figures told with the data, and what they do with small files."""
 
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,7 @@ from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks.base import Context
 
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 TEXTS = ["A cat sat.", "The cat slept", "A dog ran", "zzz qqq", ""]
 GLOVE = "the 1 0 0.5\ncat 0 1 0\ndog 0.1 0.9 0\nran 1 1 1\na 0.5 0 0\n"
 
@@ -71,11 +74,9 @@ def test_formats_of_word_vectors_give_the_same(vectors, tmp_path):
 
 
 def test_doc2vec_is_stored_without_pickle(tmp_path):
-    from rejoinder.evaluation.baselines.doc2vec import ParagraphVectors
-
+    write_doc2vec = runpy.run_path(str(BENCHMARKS / "baselines.py"))["write_doc2vec"]
     texts = [f"the cat number {n % 7} sat on the mat" for n in range(60)]
-    trained = ParagraphVectors.train(texts, dim=12, epochs=3)
-    trained.save(tmp_path / "model.safetensors")
+    write_doc2vec(tmp_path / "model.safetensors", texts, dim=12, epochs=3)
     loaded = open_baseline(f"doc2vec:{tmp_path / 'model.safetensors'}")
     rows = loaded.encode([*TEXTS, texts[0]])
     assert rows.shape == (6, 12)

@@ -23,7 +23,7 @@ class Leaning:
     """
 
     def __init__(self, test: str, *, turned: bool = False) -> None:
-        tables, _ = read_word_lists()
+        tables = read_word_lists().tables
         self.side: dict[str, float] = {}
         for part, lists in tables["tests"][test].items():
             sides = (-1.0, 1.0) if turned and part == "targets" else (1.0, -1.0)
@@ -40,7 +40,7 @@ class Leaning:
 
 
 def test_the_word_lists_are_whole():
-    tables, _ = read_word_lists()
+    tables = read_word_lists().tables
     used = [name for test in tables["tests"].values() for pair in test.values() for name in pair]
     assert set(used) == set(tables["lists"])
     assert [f"bias/{name}" for name in tables["tests"]] == resolve(["bias"])

@@ -11,8 +11,7 @@ from rejoinder.evaluation.calls import TRACEBACK
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.run import collect, iter_results
-from rejoinder.evaluation.tasks.base import Context
-from rejoinder.evaluation.tasks.response import ResponsePairs
+from rejoinder.evaluation.tasks.base import Context, ResponsePairs
 
 TEXTS = ["one", "two words", "three more words"]
 

@@ -22,7 +22,7 @@ class InOrder:
     """Knows which sentences of the items mean the same: one direction for each meaning."""
 
     def __init__(self) -> None:
-        frame, _ = read_contrasts()
+        frame = read_contrasts().frame
         both = [*frame["anchor"], *frame["same"]]
         self.meaning = dict(zip(both, [*range(len(frame))] * 2, strict=True))
 
@@ -40,7 +40,7 @@ def overlap(left: str, right: str) -> float:
 
 
 def test_the_items_are_whole_and_different():
-    frame, _ = read_contrasts()
+    frame = read_contrasts().frame
     assert frame.columns == ["kind", *TEXTS]
     assert Counter(frame["kind"]) == dict.fromkeys(KINDS, 40)
     texts = [text for name in TEXTS for text in frame[name]]
@@ -52,7 +52,7 @@ def test_the_items_are_whole_and_different():
 
 
 def test_what_differs_has_the_words_of_the_anchor():
-    frame, _ = read_contrasts()
+    frame = read_contrasts().frame
     for kind, anchor, _, different in frame.iter_rows():
         if kind == "word-order":
             assert sorted(tokens(anchor)) == sorted(tokens(different))
@@ -123,7 +123,7 @@ def test_too_few_pairs_are_missing_data(shared_data, tmp_path):
 
 
 def test_the_file_has_an_item_a_line():
-    frame, sha256 = read_contrasts()
+    frame, sha256 = read_contrasts().frame, read_contrasts().sha256
     assert frame.null_count().sum_horizontal().item() == 0
     assert frame.schema == dict.fromkeys(frame.columns, pl.String)
     assert len(sha256) == 64

@@ -12,10 +12,13 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "extend"
 
 
 @pytest.fixture(autouse=True)
-def _registries(monkeypatch):
+def _registries():
     """What a page registers is known within a test only."""
-    monkeypatch.setattr(metrics, "_registered", dict(metrics._registered))
-    monkeypatch.setattr(tasks, "_families", dict(tasks._families))
+    before = [(registry, set(registry)) for registry in (metrics.METRICS, tasks.FAMILIES)]
+    yield
+    for registry, names in before:
+        for name in set(registry) - names:
+            registry.remove(name)
 
 
 def run_page(name):
@@ -42,11 +45,11 @@ def test_a_task_of_ones_own(tmp_path, monkeypatch, capsys):
     assert "triplets/cosine" in capsys.readouterr().out
     assert tasks.task_groups()["triplets"] == ["triplets/cosine"]
     for other in ({"stsb/cosine": ()}, {"new": ("stsb/cosine",)}, {"sts": ()}):
-        family = tasks.Family(other, page["run"], page["hashes"])
+        family = tasks.Family(other, page["read"], page["run"])
         with pytest.raises(InputError, match="is registered already"):
             tasks.register_family(family)
 
 
 def test_an_unknown_metric_is_refused():
-    with pytest.raises(InputError, match=r"'bleu' is no registered metric .*register_metric"):
+    with pytest.raises(InputError, match=r"'bleu' is not a registered metric .*register_metric"):
         metrics.metric_of("bleu")

@@ -1,11 +1,11 @@
 """What results say of leaks."""
 
-import numpy as np
 import pytest
 
 from rejoinder.datasets.leaks import shipped
+from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.notes import leak_note
-from rejoinder.evaluation.results import Result, stamp
+from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks import resolve
 
 SETS = [name for name in shipped() if name != "stsb-train"]
@@ -64,9 +64,15 @@ def test_models_that_excluded_nothing_and_encoders_of_others():
         assert leak_note("stsb/cosine", "dev", about) is None
 
 
-def test_results_carry_the_note_behind_their_own():
-    result = Result("stsb/cosine", "test", 2, "pearson", {"pearson": np.float64(0.5)}, {}, {}, 0,
-                    {}, notes=("one",))  # fmt: skip
-    note = LEFT_OUT.format("stsb-test")
-    assert stamp(result, {"training": TRAINING}, {}, 0).notes == ("one", note)
-    assert stamp(result, {}, {}, 0).notes == ("one",)
+def test_results_carry_the_note_after_their_own():
+    class Trained:
+        def describe(self):
+            return {"name": "trained", "training": TRAINING}
+
+        def encode(self, texts):
+            return [[len(text), 1] for text in texts]
+
+    [without] = iter_results(BagOfWords(), ["contrasts/names"])
+    [result] = iter_results(Trained(), ["contrasts/names"])
+    assert result.notes == (leak_note("contrasts/names", "test", {"training": TRAINING}),)
+    assert without.notes == ("the similarity is the encoder's own, similarity_pairs",)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
-from rejoinder.evaluation.metrics.precision import precision_at
+from rejoinder.evaluation.metrics.shares import precision_at
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 

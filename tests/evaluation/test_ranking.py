@@ -5,14 +5,14 @@ import pytest
 
 from rejoinder.datasets.cqa import read_cqa
 from rejoinder.errors import InputError
-from rejoinder.evaluation.ranking import (
+from rejoinder.evaluation.tasks.cqa import (
     average_precision,
     average_recall,
+    engine_order,
     official_scores,
     ranked,
     reciprocal_rank,
 )
-from rejoinder.evaluation.tasks.cqa import engine_order
 
 
 def flags(text):

@@ -1,11 +1,8 @@
 """Encoders behind an address, against a server of our own that misbehaves in every way we know."""
 
 import socket
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from types import SimpleNamespace
 
-import httpx
 import numpy as np
 import pytest
 
@@ -109,19 +106,13 @@ def test_what_lasts_is_said_in_the_words_of_the_server(encoder, server):
 
 def test_the_server_says_how_long_to_wait():
     def pause(value, number=1):
-        response = httpx.Response(429, headers={} if value is None else {"Retry-After": value})
-        error = httpx.HTTPStatusError(
-            "", request=httpx.Request("POST", "http://h"), response=response
-        )
+        error = requests.RefusedError(429, b"", value)
         outcome = SimpleNamespace(exception=lambda: error)
         return requests._pause(SimpleNamespace(outcome=outcome, attempt_number=number))
 
     assert pause("7") == 7
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert 27 < pause(date) <= 30
-    assert [pause(None, number) for number in (1, 2, 5)] == [1, 2, 16]
+    assert [pause("", number) for number in (1, 2, 5)] == [1, 2, 16]
     assert pause("soon", 3) == 4
-    assert pause("Wed, 21 Oct 2015 07:28:00 GMT") == 0
 
 
 def test_a_host_that_is_not_there_is_one_sentence():
@@ -140,9 +131,12 @@ def test_a_host_that_is_not_there_is_one_sentence():
         (lambda rows: [*rows, rows[0]], "4 embeddings for 3 texts|shape .4, 512. for 3 sent"),
         (lambda rows: [rows[0], rows[1][:7], rows[2]], "rows of different lengths, of 7 to 512"),
         (lambda rows: [[] for _ in rows], "vectors of 0 numbers"),
-        (lambda rows: [rows[0], [float("nan")] * 512, rows[2]], "no JSON: NaN is no number"),
-        (lambda rows: [rows[0], [None] * 512, rows[2]], "null in place of a number"),
-        (lambda rows: [rows[0], [1e39] * 512, rows[2]], "an embedding of 'b' that is not finite"),
+        (lambda rows: [rows[0], [float("nan")] * 512, rows[2]], "JSON: NaN"),
+        (lambda rows: [rows[0], [None] * 512, rows[2]], "returned None"),
+        (
+            lambda rows: [rows[0], [1e39] * 512, rows[2]],
+            "1 .'b'. .*not finite",
+        ),
         (lambda rows: [["1.0"] * 4 for _ in rows], "returned strings"),
         (lambda rows: [row[0] for row in rows], r"array of shape \(3,\)"),
     ],
@@ -172,7 +166,7 @@ def test_an_answer_of_another_form_is_refused(encoder, server, answer):
 
 def test_a_page_is_no_answer(encoder, server):
     server.faults = [(200, {"Content-Type": "text/html"}, b"<html>hello</html>")]
-    with pytest.raises(InputError, match="sent what is no JSON"):
+    with pytest.raises(InputError, match="did not send JSON"):
         encoder.encode(["a"])
     server.faults = [(307, {"Location": "http://elsewhere/"}, b"")]
     with pytest.raises(InputError, match="answers 307"):

@@ -15,8 +15,8 @@ from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import read_items, read_results, write_results
 from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.base import Context
-from rejoinder.evaluation.tasks.response import ResponsePairs, draw_negatives, rank_responses
+from rejoinder.evaluation.tasks.base import Context, ResponsePairs
+from rejoinder.evaluation.tasks.response import draw_negatives, rank_responses
 from rejoinder.evaluation.tasks.similarity import score_stsb
 
 
@@ -228,18 +228,13 @@ def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
     assert first.asked > 0
     assert again.asked == 0
     assert after[0].scores == before[0].scores
-    assert after[0].dtype == before[0].dtype == "float32"
+    assert (before[0].dtype, after[0].dtype) == ("float32", None)
     assert after[0].encoder["max_tokens"] == "not told"
     with pytest.raises(InputError, match="tells no sha256"):
         collect(iter_results(Bag(), ["sts12"], context, cache=cache))
     [file] = cache.iterdir()
-    whole = file.read_bytes()
-    for place in (whole.index(b"w0"), len(whole) - 2):
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
-        with pytest.raises(InputError, match=r"is damaged: it was changed .* remove it\."):
-            collect(iter_results(Known(), ["sts12"], context, cache=cache))
-    file.write_bytes(whole[:50])
-    with pytest.raises(InputError, match="damaged"):
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(InputError, match=f"{file.name}.*remove it"):
         collect(iter_results(Known(), ["sts12"], context, cache=cache))
 
 
@@ -256,7 +251,7 @@ def test_results_survive_json(tmp_path):
     with pytest.raises(InputError, match="map is nan"):
         Result("t", "s", 1, "map", {"map": float("nan")}, {}, {}, 0, {})
     (tmp_path / "bad.json").write_text("[]")
-    with pytest.raises(InputError, match="no results file"):
+    with pytest.raises(InputError, match="not a results file"):
         read_results(tmp_path / "bad.json")
 
 

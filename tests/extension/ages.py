@@ -1,5 +1,7 @@
 """A small evaluation task with a metric of its own, as a user of the package writes them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rejoinder.evaluation.metrics.base import Metric, compare_means
@@ -15,7 +17,12 @@ PAIRS = [
     ("Hello!", "Good morning!", 4.0),
     ("Do you like pizza?", "What is your age?", 0.0),
 ]
-SHA256 = sha256_of(repr(PAIRS).encode())
+
+
+@dataclass(frozen=True)
+class Ages:
+    pairs: list
+    sha256: str
 
 
 def absolute_errors(items):
@@ -40,29 +47,30 @@ ERROR = Metric(
 )
 
 
-def run(embedder, context, ids):
-    first, second, gold = zip(*PAIRS, strict=True)
+def read(context, ids):
+    return {("ages/cosine", "all"): Ages(PAIRS, sha256_of(repr(PAIRS).encode()))}
+
+
+def run(embedder, context, data):
+    [ages] = data.values()
+    first, second, gold = zip(*ages.pairs, strict=True)
     u, v = (embedder.embed(list(side), "ages").astype(float) for side in (first, second))
     cosines, gold = (u * v).sum(axis=1), np.array(gold)
-    items = Items([str(row) for row in range(len(PAIRS))], cosines, gold, list(first))
+    items = Items([str(row) for row in range(len(gold))], cosines, gold, list(first))
     return [
         Result(
             task="ages/cosine",
             split="all",
-            n=len(PAIRS),
+            n=len(gold),
             main=ERROR.name,
             scores=mean_error_share(items),
             intervals={},
             groups={},
             seed=context.seed,
-            data={"name": "ages", "sha256": SHA256},
+            data={"name": "ages", "sha256": ages.sha256},
             items=items,
         )
     ]
 
 
-def hashes(context, ids):
-    return {("ages/cosine", "all"): SHA256}
-
-
-AGES = Family({"ages/cosine": ("ages",)}, run, hashes)
+AGES = Family({"ages/cosine": ("ages",)}, read, run)

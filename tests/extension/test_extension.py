@@ -63,8 +63,6 @@ def _registered(monkeypatch):
     from gated import GATED
     from margin import MARGIN
 
-    monkeypatch.setattr(metrics, "_registered", dict(metrics._registered))
-    monkeypatch.setattr(tasks, "_families", dict(tasks._families))
     register_encoder(GATED)
     register_objective(MARGIN)
     metrics.register_metric(ERROR)
@@ -72,6 +70,8 @@ def _registered(monkeypatch):
     yield
     ENCODERS.remove("gated")
     OBJECTIVES.remove("margin")
+    metrics.METRICS.remove(ERROR.name)
+    tasks.FAMILIES.remove("ages/cosine")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.evaluation.encoding import Embedder
+from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.sentence_stream import CHUNK
@@ -43,9 +44,7 @@ class LeftOvers:
             encode_file(self.encoder, TEXTS, self.base / f"whole.{suffix}")
             self.results[suffix] = (self.base / f"whole.{suffix}").read_bytes()
             self._interrupt(self.base / f"e.{suffix}")
-        embedder = Embedder(self.encoder)
-        embedder.embed(WORDS, "words")
-        embedder.save(self.base / "cache")
+        VectorCache(self.base / "cache", "dan").write(WORDS, self.encoder.encode(WORDS))
         for name, dump in (("march", MARCH), ("april", APRIL)):
             (self.base / f"{name}.jsonl").write_bytes(dump)
         extract(self.base / "march.jsonl", self.base / "pairs", carry=self.base / "state")
@@ -69,8 +68,7 @@ class LeftOvers:
     def cached(self, random: Random) -> None:
         """Reads a cache that was changed."""
         _change(random, self.work / "cache")
-        embedder = Embedder(self.encoder)
-        embedder.load(self.work / "cache")
+        embedder = Embedder(self.encoder, cache=VectorCache(self.work / "cache", "dan"))
         rows = embedder.embed(WORDS, "words")
         assert np.array_equal(rows, self.encoder.encode(WORDS)), "other embeddings"
 

@@ -1,25 +1,26 @@
 """Opens encoders by name: models of this package, and encoders of other libraries."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.adapters import SentenceTransformers, StoredVectors, open_function
-from rejoinder.evaluation.baselines import open_baseline
-from rejoinder.evaluation.remote import open_openai, open_tei
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.protocols import Encodes
+from rejoinder.registry import Registry
 
-_PREFIXES: Mapping[str, Callable[[str], Encodes]] = {
-    "baseline": open_baseline,
-    "openai": open_openai,
-    "py": open_function,
-    "st": SentenceTransformers,
-    "tei": open_tei,
-    "vectors": StoredVectors,
-}
+PREFIXES: Registry[Callable[[str], Encodes]] = Registry(
+    "encoder",
+    {
+        "baseline": "rejoinder.evaluation.baselines:open_baseline",
+        "openai": "rejoinder.evaluation.remote:open_openai",
+        "py": "rejoinder.evaluation.adapters:open_function",
+        "st": "rejoinder.evaluation.adapters:SentenceTransformers",
+        "tei": "rejoinder.evaluation.remote:open_tei",
+        "vectors": "rejoinder.evaluation.adapters:StoredVectors",
+    },
+)
 """Functions that open an encoder, by the prefix of its name. A name without one is a model."""
 
 
@@ -44,10 +45,10 @@ def load_encoder(
         fitted = read_adaptation(Path(adaptation))
         return Adapted(load_encoder(name, sha256=sha256), fitted)
     prefix, colon, rest = str(name).partition(":")
-    if colon and prefix in _PREFIXES:
+    if colon and prefix in PREFIXES:
         if sha256 is not None:
             raise InputError(f"sha256 is for a model at an https address, and {name} is none.")
-        return _PREFIXES[prefix](rest)
+        return PREFIXES[prefix](rest)
     return SentenceEncoder.load(name, sha256=sha256)
 
 

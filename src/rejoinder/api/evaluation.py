@@ -1,9 +1,8 @@
 """Evaluates encoders: one call scores tasks and saves the results, another repeats a file."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,70 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.results import Missing, Result
-from rejoinder.evaluation.results_file import ResultsFile, open_results, read_results
+from rejoinder.evaluation.results_file import open_results, read_results
 from rejoinder.evaluation.run import EvaluationProgress, Results, collect, iter_results
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.linear import read_adaptation
 from rejoinder.protocols import Encodes
 
-Request = Mapping[str, Any]
-"""The arguments of an evaluation as plain values, by the keys of `_REQUEST`."""
-_OPTIONAL = (str, type(None))
-_REQUEST: Mapping[str, Any] = {
-    "encoder": str,
-    "adaptation": _OPTIONAL,
-    "tasks": str,
-    "data": _OPTIONAL,
-    "pairs": _OPTIONAL,
-    "split": str,
-    "form": _OPTIONAL,
-    "text": str,
-    "seed": int,
-    "classifiers": Mapping,
-}
+
+@dataclass(frozen=True)
+class Request:
+    """What an evaluation was asked for, as every result in a results file holds it."""
+
+    encoder: str
+    adaptation: str | None
+    tasks: str
+    data: str | None
+    pairs: str | None
+    split: str
+    form: str | None
+    text: str
+    seed: int
+    classifiers: ClassifierSettings
+
+    def context(self) -> Context:
+        """Returns the settings of the tasks."""
+        pairs = self.pairs
+        return Context(
+            data=None if self.data is None else Path(self.data),
+            pairs=None if pairs is None else lambda: response_pairs(Path(pairs), self.split),
+            form=self.form,
+            seed=self.seed,
+            classifiers=self.classifiers,
+            text=self.text,
+        )
+
+    def refuse_idle(self) -> None:
+        """Refuses settings that act on none of the tasks.
+
+        Raises:
+            InputError: names the first such setting, or an unknown task.
+        """
+        tasks, context, usual = resolve(self.tasks.split(",")), self.context(), ClassifierSettings()
+        given = {
+            "pairs": self.pairs is not None,
+            "split": self.split != "test",
+            "form": self.form is not None,
+            "text": self.text != "both",
+            "pytorch": self.classifiers.usepytorch,
+            **{
+                name: getattr(self.classifiers, name) != getattr(usual, name)
+                for name in ("nhid", "kfold", "mode")
+            },
+        }
+        families = [family for family, _ in families_of(tasks)]
+        for name in (name for name, is_given in given.items() if is_given):
+            if not any(family.heeds(name, context) for family in families):
+                raise InputError(
+                    f"{name} has no effect on {', '.join(tasks)}; leave it out, or add a task that "
+                    "it acts on."
+                )
+        if given["pytorch"] and not given["mode"]:
+            raise InputError("pytorch has no effect in the mode fast; set mode to compat too.")
 
 
 @dataclass(frozen=True)
@@ -139,19 +179,19 @@ def evaluate(
         BusyError: another process writes `out`.
         StorageError: `out` can't be written.
     """
-    request: dict[str, Any] = {
-        "encoder": str(encoder) if isinstance(encoder, str | Path) else "",
-        "adaptation": _text(adaptation),
-        "tasks": tasks if isinstance(tasks, str) else ",".join(tasks),
-        "data": _text(data),
-        "pairs": _text(pairs),
-        "split": split,
-        "form": form,
-        "text": text,
-        "seed": seed,
-        "classifiers": {"mode": mode, "usepytorch": pytorch, "nhid": nhid, "kfold": kfold},
-    }
-    _refuse_idle(request)
+    request = Request(
+        encoder=str(encoder) if isinstance(encoder, str | Path) else "",
+        adaptation=_text(adaptation),
+        tasks=tasks if isinstance(tasks, str) else ",".join(tasks),
+        data=_text(data),
+        pairs=_text(pairs),
+        split=split,
+        form=form,
+        text=text,
+        seed=seed,
+        classifiers=ClassifierSettings(mode=mode, usepytorch=pytorch, nhid=nhid, kfold=kfold),
+    )
+    request.refuse_idle()
     inputs = [*places_of(encoder), adaptation, data, pairs, cache]
     opened = (
         nullcontext(None)
@@ -161,12 +201,21 @@ def evaluate(
     with opened as file:
         loaded = _loaded(encoder, adaptation)
         about = identity(loaded)
-        known: Sequence[Result] = ()
         if file is not None:
             file.keep(about, overwrite=overwrite)
-            known = () if overwrite else tuple(file.results)
-        folder = None if cache is None else Path(cache)
-        outcomes = _outcomes(loaded, about, request, known, file, folder, progress)
+        known = () if file is None or overwrite else tuple(file.results)
+        outcomes = iter_results(
+            loaded,
+            request.tasks.split(","),
+            request.context(),
+            known=known,
+            progress=progress,
+            cache=None if cache is None else Path(cache),
+            about=about,
+            # an object without a name can't be opened again: its results can't be repeated
+            request=asdict(request) if request.encoder else None,
+            keep=(lambda result: result) if file is None else file.add,
+        )
         return collect(outcomes, known, skip_missing=skip_missing)
 
 
@@ -186,22 +235,34 @@ def repeat(
     Raises:
         InputError: the file is damaged, or a result does not say how it was asked for.
     """
-    groups: dict[str, list[Result]] = {}
+    groups: dict[Request, list[Result]] = {}
     for number, result in enumerate(read_results(Path(path))):
-        _check_request(result.run, f"{path}: results[{number}].run")
-        same = json.dumps({**result.run, "tasks": ""}, sort_keys=True)
-        groups.setdefault(same, []).append(result)
+        if not result.run:
+            raise InputError(
+                f"{path}: results[{number}].run is empty: the result was not made by `rejoinder "
+                "evaluate`, and can't be repeated."
+            )
+        try:
+            request = decoded(Request, result.run)
+        except ValueError as error:
+            raise InputError(f"{path}: results[{number}].run is damaged: {error}.") from None
+        groups.setdefault(replace(request, tasks=""), []).append(result)
     encoders: dict[tuple[str, str | None], tuple[Encodes, Mapping[str, Any]]] = {}
     repetitions: list[Repetition] = []
     missing: list[Missing] = []
-    folder = None if cache is None else Path(cache)
-    for results in groups.values():
-        request = {**results[0].run, "tasks": ",".join(dict.fromkeys(r.task for r in results))}
-        name = (request["encoder"], request["adaptation"])
+    for request, results in groups.items():
+        name = (request.encoder, request.adaptation)
         if name not in encoders:
             loaded = load_encoder(*name)
             encoders[name] = loaded, identity(loaded)
-        outcomes = _outcomes(*encoders[name], request, (), None, folder, progress)
+        outcomes = iter_results(
+            encoders[name][0],
+            list(dict.fromkeys(result.task for result in results)),
+            request.context(),
+            progress=progress,
+            cache=None if cache is None else Path(cache),
+            about=encoders[name][1],
+        )
         again = collect(outcomes, skip_missing=True)
         by_task = {(result.task, result.split): result for result in again}
         repetitions += [Repetition(r, by_task.get((r.task, r.split))) for r in results]
@@ -222,82 +283,3 @@ def _loaded(encoder: str | Path | Encodes, adaptation: str | Path | None) -> Enc
             "object with encode(list[str]) -> (N, D), is needed."
         )
     return encoder if adaptation is None else Adapted(encoder, read_adaptation(Path(adaptation)))
-
-
-def _outcomes(
-    encoder: Encodes,
-    about: Mapping[str, Any],
-    request: Request,
-    known: Sequence[Result],
-    file: ResultsFile | None,
-    cache: Path | None,
-    progress: EvaluationProgress,
-) -> Iterator[Result | Missing]:
-    """Yields the results that a request asks for. New ones carry the request and are saved."""
-    tasks = request["tasks"].split(",")
-    context = _context(request)
-    for outcome in iter_results(
-        encoder, tasks, context, known=known, progress=progress, cache=cache, about=about
-    ):
-        if isinstance(outcome, Missing) or any(outcome is result for result in known):
-            yield outcome
-            continue
-        # an object without a name can't be opened again: its results can't be repeated
-        run = {**request, "tasks": outcome.task} if request["encoder"] else {}
-        result = replace(outcome, run=run)
-        yield result if file is None else file.add(result)
-
-
-def _context(request: Request) -> Context:
-    pairs, split = request["pairs"], request["split"]
-    return Context(
-        data=None if request["data"] is None else Path(request["data"]),
-        pairs=None if pairs is None else lambda: response_pairs(Path(pairs), split),
-        form=request["form"],
-        seed=request["seed"],
-        classifiers=ClassifierSettings(**request["classifiers"]),
-        text=request["text"],
-    )
-
-
-def _refuse_idle(request: Request) -> None:
-    """Refuses settings that act on none of the tasks.
-
-    Raises:
-        InputError: names the first such setting, or an unknown task.
-    """
-    tasks, context = resolve(request["tasks"].split(",")), _context(request)
-    given = {
-        "pairs": request["pairs"] is not None,
-        "split": request["split"] != "test",
-        "form": request["form"] is not None,
-        "text": request["text"] != "both",
-        "pytorch": request["classifiers"]["usepytorch"],
-        "nhid": request["classifiers"]["nhid"] != 0,
-        "kfold": request["classifiers"]["kfold"] != ClassifierSettings.kfold,
-        "mode": request["classifiers"]["mode"] != ClassifierSettings.mode,
-    }
-    families = [family for family, _ in families_of(tasks)]
-    for name in (name for name, is_given in given.items() if is_given):
-        if not any(family.heeds(name, context) for family in families):
-            raise InputError(
-                f"{name} has no effect on {', '.join(tasks)}; leave it out, or add a task that it "
-                "acts on."
-            )
-    if given["pytorch"] and not given["mode"]:
-        raise InputError("pytorch has no effect in the mode fast; set mode to compat too.")
-
-
-def _check_request(run: Request, where: str) -> None:
-    if not run:
-        raise InputError(
-            f"{where} is empty: the result was not made by `rejoinder evaluate`, and can't be "
-            "repeated."
-        )
-    for name, kind in _REQUEST.items():
-        if not isinstance(run.get(name), kind):
-            raise InputError(f"{where}.{name} is {run.get(name)!r}; it is damaged.")
-    known = ClassifierSettings.__dataclass_fields__
-    wrong = next((name for name in run["classifiers"] if name not in known), None)
-    if wrong is not None or set(run) != set(_REQUEST):
-        raise InputError(f"{where} has an unknown key; it is damaged.")

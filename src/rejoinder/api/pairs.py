@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.evaluation.tasks.response import ResponsePairs
+from rejoinder.evaluation.tasks.base import ResponsePairs
 
 
 def response_pairs(folder: Path, split: str, without: Collection[str] = ()) -> ResponsePairs:

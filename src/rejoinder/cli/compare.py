@@ -70,8 +70,7 @@ def _tsv_row(row: "Comparison") -> tuple[object, ...]:
 def _show(title: str, compared: "Sequence[Comparison]") -> None:
     """Prints a table for a terminal, then the notes."""
     from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
-    from rejoinder.evaluation.printing import score_text
-    from rejoinder.evaluation.variants import with_label
+    from rejoinder.evaluation.variants import score_text, with_label
 
     columns = [
         *(Column("task", wraps=True), Column("score", spare=2)),

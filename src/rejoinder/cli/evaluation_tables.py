@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
 from rejoinder.cli.output import note, print_rows
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.printing import score_text
-from rejoinder.evaluation.results import Result, worst_items
+from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items
-from rejoinder.evaluation.results_format import as_tree
-from rejoinder.evaluation.variants import variants, with_label
+from rejoinder.evaluation.variants import score_text, variants, with_label
 
 _SHOWN_GROUPS = 10
 _SMALL_GROUP = 100
@@ -37,7 +36,7 @@ def show_results(
     """
     items = [_worst_of(result, worst, path) for result in results] if worst else []
     if output == "json":
-        trees = [as_tree(result) for result in results]
+        trees = [result.as_tree() for result in results]
         for tree, rows in zip(trees, items, strict=False):
             tree["worst"] = [dict(zip(_WORST[2:], row, strict=True)) for row in rows]
         typer.echo(json.dumps(trees))
@@ -145,7 +144,14 @@ def _worst_of(result: Result, count: int, path: Path | None) -> Worst:
     items = result.items
     if items is None and path is not None:
         items = Items.from_frame(read_items(path, result))
-    return worst_items(result, items, count) if items is not None else []
+    if items is None:
+        return []
+    error = result.metric.errors(items)
+    return [
+        (items.ids[row], float(items.predictions[row]), float(items.gold[row]), items.texts[row])
+        for row in np.argsort(-error, kind="stable")[:count].tolist()
+        if error[row] > 0
+    ]
 
 
 def _show_worst(results: Sequence[Result], worst: Sequence[Worst]) -> None:

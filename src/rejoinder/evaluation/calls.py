@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, RejoinderError
+from rejoinder.measures import Floats
+from rejoinder.protocols import Embeddings
 
 _CALLERS = (Path(__file__), Path(__file__).with_name("adapters.py"))
 TRACEBACK = "REJOINDER_TRACEBACK"
@@ -77,6 +79,47 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
     return array
 
 
+def embeddings_of(value: Any, texts: Sequence[str], who: str) -> tuple[Embeddings, str]:
+    """Returns what an encoder returned for N texts as (N, D) float32, and the dtype that it had.
+
+    Error messages begin with `who`.
+
+    Raises:
+        InputError: see `matrix_of`; or a value is not finite. The message names the text.
+    """
+    returned = matrix_of(value, len(texts), who)
+    with np.errstate(over="ignore"):  # values that overflow float32 are reported below
+        embeddings = np.asarray(returned, np.float32)
+    wrong = first_unusable(embeddings)
+    if wrong is not None:
+        raise InputError(
+            f"{who} returned an embedding of sentence {wrong} ({quoted(texts, wrong)}) with a "
+            f"number that is not finite or beyond {LARGEST_NUMBER:.0e}; smaller float32 numbers "
+            "are needed."
+        )
+    return embeddings, str(returned.dtype)
+
+
+def similarities_of(value: Any, count: int, who: str) -> Floats:
+    """Returns what a function returned for `count` pairs of texts as (count,) float64.
+
+    Raises:
+        InputError: it has another shape, or a value is not a finite number.
+    """
+    values = np.asarray(numbers_of(value, who, "(N,) numbers, one a pair, are"), np.float64)
+    if values.shape != (count,):
+        raise InputError(
+            f"{who} returned an array of shape {values.shape} for {count} pairs; (N,) is needed, "
+            "a number a pair."
+        )
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"{who} returned a similarity of pair {int(np.argmin(np.isfinite(values)))} that is "
+            "not finite; finite numbers are needed."
+        )
+    return values
+
+
 def numbers_of(value: Any, who: str, needed: str) -> NDArray[Any]:
     """Returns what a function returned as an array of real numbers.
 
@@ -91,7 +134,7 @@ def numbers_of(value: Any, who: str, needed: str) -> NDArray[Any]:
         why = _ragged_rows(value) or f"{type(value).__name__} that is no array ({error})"
         raise InputError(f"{who} returned {why}; {needed} needed.") from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{who} returned {_type_text(array, value)}; {needed} needed.")
+        raise InputError(f"{who} returned {_type_text(array)}; {needed} needed.")
     return array
 
 
@@ -106,18 +149,12 @@ def _ragged_rows(value: Any) -> str:
     return f"rows of different lengths, of {lengths[0]} to {lengths[-1]} numbers"
 
 
-def _type_text(array: NDArray[Any], value: Any) -> str:
-    if array.dtype.kind == "c":
-        return "complex numbers"
-    if array.dtype.kind in "US":
-        return "strings"
-    if array.dtype == object:
-        first = array.flat[0] if array.size else None
-        inside = value if array.ndim == 0 else first
-        if isinstance(inside, np.ndarray):
-            inside = inside.item()
-        return "None" if inside is None else f"objects of type {type(inside).__name__}"
-    return f"values of dtype {array.dtype}"
+def _type_text(array: NDArray[Any]) -> str:
+    names = {"c": "complex numbers", "U": "strings", "S": "strings"}
+    if array.dtype != object:
+        return names.get(array.dtype.kind, f"values of dtype {array.dtype}")
+    inside = next((entry for entry in array.flat if not isinstance(entry, int | float)), None)
+    return "None" if inside is None else f"objects of type {type(inside).__name__}"
 
 
 def first_unusable(rows: NDArray[np.floating[Any]]) -> int | None:

@@ -11,11 +11,10 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
-from rejoinder.evaluation.printing import score_text, text_table
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items, read_results
 from rejoinder.evaluation.significance import holm
-from rejoinder.evaluation.variants import differences, variants, with_label
+from rejoinder.evaluation.variants import differences, score_text, text_table, variants, with_label
 
 LEVEL = 0.05
 """Corrected p-values below this are separable."""

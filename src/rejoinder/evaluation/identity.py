@@ -4,10 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import call, numbers_of, short
+from rejoinder.evaluation.calls import call, short, similarities_of
 from rejoinder.evaluation.encoding import encode_checked
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.protocols import Describes, Encodes, EncodesResponses, Prepares, ScoresPairs
@@ -75,8 +73,7 @@ def _probe(encoder: Encodes, name: str) -> str:
     if isinstance(encoder, ScoresPairs):
         who = f"similarity_pairs of the encoder {name}"
         scores = call(encoder.similarity_pairs, probe[::2], probe[1::2], who=who)
-        numbers = numbers_of(scores, who, "(N,) numbers, one a pair, are")
-        parts.append(np.asarray(numbers, np.float64).tobytes())
+        parts.append(similarities_of(scores, len(probe) // 2, who).tobytes())
     return sha256_of(*parts)
 
 

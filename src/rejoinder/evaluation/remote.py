@@ -5,7 +5,6 @@ import os
 import re
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 import numpy as np
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.calls import first_unusable, matrix_of, quoted
+from rejoinder.evaluation.calls import embeddings_of, quoted
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.requests import RefusedError, post
 from rejoinder.evaluation.vector_cache import VectorCache
@@ -107,11 +106,6 @@ class RemoteEncoder:
         key = next((os.environ[name] for name in wire.keys if os.environ.get(name)), None)
         safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
         self._key = key if safe else None
-        self._advice = (
-            f"A key is read from {' or '.join(wire.keys)} in the environment."
-            if safe
-            else "A key is sent over https only, and to this machine."
-        )
 
     def describe(self) -> dict[str, object]:
         """Returns the name. What the server computes with, only its owner knows."""
@@ -132,16 +126,15 @@ class RemoteEncoder:
         """
         texts = [replace_surrogates(text) for text in sentences]
         vectors = {} if self._cache is None else self._cache.read(texts)
-        missing = iter(dict.fromkeys(text for text in texts if text not in vectors))
-        with ExitStack() as stack:
-            client: httpx.Client | None = None
-            while batch := list(islice(missing, self._batch)):
-                if client is None:
-                    client = stack.enter_context(self._client())
-                found = self._embed(client, batch)
-                vectors |= zip(batch, found, strict=True)
-                if self._cache is not None:
-                    self._cache.write(batch, found)
+        missing = list(dict.fromkeys(text for text in texts if text not in vectors))
+        if missing:
+            rest = iter(missing)
+            with self._client() as client:
+                while batch := list(islice(rest, self._batch)):
+                    found = self._embed(client, batch)
+                    vectors |= zip(batch, found, strict=True)
+                    if self._cache is not None:
+                        self._cache.write(batch, found)
         rows = [vectors[text] for text in texts]
         return np.array(rows, np.float32).reshape(len(rows), -1 if rows else 0)
 
@@ -175,7 +168,10 @@ class RemoteEncoder:
         said = error.said if self._key is None else error.said.replace(self._key, "…")
         sentence = f"{self._route} answers {error.status}{f': {said}' if said else ''}."
         if error.status in (401, 403):
-            return f"{sentence} {self._advice}"
+            return (
+                f"{sentence} A key is read from {' or '.join(self._wire.keys)} in the environment, "
+                "and sent over https or to this machine only."
+            )
         if error.status in _TOO_MUCH:
             return f"{sentence} The text was {quoted(texts, 0)}."
         return sentence
@@ -189,20 +185,7 @@ class RemoteEncoder:
             raise InputError(
                 f"{self._route} sent JSON of another form than that of {self._wire.prefix}."
             ) from None
-        if any(isinstance(row, list) and None in row for row in rows):
-            raise InputError(
-                f"{self._route} sent null in place of a number, as servers write NaN; finite "
-                "numbers are needed."
-            )
-        matrix = matrix_of(rows, len(texts), self._route)
-        with np.errstate(over="ignore"):  # values that overflow float32 are reported below
-            embeddings = np.asarray(matrix, np.float32)
-        wrong = first_unusable(embeddings)
-        if wrong is not None:
-            raise InputError(
-                f"{self._route} sent an embedding of {quoted(texts, wrong)} that is not finite; "
-                "finite float32 numbers are needed."
-            )
+        embeddings, _ = embeddings_of(rows, texts, self._route)
         dim = embeddings.shape[1]
         if self._dim not in (None, dim):
             raise InputError(

@@ -1,8 +1,6 @@
 """Posts JSON to a server, tries again what may succeed later, and says what went wrong."""
 
 import json
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +27,13 @@ _LONGEST = 200
 class RefusedError(Exception):
     """A server's answer with another status than 200."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(status, said)
+    def __init__(self, status: int, content: bytes, retry_after: str) -> None:
+        super().__init__(status)
         self.status = status
-        self.said = said
+        self.said = _message(content)
         """The server's own message, shortened; may be empty."""
+        self.pause = float(retry_after) if retry_after.strip().isdecimal() else None
+        """Seconds that the server asks to wait for, if it says so."""
 
 
 def post(client: "httpx.Client", address: str, body: bytes) -> Any:
@@ -41,105 +41,66 @@ def post(client: "httpx.Client", address: str, body: bytes) -> Any:
 
     Raises:
         RefusedError: the server answers with another status than 200.
-        InputError: it can't be reached, breaks off, or sends no JSON or too much of it.
+        InputError: it can't be reached, breaks off, or sends too much or something other than JSON.
     """
     import httpx
     from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
+    # a host that can't be reached at all is more likely misspelt than absent for a while
+    broken = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout)
+
+    def passes(error: BaseException) -> bool:
+        if isinstance(error, RefusedError):
+            return error.status in _TRANSIENT and (error.pause or 0) <= _LONGEST_PAUSE
+        return isinstance(error, broken)
+
     attempts = Retrying(
         stop=stop_after_attempt(_ATTEMPTS),
         wait=_pause,
-        retry=retry_if_exception(_is_transient),
+        retry=retry_if_exception(passes),
         reraise=True,
     )
     try:
-        response = attempts(_attempt, client, address, body)
-    except httpx.HTTPStatusError as error:
-        raise RefusedError(error.response.status_code, _message(error.response)) from None
-    except _broken() as error:
+        content = attempts(_attempt, client, address, body)
+    except broken as error:
         raise InputError(
             f"{address} broke off {_ATTEMPTS} times: {str(error) or type(error).__name__}."
         ) from None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, ImportError) as error:
-        # the last two are about the proxy that the environment names
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         reason = str(error) or type(error).__name__
         raise InputError(f"{address} can't be reached: {reason}.") from None
     try:
-        return json.loads(response.content, parse_constant=refuse_constant)
+        return json.loads(content, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{address} sent what is no JSON: {error}.") from None
+        raise InputError(f"{address} did not send JSON: {error}.") from None
 
 
-def _attempt(client: "httpx.Client", address: str, body: bytes) -> "httpx.Response":
-    import httpx
-
-    with client.stream("POST", address, content=body) as streamed:
-        content = bytearray()
-        for part in streamed.iter_bytes():
+def _attempt(client: "httpx.Client", address: str, body: bytes) -> bytes:
+    content = bytearray()
+    with client.stream("POST", address, content=body) as response:
+        for part in response.iter_bytes():
             content += part
             if len(content) > MOST_BYTES:
                 raise InputError(f"{address} sent more than {MOST_BYTES:,} bytes in an answer.")
-    asked = streamed.headers.get("Retry-After")
-    response = httpx.Response(
-        streamed.status_code,
-        headers={} if asked is None else {"Retry-After": asked},
-        content=bytes(content),
-        request=streamed.request,
-    )
     if response.status_code != HTTPStatus.OK:
-        raise httpx.HTTPStatusError("", request=response.request, response=response)
-    return response
-
-
-def _is_transient(error: BaseException) -> bool:
-    import httpx
-
-    if isinstance(error, httpx.HTTPStatusError):
-        asked = _asked_pause(error.response)
-        return error.response.status_code in _TRANSIENT and (asked or 0) <= _LONGEST_PAUSE
-    # a host that can't be reached at all is more likely misspelt than absent for a while
-    return isinstance(error, _broken())
-
-
-def _broken() -> tuple[type[Exception], ...]:
-    """Returns the errors of connections that were there and broke."""
-    import httpx
-
-    return (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout)
+        asked = response.headers.get("Retry-After", "")
+        raise RefusedError(response.status_code, bytes(content), asked)
+    return bytes(content)
 
 
 def _pause(state: "RetryCallState") -> float:
     """Returns the seconds before the next attempt: what the server asks for, or a doubling time."""
-    import httpx
-
     error = None if state.outcome is None else state.outcome.exception()
-    if isinstance(error, httpx.HTTPStatusError):
-        asked = _asked_pause(error.response)
-        if asked is not None:
-            return asked
-    return float(min(_PAUSE * 2 ** (state.attempt_number - 1), _LONGEST_PAUSE))
+    asked = error.pause if isinstance(error, RefusedError) else None
+    return _PAUSE * 2 ** (state.attempt_number - 1) if asked is None else asked
 
 
-def _asked_pause(response: "httpx.Response") -> float | None:
-    """Returns the seconds that `Retry-After` asks for, in seconds or as a date, or None."""
-    asked = response.headers.get("Retry-After", "").strip()
-    if asked.isascii() and asked.isdecimal():
-        return float(asked)
-    try:
-        when = parsedate_to_datetime(asked)
-    except ValueError:
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
-
-
-def _message(response: "httpx.Response") -> str:
+def _message(content: bytes) -> str:
     """Returns the message in the answer of a server: that of its JSON, or its first words."""
     try:
-        tree: Any = json.loads(response.content)
+        tree: Any = json.loads(content)
     except (ValueError, RecursionError):
-        tree = response.text
+        tree = content.decode("utf-8", "replace")
     for key in ("error", "detail", "message"):
         if isinstance(tree, dict) and key in tree:
             tree = tree[key]

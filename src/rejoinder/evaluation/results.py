@@ -1,24 +1,16 @@
 """Results of evaluation tasks: the scores, and what they depend on."""
 
-import datetime
 import json
 import math
-import os
-import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from rejoinder.errors import InputError
 from rejoinder.evaluation.calls import first_repeated
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.base import Metric
-from rejoinder.evaluation.notes import leak_note
-from rejoinder.version import VERSION
 
 Key = tuple[str, str, str, str]
 """Task, split, SHA-256 of the data, settings as JSON. With the encoder, these decide a result."""
@@ -34,7 +26,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Result:
-    """The scores of one task on one split."""
+    """The scores of one task on one split.
+
+    A task sets the fields up to `notes`, and `items`. `iter_results` adds the others.
+    """
 
     task: str
     split: str
@@ -54,12 +49,13 @@ class Result:
     encoder: Mapping[str, Any] = field(default_factory=dict)
     """The encoder's description of itself, with its training data."""
     dtype: str | None = None
-    """dtype of the embeddings that the encoder returned. None if it returned similarities."""
+    """dtype of the embeddings that the encoder returned. None if it returned similarities, or if
+    all embeddings came from a cache."""
     date: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Any] = field(default_factory=dict)
     predictions: Mapping[str, str] = field(default_factory=dict)
-    """The file of the items, beside the results file, and its SHA-256."""
+    """The file of the items, next to the results file, and its SHA-256."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings that act on the task. Results under other settings are other results."""
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -82,50 +78,25 @@ class Result:
         return metric_of(self.main)
 
     def __post_init__(self) -> None:
+        where = f"{self.task} on {self.split}"
         metric_of(self.main)  # raises an error now, not when the results file is read
         for name, value in self.scores.items():
             if not math.isfinite(value):
-                raise InputError(f"{self.task} on {self.split}: {name} is {value}.")
+                raise InputError(f"{where}: {name} is {value}.")
         repeated = None if self.items is None else first_repeated(self.items.ids)
         if repeated is not None:
             raise InputError(
-                f"{self.task} on {self.split}: the id {repeated!r} is in the data more than once; "
-                "items are compared by their ids: each needs its own."
+                f"{where}: the id {repeated!r} is in the data more than once; items are compared "
+                "by their ids: each needs its own."
             )
         if self.main not in self.scores:
-            raise InputError(
-                f"{self.task} on {self.split}: the main score {self.main} is not among the scores."
-            )
+            raise InputError(f"{where}: the main score {self.main} is not among the scores.")
 
-
-def settings_key(settings: Mapping[str, Any]) -> str:
-    """Returns settings as one string that is the same for the same settings."""
-    return json.dumps(settings, sort_keys=True)
-
-
-def stamp(
-    result: Result, encoder: Mapping[str, Any], settings: Mapping[str, Any], seconds: float
-) -> Result:
-    """Returns the result with its encoder, settings, date, versions, machine and note on leaks."""
-    note = leak_note(result.task, result.split, encoder)
-    return replace(
-        result,
-        notes=result.notes if note is None else (*result.notes, note),
-        encoder=encoder,
-        settings=settings,
-        seconds=round(seconds, 3),
-        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        versions={
-            "rejoinder": VERSION,
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "scipy")},
-        },
-        machine={
-            "platform": platform.platform(),
-            "processor": platform.processor() or platform.machine(),
-            "cores": os.cpu_count(),
-        },
-    )
+    def as_tree(self) -> dict[str, Any]:
+        """Returns the result as JSON holds it, without its items."""
+        tree = asdict(replace(self, items=None))
+        del tree["items"]
+        return tree
 
 
 @dataclass(frozen=True)
@@ -136,12 +107,6 @@ class Missing:
     reason: str
 
 
-def worst_items(result: Result, items: Items, count: int) -> list[tuple[str, float, float, str]]:
-    """Returns id, prediction, gold and text of the items that the metric finds most wrong."""
-    error = result.metric.errors(items)
-    order = np.argsort(-error, kind="stable")[:count].tolist()
-    return [
-        (items.ids[row], float(items.predictions[row]), float(items.gold[row]), items.texts[row])
-        for row in order
-        if error[row] > 0
-    ]
+def settings_key(settings: Mapping[str, Any]) -> str:
+    """Returns settings as one string that is the same for the same settings."""
+    return json.dumps(settings, sort_keys=True)

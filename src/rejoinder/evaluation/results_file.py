@@ -1,4 +1,4 @@
-"""Reads and writes results files, and the predictions beside them."""
+"""Reads and writes results files, and the predictions next to them."""
 
 import io
 import json
@@ -11,16 +11,17 @@ from typing import Any
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import first_repeated
+from rejoinder.evaluation.calls import first_repeated, short
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.results import Key, Result
-from rejoinder.evaluation.results_format import FORMAT, as_tree, result_of, results_of
+from rejoinder.evaluation.results import Result
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import check_seal, sealed, sha256_of
 from rejoinder.io.files.outputs import refuse_inputs
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.measures import LARGEST, ScoringError
 
+FORMAT = 3
 _COLUMNS = {"id": pl.String, "prediction": pl.Float64, "gold": pl.Float64}
 _EXACT = 1e-9
 """Largest relative difference of a score that is computed again."""
@@ -55,23 +56,22 @@ class ResultsFile:
 
         Returns the result with the name of its predictions file.
         """
-        replaced = [old for old in self.results if old.key == result.key]
-        kept = [old for old in self.results if old.key != result.key]
-        folder = items_folder(self.path)
-        before = set(folder.glob("*"))
+        before, self.results = self.results, [old for old in self.results if old.key != result.key]
+        dropped = [old for old in before if old.key == result.key]
+        result = _with_items(self.path, result)
         try:
-            self.results = write_results(self.path, [*kept, result])
+            _write(self.path, [*self.results, result])
+            self.results.append(result)
         except BaseException:
-            for new in set(folder.glob("*.parquet")) - before:  # no result names it
-                new.unlink(missing_ok=True)
+            self.results, dropped = before, [result]
             raise
-        named = {each.predictions.get("file") for each in self.results}
-        for old in replaced:
-            file = old.predictions.get("file")
-            path = self.path.parent / (file or "")
-            if file not in named and path.parent == folder:
-                path.unlink(missing_ok=True)
-        return self.results[-1]
+        finally:
+            named = {kept.predictions.get("file") for kept in self.results}
+            for file in {gone.predictions.get("file", "") for gone in dropped} - named:
+                path = self.path.parent / file
+                if path.parent == items_folder(self.path):
+                    path.unlink(missing_ok=True)
+        return result
 
 
 @contextmanager
@@ -84,13 +84,17 @@ def open_results(
     it is or lies in one of the `inputs`.
 
     Raises:
-        InputError: it is no file; or it is no results file, and `overwrite` is False or it is read.
+        InputError: it is not a file; it is not a results file, and `overwrite` is False or it is
+            read; or the folder of its predictions is one of the `inputs`, or holds one.
         BusyError: another process has claimed it.
         StorageError: it can't be written.
     """
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no plain file; results are written to one. Name another.")
-    with claim(path), claim(items_folder(path) / "items"):
+    inputs = list(inputs)
+    folder = items_folder(path)
+    refuse_inputs(folder, [given for given in inputs if _is_inside(given, folder)])
+    with claim(path), claim(folder / "items"):
         results = []
         try:
             results = read_results(path) if path.exists() else []
@@ -101,42 +105,75 @@ def open_results(
         yield ResultsFile(path, results)
 
 
-def write_results(path: Path, results: Sequence[Result]) -> list[Result]:
+def _is_inside(given: object, folder: Path) -> bool:
+    try:
+        real = Path(str(given)).resolve()
+    except (OSError, ValueError):  # not a path, such as the address of a model
+        return False
+    return folder.resolve() in (real, *real.parents)
+
+
+def write_results(path: Path, results: Iterable[Result]) -> list[Result]:
     """Writes a results file, and a Parquet file of predictions for each result with items.
 
-    The predictions go to `<name>.predictions/` beside the file. They are written first. Returns the
-    results of the encoder as written, with the names of their predictions files.
+    The predictions go to `<name>.predictions/` next to the file. They are written first. Returns
+    the results as written, with the names of their predictions files.
     """
-    written = [_write_items(path, result) for result in results]
-    rows = [sealed(as_tree(result)) for result in written]
-    tree = {"format_version": FORMAT, "results": rows}
-    write_text(path, json.dumps(tree, indent=1, allow_nan=False) + "\n")
+    written = [_with_items(path, result) for result in results]
+    _write(path, written)
     return written
+
+
+def _write(path: Path, results: Sequence[Result]) -> None:
+    tree = {"format_version": FORMAT, "results": [sealed(result.as_tree()) for result in results]}
+    write_text(path, json.dumps(tree, indent=1, allow_nan=False) + "\n")
 
 
 def read_results(path: Path) -> list[Result]:
     """Reads a results file. Checks its keys and hashes, and that scores follow from predictions.
 
     Raises:
-        InputError: the file is no results file, has another format version, or was damaged or
+        InputError: the file is not a results file, has another format version, or was damaged or
             changed.
     """
-    results: list[Result] = []
-    keys: set[Key] = set()
-    for number, row in enumerate(results_of(_json_of(path), str(path))):
+    results: dict[Any, Result] = {}
+    for number, row in enumerate(_rows_of(path)):
         where = f"{path}: results[{number}]"
-        result = result_of(row, where)
+        sealed_row = row if isinstance(row, dict) else {}
+        values = check_seal(sealed_row, Path(where), InputError, "Evaluate again.")
+        try:
+            result = decoded(Result, values)
+        except ValueError as error:
+            reason = str(error).rstrip(".")
+            raise InputError(f"{where} is damaged: {reason}. Evaluate again.") from None
         if result.predictions:
-            items = Items.from_frame(read_items(path, result))
-            _check_scores(result, items, where)
-        check_seal(row, Path(where), InputError, "Evaluate again.")
-        if result.key in keys:
+            _check_scores(result, Items.from_frame(read_items(path, result)), where)
+        if result.key in results:
             raise InputError(f"{where} repeats another result of {result.task} on {result.split}.")
-        if results and result.encoder != results[0].encoder:
+        if any(result.encoder != other.encoder for other in results.values()):
             raise InputError(f"{where} is of another encoder than the others; a file has one.")
-        keys.add(result.key)
-        results.append(result)
-    return results
+        results[result.key] = result
+    return list(results.values())
+
+
+def _rows_of(path: Path) -> list[Any]:
+    try:
+        tree = json.loads(path.read_text("utf-8"))
+        json.dumps(tree, allow_nan=False)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} can't be read as results: {error}.") from None
+    if not isinstance(tree, Mapping) or "format_version" not in tree:
+        raise InputError(f"{path} is not a results file of `rejoinder evaluate`.")
+    if tree["format_version"] != FORMAT:
+        raise InputError(
+            f"{path} is a results file of format version {short(tree['format_version'])}; this "
+            f"version of rejoinder reads {FORMAT}, in which every result carries its settings. "
+            "Evaluate again."
+        )
+    rows = tree.get("results")
+    if not isinstance(rows, list):
+        raise InputError(f"{path}: results is {short(rows)}; a list is needed. Evaluate again.")
+    return rows
 
 
 def _check_scores(result: Result, items: Items, where: str) -> None:
@@ -164,48 +201,44 @@ def read_items(path: Path, result: Result) -> pl.DataFrame:
     what = f"{result.task} on {result.split}"
     if not result.predictions:
         raise InputError(f"{path}: {what} has no predictions file.")
-    file = path.parent / result.predictions["file"]
+    file = path.parent / result.predictions.get("file", "")
     try:
         content = file.read_bytes()
     except (OSError, ValueError) as error:  # a name can hold a NUL or half a surrogate pair
         raise InputError(
             f"{path}: the predictions of {what} can't be read: {error}; evaluate again."
         ) from None
-    if sha256_of(content) != result.predictions["sha256"]:
+    if sha256_of(content) != result.predictions.get("sha256"):
         raise InputError(f"{file} is not the file that {path} was written with; evaluate again.")
     try:
         frame = pl.read_parquet(io.BytesIO(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"{file} is damaged: {error}; evaluate again.") from None
-    _check_items(frame, file, result)
+    wrong = _wrong_items(frame, result.n)
+    if wrong:
+        raise InputError(f"{file} is damaged: {wrong}; evaluate again.")
     return frame
 
 
-def _check_items(frame: pl.DataFrame, file: Path, result: Result) -> None:
+def _wrong_items(frame: pl.DataFrame, count: int) -> str:
+    """Returns what is wrong with the items of a result that was scored on `count` of them."""
     types = {name: frame.schema.get(name) for name in _COLUMNS}
-    if types != _COLUMNS or frame.null_count().sum_horizontal().sum():
-        raise InputError(f"{file}: columns id, prediction and gold, without gaps, are needed.")
-    if frame.schema.get("fold", pl.Int64) != pl.Int64:
-        raise InputError(f"{file}: the column fold is of {frame.schema['fold']}, not of Int64.")
-    if frame.is_empty():
-        raise InputError(f"{file} has no items; evaluate again.")
+    if types != _COLUMNS or frame.schema.get("fold", pl.Int64) != pl.Int64:
+        return f"its columns are {dict(frame.schema)}, and {_COLUMNS} with perhaps fold are needed"
+    if frame.null_count().sum_horizontal().sum():
+        return "a value is missing"
+    if len(frame) != count or not count:
+        return f"it has {len(frame)} items, and the result was scored on {count}"
     for name in ("prediction", "gold"):
         # Polars orders NaN above every number, so this refuses it too
         if not (frame[name].abs() <= LARGEST).all():
-            raise InputError(
-                f"{file}: a {name} is not finite, or beyond {LARGEST:.0e}; evaluate again."
-            )
-    if len(frame) != result.n:
-        raise InputError(
-            f"{file} has {len(frame)} items, and {result.task} on {result.split} was scored on "
-            f"{result.n}; evaluate again."
-        )
+            return f"a {name} is not finite, or beyond {LARGEST:.0e}"
     repeated = first_repeated(frame["id"].to_list())
-    if repeated is not None:
-        raise InputError(f"{file}: the id {repeated!r} is there more than once.")
+    return "" if repeated is None else f"the id {repeated!r} is there more than once"
 
 
-def _write_items(path: Path, result: Result) -> Result:
+def _with_items(path: Path, result: Result) -> Result:
+    """Writes the items of a result, unless they are there, and returns it with their file."""
     if result.items is None or result.predictions:
         return result
     columns = {
@@ -217,22 +250,14 @@ def _write_items(path: Path, result: Result) -> Result:
         columns["fold"] = pl.Series(result.items.folds, dtype=pl.Int64)
     buffer = io.BytesIO()
     pl.DataFrame(columns).write_parquet(buffer)
-    content = buffer.getvalue()
-    digest = sha256_of(content)
-    folder = items_folder(path)
+    digest = sha256_of(buffer.getvalue())
     task = result.task.replace("/", "-")
     name = f"{task}.{result.split}.{digest[:_HASH_DIGITS]}.parquet"
-    write_bytes(folder / name, content)
+    folder = items_folder(path)
+    write_bytes(folder / name, buffer.getvalue())
     return replace(result, predictions={"file": f"{folder.name}/{name}", "sha256": digest})
 
 
 def items_folder(path: Path) -> Path:
     """Returns the folder of the predictions of a results file."""
     return path.with_name(f"{path.stem}.predictions")
-
-
-def _json_of(path: Path) -> object:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} can't be read as results: {error}.") from None

@@ -1,26 +1,29 @@
 """Scores one encoder on several tasks."""
 
+import datetime
 import json
+import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.printing import score_text, text_table
-from rejoinder.evaluation.results import Key, Missing, Result, settings_key, stamp
+from rejoinder.evaluation.notes import leak_note
+from rejoinder.evaluation.results import Key, Missing, Result, settings_key
 from rejoinder.evaluation.tasks import families_of, resolve
-from rejoinder.evaluation.tasks.base import Context, Family
-from rejoinder.evaluation.variants import variants, with_label
-from rejoinder.io.files.claims import claim
-from rejoinder.io.files.hashed import sha256_of
+from rejoinder.evaluation.tasks.base import Context, Data
+from rejoinder.evaluation.variants import score_text, text_table, variants, with_label
+from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.measures import ScoringError
 from rejoinder.protocols import CachesItself, Encodes
+from rejoinder.version import VERSION
 
 EvaluationProgress = Callable[[int, int, str], None]
 """Called with the number of finished tasks, the number of all tasks, and the current one: its id,
@@ -68,13 +71,22 @@ def iter_results(
     progress: EvaluationProgress = lambda _done, _total, _task: None,
     cache: Path | None = None,
     about: Mapping[str, Any] | None = None,
+    request: Mapping[str, Any] | None = None,
+    keep: Callable[[Result], Result] = lambda result: result,
 ) -> Iterator[Result | Missing]:
     """Yields the results of tasks one by one, and a `Missing` for each task without its data.
 
-    Results in `known` with the same encoder, task, data and settings are yielded as they are
-    instead of being scored again. `progress` is called before each task, and by long tasks in
-    between. The folder `cache` keeps embeddings for later runs of the same encoder. `about` is the
-    encoder's `identity`, if it is known already.
+    Args:
+        encoder: what is scored.
+        tasks: ids and groups of tasks.
+        context: where the data is, and settings.
+        known: earlier results. Those of the same encoder, task, data and settings are yielded as
+            they are instead of being scored again.
+        progress: called before each task, and by long tasks in between.
+        cache: folder that keeps embeddings for later runs of the same encoder.
+        about: the encoder's `identity`, if it is known already.
+        request: what `evaluate` was asked for; each new result carries it with its own task.
+        keep: saves a new result, and returns it with what saving adds.
 
     Raises:
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
@@ -83,88 +95,83 @@ def iter_results(
     wanted = resolve(tasks)
     about = dict(about or identity(encoder))
     by_key = {result.key: result for result in known if dict(result.encoder) == about}
-    embedder = Embedder(encoder, about["name"])
-    if cache is not None and isinstance(encoder, CachesItself):
-        encoder.cache_in(cache)
-        cache = None
-    with _cached(embedder, None if cache is None else cache / f"{_cache_name(about)}.safetensors"):
-        done = 0
-        for family, ids in families_of(wanted):
-            progress(done, len(wanted), ids[0])
-            reused = _reused(family, context, ids, by_key)
-            yield from (result for results in reused.values() for result in results)
-            left = [task for task in ids if task not in reused]
-            tell = partial(_tell, progress, done, len(wanted), ids[0])
-            yield from _scored(family, embedder, replace(context, tell=tell), left, about)
-            done += len(ids)
-        progress(done, len(wanted), "")
+    embedder = Embedder(encoder, about["name"], _open_cache(encoder, about, cache))
+    done = 0
+    for family, ids in families_of(wanted):
+        progress(done, len(wanted), ids[0])
+        tell = partial(_tell, progress, done, len(wanted), ids[0])
+        begun, settings, results = time.perf_counter(), family.settings(context), []
+        reused: list[Result] = []
+        try:
+            data = family.read(context, ids)
+            reused = _reused(data, settings, by_key)
+            left = {part: data[part] for part in data if part[0] not in {r.task for r in reused}}
+            if left:
+                results = family.run(embedder, replace(context, tell=tell), left)
+        except DataMissingError as error:
+            found = {result.task for result in reused}
+            yield from (Missing(task, str(error)) for task in ids if task not in found)
+        except ScoringError as error:
+            raise InputError(f"{ids[0]}, encoder {embedder.name}: {error}") from None
+        yield from reused
+        seconds = (time.perf_counter() - begun) / max(len(results), 1)
+        for result in results:
+            note = leak_note(result.task, result.split, about)
+            completed = replace(
+                result,
+                notes=result.notes if note is None else (*result.notes, note),
+                encoder=about,
+                dtype=embedder.dtype,
+                settings=settings,
+                run={} if request is None else {**request, "tasks": result.task},
+                seconds=round(seconds, 3),
+                date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+                versions=_versions(),
+                machine=_machine(),
+            )
+            yield keep(completed)
+        done += len(ids)
+    progress(done, len(wanted), "")
+
+
+def _reused(data: Data, settings: Mapping[str, Any], known: Mapping[Key, Result]) -> list[Result]:
+    """Returns the known results of those tasks of which the results of all splits are known."""
+    keys = {part: (*part, read.sha256, settings_key(settings)) for part, read in data.items()}
+    new = {task for (task, _), key in keys.items() if key not in known}
+    return [known[key] for (task, _), key in keys.items() if task not in new]
+
+
+def _versions() -> dict[str, str]:
+    libraries = {name: version(name) for name in ("numpy", "scipy")}
+    return {"rejoinder": VERSION, "python": platform.python_version(), **libraries}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+    }
 
 
 def _tell(progress: EvaluationProgress, done: int, total: int, task: str, doing: str) -> None:
     progress(done, total, f"{task}: {doing}")
 
 
-@contextmanager
-def _cached(embedder: Embedder, path: Path | None) -> Iterator[None]:
-    """Reads the embeddings of a file, claims it meanwhile, and writes it at the end."""
-    if path is None:
-        yield
-        return
-    with claim(path):
-        embedder.load(path)
-        yield
-        embedder.save(path)
-
-
-def _reused(
-    family: Family, context: Context, ids: Sequence[str], known: Mapping[Key, Result]
-) -> dict[str, list[Result]]:
-    """Returns the known results of those tasks of which the results of all splits are known."""
-    settings = settings_key(family.settings(context))
-    likely = [task for task in ids if any(key[0] == task and key[3] == settings for key in known)]
-    if not likely:
-        return {}
-    try:
-        hashes = family.hashes(context, likely)
-    except DataMissingError:
-        return {}
-    keys: dict[str, list[Key]] = {}
-    for (task, split), sha256 in hashes.items():
-        keys.setdefault(task, []).append((task, split, sha256, settings))
-    return {
-        task: [known[key] for key in wanted]
-        for task, wanted in keys.items()
-        if all(key in known for key in wanted)
-    }
-
-
-def _scored(
-    family: Family, embedder: Embedder, context: Context, ids: Sequence[str], about: dict[str, Any]
-) -> Iterator[Result | Missing]:
-    if not ids:
-        return
-    begun = time.perf_counter()
-    try:
-        results = family.run(embedder, context, ids)
-    except DataMissingError as error:
-        yield from (Missing(task, str(error)) for task in ids)
-        return
-    except ScoringError as error:
-        raise InputError(f"{ids[0]}, encoder {embedder.name}: {error}") from None
-    seconds = (time.perf_counter() - begun) / max(len(results), 1)
-    settings = family.settings(context)
-    for result in results:
-        yield stamp(replace(result, dtype=embedder.dtype), about, settings, seconds)
-
-
-def _cache_name(about: Mapping[str, object]) -> str:
-    """Returns a name for an encoder that is the same for the same weights only."""
+def _open_cache(
+    encoder: Encodes, about: Mapping[str, Any], folder: Path | None
+) -> VectorCache | None:
+    if folder is None:
+        return None
+    if isinstance(encoder, CachesItself):
+        encoder.cache_in(folder)
+        return None
     if "sha256" not in about:
         raise InputError(
-            f"{about.get('name')} can't be cached: its describe() tells no sha256, by which "
-            "another version of it would be known."
+            f"{about['name']} can't be cached: its describe() tells no sha256, by which another "
+            "version of it would be known."
         )
-    return sha256_of(json.dumps(about, sort_keys=True).encode())[:32]
+    return VectorCache(folder / "embeddings.sqlite", json.dumps(about, sort_keys=True))
 
 
 def collect(

@@ -1,6 +1,6 @@
-"""Labels for results of the same task under several settings or on other data."""
+"""How results are shown: labels for results of the same task, scores and tables of plain text."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rejoinder.evaluation.results import Key, Result
@@ -12,12 +12,19 @@ def variants(results: Iterable[Result]) -> dict[Key, str]:
     The label names the settings that differ, such as `kfold 3, mode compat`, and the data if that
     differs.
     """
-    groups: dict[tuple[str, str], dict[Key, Result]] = {}
+    groups: dict[tuple[str, str], dict[Key, dict[str, Any]]] = {}
     for result in results:
-        groups.setdefault((result.task, result.split), {}).setdefault(result.key, result)
+        members = groups.setdefault((result.task, result.split), {})
+        members[result.key] = _flat(result.settings) | {"data": result.key[2][:8]}
     labels: dict[Key, str] = {}
     for members in groups.values():
-        labels |= _labels(members)
+        names = list(dict.fromkeys(name for about in members.values() for name in about))
+        names.sort(key="data".__eq__)
+        differing = [
+            name for name in names if len({str(about.get(name)) for about in members.values()}) > 1
+        ]
+        for key, about in members.items():
+            labels[key] = ", ".join(f"{name} {about.get(name, '–')}" for name in differing)
     return labels
 
 
@@ -32,36 +39,42 @@ def with_label(task: str, split: str, label: str) -> str:
 
 def differences(first: Result, second: Result) -> str:
     """Returns the settings and data in which two results differ, or an empty string."""
-    a, b = (_flat(result.settings) | _data(result) for result in (first, second))
+    a, b = (
+        _flat(result.settings) | {"form": result.data.get("form", "–"), "data": result.key[2][:8]}
+        for result in (first, second)
+    )
     names = [name for name in dict.fromkeys((*a, *b)) if a.get(name) != b.get(name)]
     return ", ".join(f"{name} {a.get(name, '–')} against {b.get(name, '–')}" for name in names)
 
 
-def _data(result: Result) -> dict[str, str]:
-    form = {"form": str(result.data["form"])} if "form" in result.data else {}
-    return {**form, "data": str(result.data.get("sha256"))[:8]}
-
-
-def _labels(members: Mapping[Key, Result]) -> dict[Key, str]:
-    """Returns a label for each result of one task and split."""
-    flat = {key: _flat(result.settings) for key, result in members.items()}
-    names = list(dict.fromkeys(name for settings in flat.values() for name in settings))
-    differing = [
-        name for name in names if len({str(settings.get(name)) for settings in flat.values()}) > 1
-    ]
-    hashes = {key[2] for key in members}
-    labels = {}
-    for key, settings in flat.items():
-        parts = [f"{name} {settings.get(name, '–')}" for name in differing]
-        parts += [f"data {key[2][:8]}"] if len(hashes) > 1 else []
-        labels[key] = ", ".join(parts)
-    return labels
-
-
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns settings without nesting, and without those that follow from others."""
-    classifiers = settings.get("classifiers", {})
     outer = {name: value for name, value in settings.items() if name != "classifiers"}
-    inner = classifiers if isinstance(classifiers, Mapping) else {}
-    named = {f"classifier {n}" if n in outer else n: value for n, value in inner.items()}
+    inner = settings.get("classifiers", {})
+    named = {f"classifier {n}" if n in outer else n: value for n, value in dict(inner).items()}
     return {**{n: v for n, v in named.items() if n not in ("penalties", "fold_seed")}, **outer}
+
+
+def score_text(value: float, *, percent: bool, sign: bool = False) -> str:
+    """Returns a score as people read it: percentages have two digits, others four.
+
+    >>> score_text(71.25, percent=True), score_text(0.5, percent=False, sign=True)
+    ('71.25', '+0.5000')
+    """
+    return f"{value:{'+' if sign else ''}.{2 if percent else 4}f}"
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns lines of aligned columns; the first column is aligned to the left.
+
+    >>> print(text_table(("task", "n"), [("stsb/cosine", "9"), ("mr", "10")]))
+    task          n
+    stsb/cosine   9
+    mr           10
+    """
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    lines = [
+        [f"{row[0]:{widths[0]}}", *(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))]
+        for row in (columns, *rows)
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in lines)

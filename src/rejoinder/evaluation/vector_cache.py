@@ -63,7 +63,7 @@ class VectorCache:
                 marks = ", ".join("?" * len(some))
                 query = f"SELECT * FROM embeddings WHERE key IN ({marks})"  # noqa: S608
                 for key, vector, crc32 in database.execute(query, some):
-                    if crc32 in (None, zlib.crc32(key + vector)):
+                    if isinstance(vector, bytes) and crc32 in (None, zlib.crc32(key + vector)):
                         found[by_key[key]] = np.frombuffer(vector, "<f4")
         return found
 

@@ -14,7 +14,6 @@ from rejoinder.evaluation.report.pages import render_page
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, predicted_against_gold, svg_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items
-from rejoinder.evaluation.results_format import as_tree
 from rejoinder.io.files.atomic import write_text
 from rejoinder.version import VERSION
 
@@ -88,10 +87,10 @@ def _results(work: Reproduced, options: Options) -> str:
         "facts": work.facts,
         "missing": list(work.missing),
         "results": {
-            name: [as_tree(result) for result in results] for name, results in work.results.items()
+            name: [result.as_tree() for result in results] for name, results in work.results.items()
         },
         "figure8": {
-            f"{share:g}": [as_tree(result) for result in results]
+            f"{share:g}": [result.as_tree() for result in results]
             for share, results in work.curve.items()
         },
     }

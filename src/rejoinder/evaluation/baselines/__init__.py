@@ -4,32 +4,26 @@ To add a baseline, write a module with a class that encodes (`rejoinder.protocol
 to `BASELINES`. A class that reads a file has a class method `load(path)`.
 """
 
-from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from rejoinder.errors import InputError, nearest
+from rejoinder.errors import InputError
 from rejoinder.protocols import Encodes
+from rejoinder.registry import Registry
 
-
-class Baseline(NamedTuple):
-    """A module of this package, imported when the baseline is used, and the name of its class."""
-
-    module: str
-    encoder: str
-    reads_file: bool = False
-
-
-BASELINES: Mapping[str, Baseline] = {
-    "bow": Baseline("words", "BagOfWords"),
-    "tfidf": Baseline("words", "TfIdf"),
-    "random": Baseline("words", "RandomVectors"),
-    "average": Baseline("vectors", "Averaged", reads_file=True),
-    "sif": Baseline("vectors", "Sif", reads_file=True),
-    "soft-cosine": Baseline("vectors", "SoftCosine", reads_file=True),
-    "doc2vec": Baseline("doc2vec", "ParagraphVectors", reads_file=True),
-}
+BASELINES: Registry[Any] = Registry(
+    "baseline",
+    {
+        "bow": f"{__name__}.words:BagOfWords",
+        "tfidf": f"{__name__}.words:TfIdf",
+        "random": f"{__name__}.words:RandomVectors",
+        "average": f"{__name__}.vectors:Averaged",
+        "sif": f"{__name__}.vectors:Sif",
+        "soft-cosine": f"{__name__}.vectors:SoftCosine",
+        "doc2vec": f"{__name__}.doc2vec:ParagraphVectors",
+    },
+)
+"""Classes of encoders, each imported when it is first used."""
 
 
 def open_baseline(name: str) -> Encodes:
@@ -40,11 +34,11 @@ def open_baseline(name: str) -> Encodes:
         MissingExtraError: a library that it needs is not installed.
     """
     kind, _, file = name.partition(":")
-    if kind not in BASELINES:
-        raise InputError(f"baseline {kind!r}: {nearest(kind, BASELINES)}.")
-    baseline = BASELINES[kind]
-    if baseline.reads_file and not file:
+    encoder = BASELINES[kind]
+    if not hasattr(encoder, "load"):
+        opened: Encodes = encoder()
+    elif file:
+        opened = encoder.load(Path(file))
+    else:
         raise InputError(f"baseline:{kind} needs a file; write baseline:{kind}:FILE.")
-    encoder = getattr(import_module(f"{__name__}.{baseline.module}"), baseline.encoder)
-    opened: Encodes = encoder.load(Path(file)) if baseline.reads_file else encoder()
     return opened

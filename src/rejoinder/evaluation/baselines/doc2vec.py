@@ -5,24 +5,20 @@ than usual. Lau and Baldwin (2016, §3 and §5) found that both matter for pairs
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import safe_open
-from safetensors.numpy import save
 
 from rejoinder.errors import InputError, require
 from rejoinder.evaluation.baselines.words import tokens
-from rejoinder.io.files.atomic import new_file
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
 """Number of epochs of the inference of a sentence."""
-_SAMPLE = 1e-5
-"""Frequency of a word, as a share of all words, above which training skips some occurrences."""
 _OPTIONS = {
     "dm": 0,
     "dbow_words": 1,
@@ -59,36 +55,8 @@ class ParagraphVectors:
         return out
 
     @classmethod
-    def train(
-        cls, texts: Iterable[str], *, dim: int = 300, epochs: int = 10, workers: int = 1
-    ) -> "ParagraphVectors":
-        """Trains a model of `dim` dimensions.
-
-        With one worker, and PYTHONHASHSEED set, the same texts give the same model.
-
-        Raises:
-            MissingExtraError: gensim is not installed.
-        """
-        require("eval", "gensim")
-        from gensim.models.doc2vec import TaggedDocument
-
-        documents = [TaggedDocument(tokens(text), [row]) for row, text in enumerate(texts)]
-        model = _empty(dim, epochs, workers, _SAMPLE)
-        model.build_vocab(documents)
-        model.train(documents, total_examples=len(documents), epochs=epochs)
-        return cls(model, "trained")
-
-    def save(self, path: Path) -> None:
-        """Writes what inference needs: the words, their counts and the output layer."""
-        words = self._model.wv.index_to_key
-        counts = {word: int(self._model.wv.get_vecattr(word, "count")) for word in words}
-        metadata = {"format": "rejoinder-doc2vec-1", "counts": json.dumps(counts)}
-        with new_file(path) as file:
-            file.write(save({"output": np.ascontiguousarray(self._model.syn1neg)}, metadata))
-
-    @classmethod
     def load(cls, path: Path) -> "ParagraphVectors":
-        """Reads a model that `save` wrote.
+        """Reads a model that `benchmarks/baselines.py` wrote.
 
         Raises:
             InputError: the file is missing, damaged, or not such a model.
@@ -106,7 +74,7 @@ class ParagraphVectors:
                 "pickles and are not read. See benchmarks/baselines.py."
             ) from None
         # with a sample of 0, inference skips no word: short sentences need all of theirs
-        model = _empty(output.shape[1], 1, 1, 0.0)
+        model = untrained(output.shape[1], sample=0.0)
         model.build_vocab_from_freq(counts)
         if len(model.wv) != len(output):
             raise InputError(
@@ -116,8 +84,11 @@ class ParagraphVectors:
         return cls(model, path.name)
 
 
-def _empty(dim: int, epochs: int, workers: int, sample: float) -> Any:
-    """Returns an untrained model."""
+def untrained(dim: int, *, sample: float, epochs: int = 1, workers: int = 1) -> Any:
+    """Returns a model of gensim before training.
+
+    Words above the frequency `sample`, a share of all words, are skipped in some of their places.
+    """
     from gensim.models.doc2vec import Doc2Vec
 
     return Doc2Vec(vector_size=dim, epochs=epochs, workers=workers, sample=sample, **_OPTIONS)

@@ -1,23 +1,27 @@
-"""The metrics that a task can have as its main score. Each module defines some in `METRICS`."""
+"""The metrics that a task can have as its main score, by name."""
 
 import re
-from importlib import import_module
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.metrics.base import Metric, MetricPattern
+from rejoinder.registry import Registry
 
-_MODULES = (
-    "absolute_error",
-    "accuracy",
-    "average_precision",
-    "correlation",
-    "effect",
-    "precision",
-    "recall",
+METRICS: Registry[Metric | MetricPattern] = Registry(
+    "metric",
+    {
+        "accuracy": f"{__name__}.shares:ACCURACY",
+        "P@N": f"{__name__}.shares:PRECISION",
+        "recall_1_t2i": f"{__name__}.shares:RECALL",
+        "map": f"{__name__}.means:MEAN_AVERAGE_PRECISION",
+        "mean_absolute_error": f"{__name__}.means:MEAN_ABSOLUTE_ERROR",
+        "absolute_effect_size": f"{__name__}.effect:ABSOLUTE_EFFECT_SIZE",
+        "pearson": f"{__name__}.correlation:PEARSON",
+        "pearson_trained": f"{__name__}.correlation:PEARSON_TRAINED",
+        "pearson_weighted_mean": f"{__name__}.correlation:PEARSON_WEIGHTED_MEAN",
+        "pearson_trackN": f"{__name__}.correlation:PEARSON_TRACK",
+    },
 )
-"""Modules of this package; a new metric needs a line here, or a call of `register_metric`."""
-
-_registered: dict[str, Metric | MetricPattern] = {}
+"""A new metric needs a line here, or a call of `register_metric`."""
 
 
 def register_metric(metric: Metric | MetricPattern) -> None:
@@ -26,17 +30,16 @@ def register_metric(metric: Metric | MetricPattern) -> None:
     Raises:
         InputError: another metric has that name.
     """
-    if metric.name in _registered or find_metric(metric.name) is not None:
+    if find_metric(metric.name) is not None:
         raise InputError(f"the metric {metric.name!r} is registered already; give it another name.")
-    _registered[metric.name] = metric
+    METRICS.register(metric.name, metric)
 
 
 def find_metric(score: str) -> Metric | None:
     """Returns the metric of a main score, or None if no metric has that name."""
-    exact = _registered.get(score)
-    if isinstance(exact, Metric):
+    if score in METRICS and isinstance(exact := METRICS[score], Metric):
         return exact
-    for entry in _registered.values():
+    for entry in METRICS.values():
         if isinstance(entry, MetricPattern) and (match := re.fullmatch(entry.pattern, score)):
             return entry.build(match)
     return None
@@ -51,12 +54,7 @@ def metric_of(score: str) -> Metric:
     metric = find_metric(score)
     if metric is None:
         raise InputError(
-            f"{score!r} is no registered metric ({nearest(score, _registered)}); a main score "
+            f"{score!r} is not a registered metric ({nearest(score, METRICS)}); a main score "
             "needs one: see register_metric."
         )
     return metric
-
-
-for _module in _MODULES:
-    for _metric in import_module(f"{__name__}.{_module}").METRICS:
-        register_metric(_metric)

@@ -151,9 +151,7 @@ def _track(match: re.Match[str]) -> Metric:
     return _correlation(name, _recompute_tracks, groups)
 
 
-METRICS = (
-    _correlation("pearson", lambda items: correlations(items.predictions, items.gold), _whole),
-    _correlation("pearson_trained", _recompute_trained, _whole),
-    _correlation("pearson_weighted_mean", _recompute_subsets, _subsets),
-    MetricPattern("pearson_trackN", r"pearson_(track\d[ab]?)", _track),
-)
+PEARSON = _correlation("pearson", lambda items: correlations(items.predictions, items.gold), _whole)
+PEARSON_TRAINED = _correlation("pearson_trained", _recompute_trained, _whole)
+PEARSON_WEIGHTED_MEAN = _correlation("pearson_weighted_mean", _recompute_subsets, _subsets)
+PEARSON_TRACK = MetricPattern("pearson_trackN", r"pearson_(track\d[ab]?)", _track)

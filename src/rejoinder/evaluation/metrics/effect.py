@@ -45,12 +45,10 @@ def _test(first: Items, second: Items, seed: int, draws: int) -> tuple[Test, Int
     return paired_bootstrap(difference, len(first.gold), seed, groups, max(RESAMPLES, draws))
 
 
-METRICS = (
-    Metric(
-        name="absolute_effect_size",
-        recompute=_recompute,
-        errors=lambda items: np.abs(items.predictions - items.predictions.mean()),
-        test=_test,
-        higher_is_better=False,
-    ),
+ABSOLUTE_EFFECT_SIZE = Metric(
+    name="absolute_effect_size",
+    recompute=_recompute,
+    errors=lambda items: np.abs(items.predictions - items.predictions.mean()),
+    test=_test,
+    higher_is_better=False,
 )

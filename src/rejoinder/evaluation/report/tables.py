@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from rejoinder.evaluation.printing import score_text
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.variants import variants, with_label
+from rejoinder.evaluation.variants import score_text, variants, with_label
 
 _NO_SCORE = "–"
 _LATEX = str.maketrans({"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--"})

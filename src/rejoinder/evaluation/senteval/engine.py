@@ -84,7 +84,7 @@ class SE:
         self.params["current_task"] = name
         encoder = _ScoringEncoder if "similarity" in self.params else _BatchEncoder
         embedder = Embedder(encoder(self.params, self.batcher, self.prepare))
-        [result] = family.run(embedder, context, ids)
+        [result] = family.run(embedder, context, family.read(context, ids))
         self.results = _as_original(result)
         return self.results
 

@@ -1,28 +1,27 @@
 """Evaluation tasks. Each module defines families of tasks in `FAMILIES`."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.tasks.base import Family
+from rejoinder.registry import Registry
 
-_MODULES = (
-    "response",
-    "inference",
-    "classification",
-    "regression",
-    "retrieval",
-    "similarity",
-    "sick",
-    "cqa",
-    "contrasts",
-    "bias",
+FAMILIES: Registry[Sequence[Family]] = Registry(
+    "task",
+    {
+        "response": f"{__name__}.response:FAMILIES",
+        "inference": f"{__name__}.inference:FAMILIES",
+        "classification": f"{__name__}.classification:FAMILIES",
+        "regression": f"{__name__}.regression:FAMILIES",
+        "retrieval": f"{__name__}.retrieval:FAMILIES",
+        "similarity": f"{__name__}.similarity:FAMILIES",
+        "cqa": f"{__name__}.cqa:FAMILIES",
+        "contrasts": f"{__name__}.contrasts:FAMILIES",
+        "bias": f"{__name__}.bias:FAMILIES",
+    },
 )
-"""Modules of this package; a new family needs a line here, or a call of `register_family`. Tasks of
-a group run in this order."""
-
-_families: dict[str, Family] = {}
-"""The family of each task, by the task's id."""
+"""A new module needs a line here, or a call of `register_family`. Tasks of a group run in this
+order."""
 
 
 def register_family(family: Family) -> None:
@@ -32,19 +31,28 @@ def register_family(family: Family) -> None:
         InputError: a task has an id that another task or a group has already, or one of its
             groups has the id of a task.
     """
-    groups = task_groups()
+    known, groups = _by_task(), task_groups()
     for task, own in family.tasks.items():
-        taken = [name for name in (task, *own) if name in _families]
+        taken = [name for name in (task, *own) if name in known]
         taken += [task] if task in groups else []
         if taken:
             raise InputError(f"the name {taken[0]!r} of a task or group is registered already.")
-    _families.update(dict.fromkeys(family.tasks, family))
+    FAMILIES.register(next(iter(family.tasks)), (family,))
+
+
+def _by_task() -> dict[str, Family]:
+    return {
+        task: family
+        for families in FAMILIES.values()
+        for family in families
+        for task in family.tasks
+    }
 
 
 def task_groups() -> Mapping[str, list[str]]:
     """Returns the ids of the tasks of each group."""
     groups: dict[str, list[str]] = {}
-    for task, family in _families.items():
+    for task, family in _by_task().items():
         for group in family.tasks[task]:
             groups.setdefault(group, []).append(task)
     return groups
@@ -59,24 +67,17 @@ def resolve(names: Sequence[str]) -> list[str]:
     Raises:
         InputError: a name is unknown.
     """
-    groups = task_groups()
-    ids: list[str] = []
+    groups, known = task_groups(), _by_task()
     for name in names:
-        if name not in groups and name not in _families:
-            raise InputError(f"--tasks {name!r}: {nearest(name, [*groups, *_families])}.")
-        ids += groups.get(name, [name])
-    return list(dict.fromkeys(ids))
+        if name not in groups and name not in known:
+            raise InputError(f"--tasks {name!r}: {nearest(name, [*groups, *known])}.")
+    return list(dict.fromkeys(task for name in names for task in groups.get(name, [name])))
 
 
 def families_of(ids: Sequence[str]) -> list[tuple[Family, list[str]]]:
     """Returns the families of some tasks in the order asked for, each with those of its tasks."""
+    known = _by_task()
     chosen: dict[int, tuple[Family, list[str]]] = {}
     for task in ids:
-        family = _families[task]
-        chosen.setdefault(id(family), (family, []))[1].append(task)
+        chosen.setdefault(id(known[task]), (known[task], []))[1].append(task)
     return list(chosen.values())
-
-
-for _module in _MODULES:
-    for _family in import_module(f"{__name__}.{_module}").FAMILIES:
-        register_family(_family)

@@ -3,15 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import Result
 
-if TYPE_CHECKING:
-    from rejoinder.evaluation.tasks.response import ResponsePairs
+
+@dataclass(frozen=True)
+class ResponsePairs:
+    """Pairs of a split: row i of `responses` is the response to row i of `inputs`."""
+
+    split: str
+    inputs: Sequence[str]
+    responses: Sequence[str]
+    sources: Sequence[str]
+    sha256: str
+    """Hash of the folder of pairs."""
+
+    def __len__(self) -> int:
+        return len(self.inputs)
 
 
 @dataclass(frozen=True)
@@ -19,7 +31,7 @@ class Context:
     """The location of the data, and the settings of a run."""
 
     data: Path | None = None
-    pairs: "Callable[[], ResponsePairs] | None" = None
+    pairs: Callable[[], ResponsePairs] | None = None
     """Function that reads the pairs that `response` ranks."""
     form: str | None = None
     """Form of the STS data: official or senteval. None takes what is there, official first."""
@@ -48,8 +60,8 @@ class Context:
         return self.data
 
 
-Hashes = Mapping[tuple[str, str], str]
-"""SHA-256 of the data by task and split."""
+Data = Mapping[tuple[str, str], Any]
+"""What is scored, by task and split. Each value has `sha256`, which goes into the result."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +70,14 @@ class Family:
 
     tasks: Mapping[str, tuple[str, ...]]
     """The groups of each task, by its id. `--tasks` takes ids and groups."""
-    run: Callable[[Embedder, Context, Sequence[str]], list[Result]]
-    """Scores the tasks with the given ids, all of them of this family."""
-    hashes: Callable[[Context, Sequence[str]], Hashes]
-    """Returns the `data["sha256"]` that the results would have, without scoring."""
+    read: Callable[[Context, Sequence[str]], Data]
+    """Reads the data of the tasks with the given ids, all of them of this family."""
+    run: Callable[[Embedder, Context, Data], list[Result]]
+    """Scores what `read` returned: all of it, or the tasks that have no result yet."""
     protocol: str | None = None
     """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
     means that no classifier is trained."""
-    reads: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     """Which of `pairs`, `form` and `text` of the context act on the tasks."""
 
     def heeds(self, name: str, context: Context) -> bool:
@@ -73,20 +85,18 @@ class Family:
 
         `name` is that of an argument of `evaluate`.
         """
-        if name in ("pairs", "split"):
-            return "pairs" in self.reads
-        if name in ("form", "text"):
-            return name in self.reads
-        key = {"pytorch": "usepytorch"}.get(name, name)
+        if name in ("pairs", "split", "form", "text"):
+            return {"split": "pairs"}.get(name, name) in self.options
         if self.protocol is None:
             return False
+        key = {"pytorch": "usepytorch"}.get(name, name)
         plain = replace(context.classifiers, **{key: getattr(ClassifierSettings(), key)})
         return plain.describe(self.protocol) != context.classifiers.describe(self.protocol)
 
     def settings(self, context: Context) -> dict[str, Any]:
         """Returns the settings that act on the results, as plain values."""
         settings: dict[str, Any] = {"seed": context.seed}
-        if "text" in self.reads:
+        if "text" in self.options:
             settings["text"] = context.text
         if self.protocol is not None:
             settings["classifiers"] = context.classifiers.describe(self.protocol)

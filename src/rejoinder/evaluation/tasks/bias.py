@@ -5,6 +5,7 @@ The effect sizes of Caliskan et al. 2017, on words put into sentences (May et al
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -17,15 +18,23 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.effect import effect_sizes
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.significance import permutation_test
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats
 
 
-def read_word_lists() -> tuple[Mapping[str, Any], str]:
-    """Returns the shipped tests, templates and word lists, and the SHA-256 of their file."""
+@dataclass(frozen=True)
+class WordLists:
+    """The shipped tests, templates and word lists, and the SHA-256 of their file."""
+
+    tables: Mapping[str, Any]
+    sha256: str
+
+
+def read_word_lists() -> WordLists:
+    """Returns the shipped word lists."""
     content = files("rejoinder").joinpath("data/bias.toml").read_bytes()
-    return tomllib.loads(content.decode()), sha256_of(content)
+    return WordLists(tomllib.loads(content.decode()), sha256_of(content))
 
 
 def sentences_of(words: str, tables: Mapping[str, Any]) -> list[list[str]]:
@@ -35,17 +44,22 @@ def sentences_of(words: str, tables: Mapping[str, Any]) -> list[list[str]]:
     return [[template.format(word) for template in templates] for word in chosen["words"]]
 
 
-def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    tables, sha256 = read_word_lists()
+def _read(_context: Context, ids: Sequence[str]) -> Data:
+    return dict.fromkeys(((task, "test") for task in ids), read_word_lists())
+
+
+def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+    lists = next(iter(data.values()))
     # of all tests, so that no score depends on which other tasks were asked for
-    everything = [text for name in tables["lists"] for text in _flat(sentences_of(name, tables))]
+    everything = [
+        text for name in lists.tables["lists"] for text in _flat(sentences_of(name, lists.tables))
+    ]
     embedder.prepare("bias", list(dict.fromkeys(everything)))
-    return [_scored(embedder, tables, sha256, task, context.seed) for task in ids]
+    return [_scored(embedder, lists, task, context.seed) for task, _ in data]
 
 
-def _scored(
-    embedder: Embedder, tables: Mapping[str, Any], sha256: str, task: str, seed: int
-) -> Result:
+def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Result:
+    tables = lists.tables
     test = tables["tests"][task.split("/")[1]]
     attributes = [_flat(sentences_of(name, tables)) for name in test["attributes"]]
     words, groups, notes = [], [], []
@@ -80,7 +94,7 @@ def _scored(
             for name, values in zip(test["targets"], groups, strict=True)
         },
         seed=seed,
-        data={"name": "bias", "sha256": sha256},
+        data={"name": "bias", "sha256": lists.sha256},
         notes=(_direction(test), *dict.fromkeys(notes)),
         items=items,
     )
@@ -116,18 +130,13 @@ def _flat(rows: Sequence[Sequence[str]]) -> list[str]:
     return [text for row in rows for text in row]
 
 
-def _hashes(_context: Context, ids: Sequence[str]) -> Hashes:
-    _, sha256 = read_word_lists()
-    return {(task, "test"): sha256 for task in ids}
-
-
 FAMILIES = (
     Family(
         {
             f"bias/{name}": ("bias",)
             for name in ("gender-career", "gender-occupations", "names", "religion", "age")
         },
+        _read,
         _run,
-        _hashes,
     ),
 )

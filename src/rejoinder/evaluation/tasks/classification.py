@@ -16,10 +16,10 @@ from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.metrics.accuracy import f1_score
+from rejoinder.evaluation.metrics.shares import f1_score
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -61,9 +61,9 @@ class _Task:
     features: Callable[..., Embeddings] = lambda embeddings: embeddings
     """Takes the embeddings of each column."""
 
-    def run(self, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
+    def run(self, embedder: Embedder, context: Context, parts: Data) -> list[Result]:
         """See `Family`."""
-        data = self.read(context.folder(ids[0]))
+        [((task, _), data)] = parts.items()
         settings = _adjusted(context.classifiers, data.name)
         texts = [_columns(part) for part in data.splits.values()]
         labels = [part.labels for part in data.splits.values()]
@@ -103,7 +103,7 @@ class _Task:
         dev_n = len(labels[-2:][0])  # the split before test: dev, or else train
         return [
             Result(
-                task=ids[0],
+                task=task,
                 split=split,
                 n=len(gold),
                 main="accuracy",
@@ -111,21 +111,21 @@ class _Task:
                 intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
                 groups={},
                 seed=settings.seed,
-                data={"name": ids[0].split("/")[0], "sha256": data.sha256, "dev_n": dev_n},
+                data={"name": task.split("/")[0], "sha256": data.sha256, "dev_n": dev_n},
                 notes=(*row_notes(data.name.lower(), counts), _note(settings, self.protocol)),
                 items=items,
             )
         ]
 
-    def hashes(self, context: Context, ids: Sequence[str]) -> Hashes:
+    def data(self, context: Context, ids: Sequence[str]) -> Data:
         """See `Family`."""
         split = "all" if self.protocol == "nested" else "test"
-        return {(ids[0], split): self.read(context.folder(ids[0])).sha256}
+        return {(ids[0], split): self.read(context.folder(ids[0]))}
 
     def family(self, name: str, group: str = "senteval") -> Family:
         """Returns the family of the task alone."""
         tasks = {f"{name}/senteval": (name, group)}
-        return Family(tasks, self.run, self.hashes, protocol=self.protocol)
+        return Family(tasks, self.data, self.run, protocol=self.protocol)
 
 
 def _adjusted(settings: ClassifierSettings, name: str) -> ClassifierSettings:

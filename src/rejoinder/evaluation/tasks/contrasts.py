@@ -1,6 +1,7 @@
 """`contrasts/*`: whether a paraphrase is nearer than a sentence of the same words that differs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
@@ -10,7 +11,7 @@ from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
 
 KINDS = ("word-order", "negation", "numbers", "swaps", "names")
@@ -18,26 +19,38 @@ KINDS = ("word-order", "negation", "numbers", "swaps", "names")
 _COLUMNS = ("anchor", "same", "different")
 
 
-def read_contrasts() -> tuple[pl.DataFrame, str]:
-    """Returns the shipped items (kind, anchor, same, different), and the SHA-256 of their file.
+@dataclass(frozen=True)
+class Contrasts:
+    """The shipped items (kind, anchor, same, different), and the SHA-256 of their file.
 
     `same` says what the anchor says in other words. `different` has most of its words, in
     `word-order` all of them, and says something else.
     """
+
+    frame: pl.DataFrame
+    sha256: str
+
+
+def read_contrasts() -> Contrasts:
+    """Returns the shipped items."""
     content = files("rejoinder").joinpath("data/contrasts.jsonl").read_bytes()
-    return pl.read_ndjson(content), sha256_of(content)
+    return Contrasts(pl.read_ndjson(content), sha256_of(content))
 
 
-def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    frame, sha256 = read_contrasts()
+def _read(_context: Context, ids: Sequence[str]) -> Data:
+    return dict.fromkeys(((task, "test") for task in ids), read_contrasts())
+
+
+def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+    items = next(iter(data.values()))
     # of all kinds, so that no score depends on which other tasks were asked for
-    embedder.prepare("contrasts", [text for name in _COLUMNS for text in frame[name]])
-    return [_scored(embedder, frame, sha256, task, context.seed) for task in ids]
+    embedder.prepare("contrasts", [text for name in _COLUMNS for text in items.frame[name]])
+    return [_scored(embedder, items, task, context.seed) for task, _ in data]
 
 
-def _scored(embedder: Embedder, frame: pl.DataFrame, sha256: str, task: str, seed: int) -> Result:
+def _scored(embedder: Embedder, items: Contrasts, task: str, seed: int) -> Result:
     kind = task.split("/")[1]
-    rows = frame.filter(pl.col("kind") == kind)
+    rows = items.frame.filter(pl.col("kind") == kind)
     anchors, same, different = (rows[name].to_list() for name in _COLUMNS)
     similarity, notes = embedder.similarity([*anchors, *anchors], [*same, *different], task)
     to_same, to_different = np.split(similarity, 2)
@@ -59,7 +72,7 @@ def _scored(embedder: Embedder, frame: pl.DataFrame, sha256: str, task: str, see
         },
         groups={},
         seed=seed,
-        data={"name": "contrasts", "sha256": sha256},
+        data={"name": "contrasts", "sha256": items.sha256},
         notes=tuple(notes),
         items=Items(
             [f"{kind}:{row}" for row in range(1, len(rows) + 1)],
@@ -70,9 +83,4 @@ def _scored(embedder: Embedder, frame: pl.DataFrame, sha256: str, task: str, see
     )
 
 
-def _hashes(_context: Context, ids: Sequence[str]) -> Hashes:
-    _, sha256 = read_contrasts()
-    return {(task, "test"): sha256 for task in ids}
-
-
-FAMILIES = (Family({f"contrasts/{kind}": ("contrasts",) for kind in KINDS}, _run, _hashes),)
+FAMILIES = (Family({f"contrasts/{kind}": ("contrasts",) for kind in KINDS}, _read, _run),)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from rejoinder.datasets.sentence_pairs import read_sick
 from rejoinder.datasets.sts import read_stsb
@@ -14,7 +13,7 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats
@@ -31,6 +30,7 @@ class _Data:
     ids: Sequence[str]
     grades: tuple[int, int]
     facts: Mapping[str, str]
+    sha256: str
     notes: tuple[str, ...]
 
 
@@ -44,7 +44,8 @@ def _read_stsb(context: Context) -> _Data:
         [part.gold for part in parts],
         parts[2].ids,
         (0, 5),
-        {"name": "stsb", "form": form, "sha256": sha256},
+        {"name": "stsb", "form": form},
+        sha256,
         (f"the {form} form of the data", "grades 0 to 5; the original has 1 to 5"),
     )
 
@@ -57,15 +58,15 @@ def _read_sick(context: Context) -> _Data:
         [part.scores for part in parts],
         parts[2].ids,
         (1, 5),
-        {"name": "SICK", "sha256": data.sha256},
+        {"name": "SICK"},
+        data.sha256,
         row_notes("sick", {split: len(data.splits[split]) for split in _SPLITS}),
     )
 
 
-def _run(
-    read: Callable[[Context], _Data], embedder: Embedder, context: Context, ids: Sequence[str]
-) -> list[Result]:
-    data, task, settings = read(context), ids[0], context.classifiers
+def _run(embedder: Embedder, context: Context, parts: Data) -> list[Result]:
+    [((task, _), data)] = parts.items()
+    settings = context.classifiers
     embedder.prepare(task, [text for first, second in data.texts for text in (*first, *second)])
     train, dev, test = (
         Graded(pair_features(embedder.embed(first, task), embedder.embed(second, task)), gold)
@@ -92,27 +93,26 @@ def _run(
             },
             groups={},
             seed=settings.seed,
-            data={**data.facts, "dev_n": len(dev.gold)},
+            data={**data.facts, "sha256": data.sha256, "dev_n": len(dev.gold)},
             notes=(f"regression {settings.regressor}, mode {settings.mode}", *data.notes),
             items=items,
         )
     ]
 
 
-def _hashes(read: Callable[[Context], _Data], context: Context, ids: Sequence[str]) -> Hashes:
-    return {(ids[0], "test"): read(context).facts["sha256"]}
+def _family(
+    task: str,
+    groups: tuple[str, ...],
+    read: Callable[[Context], _Data],
+    options: tuple[str, ...] = (),
+) -> Family:
+    def read_task(context: Context, _ids: Sequence[str]) -> Data:
+        return {(task, "test"): read(context)}
+
+    return Family({task: groups}, read_task, _run, protocol="regression", options=options)
 
 
-FAMILIES = tuple(
-    Family(
-        {task: groups},
-        partial(_run, read),
-        partial(_hashes, read),
-        protocol="regression",
-        reads=reads,
-    )
-    for task, groups, read, reads in (
-        ("sick-r/senteval-regression", ("sick-r", "senteval"), _read_sick, ()),
-        ("stsb/senteval-regression", ("senteval",), _read_stsb, ("form",)),
-    )
+FAMILIES = (
+    _family("sick-r/senteval-regression", ("sick-r", "senteval"), _read_sick),
+    _family("stsb/senteval-regression", ("senteval",), _read_stsb, ("form",)),
 )

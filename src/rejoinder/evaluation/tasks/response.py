@@ -5,7 +5,6 @@ uniformly, without replacement, from all other responses of the split, whatever 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,9 +12,9 @@ from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics.precision import CUTOFFS, precision_at, precision_name
+from rejoinder.evaluation.metrics.shares import CUTOFFS, precision_at, precision_name
 from rejoinder.evaluation.results import Group, Result
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family, ResponsePairs
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
 
@@ -29,21 +28,6 @@ _SPARSE = 1 / 16
 _TELL_EVERY = 2_000
 Tell = Callable[[str], None]
 """Called from time to time with what is being done."""
-
-
-@dataclass(frozen=True)
-class ResponsePairs:
-    """Pairs of a split: row i of `responses` is the response to row i of `inputs`."""
-
-    split: str
-    inputs: Sequence[str]
-    responses: Sequence[str]
-    sources: Sequence[str]
-    sha256: str
-    """Hash of the folder of pairs."""
-
-    def __len__(self) -> int:
-        return len(self.inputs)
 
 
 def rank_responses(
@@ -186,25 +170,21 @@ def _result(
     )
 
 
-def _pairs(context: Context) -> ResponsePairs:
+def _read(context: Context, ids: Sequence[str]) -> Data:
     if context.pairs is None:
         raise DataMissingError("the task response needs pairs; name their folder with --pairs.")
-    return context.pairs()
+    pairs = context.pairs()
+    return {(ids[0], pairs.split): pairs}
 
 
-def _run(embedder: Embedder, context: Context, _ids: Sequence[str]) -> list[Result]:
-    pairs = _pairs(context)
+def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+    [pairs] = data.values()
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
     return [rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)]
-
-
-def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
-    pairs = _pairs(context)
-    return {(ids[0], pairs.split): pairs.sha256}
 
 
 def _precisions(ranks: Indices, names: Sequence[str]) -> dict[str, float]:
     return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 
-FAMILIES = (Family({"response/p@n": ("response",)}, _run, _hashes, reads=("pairs",)),)
+FAMILIES = (Family({"response/p@n": ("response",)}, _read, _run, options=("pairs",)),)

@@ -1,6 +1,7 @@
 """`coco/senteval`: captions of images and images of captions (SentEval's ImageCaptionRetrieval)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,15 +11,30 @@ from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
 
 _NAME = "COCO"
 _SPLITS = ("train", "valid", "test")
 
 
-def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    parts, sha256 = _read(context, ids)
+@dataclass(frozen=True)
+class _Splits:
+    """The splits, of which two are fitted and the third is scored, and their hash."""
+
+    parts: list[Captioned]
+    sha256: str
+
+
+def _read(context: Context, ids: Sequence[str]) -> Data:
+    parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
+    sha256 = sha256_of("".join(part.sha256 for part in parts).encode())
+    return {(ids[0], "test"): _Splits(parts, sha256)}
+
+
+def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+    [((task, _), splits)] = data.items()
+    parts = splits.parts
     embedder.prepare(_NAME, [text for part in parts for text in part.captions])
     # torch is imported after the data was read: if both are missing, the data is reported
     from rejoinder.evaluation.classifiers.retrieval import (
@@ -47,7 +63,7 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     first = (fitted.image_ranks < 1).astype(np.float64)
     return [
         Result(
-            task=ids[0],
+            task=task,
             split="test",
             n=len(test),
             main="recall_1_t2i",
@@ -55,7 +71,7 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
             intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
             groups={},
             seed=context.classifiers.seed,
-            data={"name": _NAME, "sha256": sha256, "dev_n": len(dev)},
+            data={"name": _NAME, "sha256": splits.sha256, "dev_n": len(dev)},
             notes=(
                 *row_notes("coco", dict(zip(_SPLITS, map(len, parts), strict=True))),
                 "classifier pytorch",
@@ -72,14 +88,4 @@ def _run(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Resul
     ]
 
 
-def _hashes(context: Context, ids: Sequence[str]) -> Hashes:
-    return {(ids[0], "test"): _read(context, ids)[1]}
-
-
-def _read(context: Context, ids: Sequence[str]) -> tuple[list[Captioned], str]:
-    """Returns the splits, of which two are fitted and the third is scored, and their hash."""
-    parts = [read_coco(context.folder(ids[0]), split) for split in _SPLITS]
-    return parts, sha256_of("".join(part.sha256 for part in parts).encode())
-
-
-FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _run, _hashes, protocol="retrieval"),)
+FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _read, _run, protocol="retrieval"),)

@@ -1,5 +1,6 @@
-"""`stsb/*`, `sts12/cosine` … `sts17/cosine`: similarities of graded pairs, without training."""
+"""`stsb/*`, `sts12/cosine` … `sts17/cosine`, `sick-r/cosine`: similarities of graded pairs."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rejoinder.datasets.sentence_pairs import read_sick
 from rejoinder.datasets.sts import (
     SUBSETS,
     GradedPairs,
@@ -25,7 +27,7 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations, rescaled, share_within_one
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Result
-from rejoinder.evaluation.tasks.base import Context, Family, Hashes
+from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, angular_similarity
 from rejoinder.protocols import Encodes, TellsFittedPairs
@@ -40,6 +42,14 @@ MEASURES: Mapping[str, Callable[[Floats], Floats]] = {
 """Functions of cosines that give similarities, by name."""
 
 
+_SICK = {"test": ("test",), "all": ("train", "dev", "test")}
+"""Splits of SICK by split of the results. Peers publish correlations over all 9,927 pairs, papers
+those of test."""
+
+Scores = Callable[[str, GradedPairs, Floats, Sequence[str], int], Result]
+"""Returns the result of a task from its pairs, their similarities, notes and a seed."""
+
+
 def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[Result]:
     """Returns a result for each measure: its correlations with gold, in all and by genre.
 
@@ -49,94 +59,109 @@ def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[R
     Raises:
         InputError: an embedding is not usable, or a correlation is not defined.
     """
-    return _graded(Embedder(encoder), pairs, [f"stsb/{name}" for name in MEASURES], seed)
-
-
-def _graded(
-    embedder: Embedder, pairs: GradedPairs, tasks: Sequence[str], seed: int
-) -> list[Result]:
-    """Returns a result for each task, `NAME/MEASURE`. The measures share their embeddings."""
-    similarity, notes = _similarity(embedder, pairs, f"{tasks[0]} on {pairs.split}")
-    return [_measured(similarity, notes, pairs, task, seed) for task in tasks]
+    similarity, notes = _similarity(Embedder(encoder), pairs, f"stsb on {pairs.split}")
+    return [_genres(f"stsb/{name}", pairs, similarity, notes, seed) for name in MEASURES]
 
 
 def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Floats, list[str]]:
     """Returns the cosine of each pair, and notes, such as how many the encoder was fitted on."""
     similarity, notes = embedder.similarity(pairs.first, pairs.second, where)
-    return similarity, [*_fitted_notes(embedder, pairs, where), *notes]
-
-
-def _fitted_notes(embedder: Embedder, pairs: GradedPairs, where: str) -> list[str]:
     encoder = embedder.encoder
-    if not isinstance(encoder, TellsFittedPairs):
-        return []
-    who = embedder.who(where, "_fitted_pairs")
-    fitted = numbers_of(call(encoder._fitted_pairs, who=who), who, "(M,) keys of pairs are")
-    if not len(fitted):
-        return []
-    shared = int(np.isin(pair_keys(pairs.first, pairs.second), fitted).sum())
-    return [
-        f"{shared:,} of {len(pairs):,} pairs are among those that the encoder was adapted on "
-        "(either order, letters and digits alone)"
-    ]
+    if isinstance(encoder, TellsFittedPairs):
+        who = embedder.who(where, "_fitted_pairs")
+        fitted = numbers_of(call(encoder._fitted_pairs, who=who), who, "(M,) keys of pairs are")
+        if len(fitted):
+            shared = int(np.isin(pair_keys(pairs.first, pairs.second), fitted).sum())
+            fact = (
+                f"{shared:,} of {len(pairs):,} pairs are among those that the encoder was adapted "
+                "on (either order, letters and digits alone)"
+            )
+            notes = [fact, *notes]
+    return similarity, notes
 
 
-def _measured(
-    similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
+def _result(
+    task: str,
+    pairs: GradedPairs,
+    items: Items,
+    main: str,
+    scores: Mapping[str, float],
+    intervals: Mapping[str, tuple[float, float]],
+    notes: Sequence[str],
+    seed: int,
+    groups: Mapping[str, Group],
 ) -> Result:
-    """Returns the correlations over all pairs and by genre. The main score is `pearson`."""
-    values = MEASURES[task.split("/")[1]](np.clip(similarity, -1, 1))
+    form = {"form": pairs.form} if pairs.form else {}
+    name = "SICK" if task == "sick-r/cosine" else task.split("/")[0]
     return Result(
         task=task,
         split=pairs.split,
-        n=len(pairs),
-        main="pearson",
-        scores={
-            **correlations(values, pairs.gold),
-            "within_1_rescaled": share_within_one(values, pairs.gold),
-        },
-        intervals={
-            "pearson": correlation_interval(values, pairs.gold, seed),
-            "spearman": correlation_interval(values, pairs.gold, seed, ranks=True),
-        },
-        groups=_groups(values, pairs),
+        n=len(items.ids),
+        main=main,
+        scores=scores,
+        intervals=intervals,
+        groups=groups,
         seed=seed,
-        data=_facts(task, pairs),
-        notes=(f"the {pairs.form} form of the data", *notes),
-        items=_items(values, pairs),
-    )
-
-
-def _subsets(embedder: Embedder, pairs: GradedPairs, task: str, seed: int) -> Result:
-    """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
-    similarity, notes = _similarity(embedder, pairs, task)
-    items = _items(similarity, pairs)
-    return Result(
-        task=task,
-        split=pairs.split,
-        n=len(pairs),
-        main="pearson_weighted_mean",
-        scores=metric_of("pearson_weighted_mean").recompute(items),
-        intervals={
-            "pearson_weighted_mean": grouped_correlation_interval(
-                similarity, pairs.gold, list(_rows_of(pairs).values()), seed
-            ),
-            "pearson_all": correlation_interval(similarity, pairs.gold, seed),
-        },
-        groups=_groups(similarity, pairs),
-        seed=seed,
-        data=_facts(task, pairs),
-        notes=(
-            *row_notes(task.split("/")[0], {pairs.split: len(pairs)}),
-            f"the {pairs.form} form of the data",
-            *notes,
-        ),
+        data={"name": name, **form, "sha256": pairs.sha256},
+        notes=tuple(notes),
         items=items,
     )
 
 
-def _facts(task: str, pairs: GradedPairs) -> dict[str, str]:
-    return {"name": task.split("/")[0], "form": pairs.form, "sha256": pairs.sha256}
+def _correlated(
+    task: str,
+    pairs: GradedPairs,
+    values: Floats,
+    notes: Sequence[str],
+    seed: int,
+    groups: Mapping[str, Group],
+    **more: float,
+) -> Result:
+    """Returns the correlations over all pairs, of which `pearson` is the main score, and `more`."""
+    intervals = {
+        name: correlation_interval(values, pairs.gold, seed, ranks=name == "spearman")
+        for name in ("pearson", "spearman")
+    }
+    scores = {**correlations(values, pairs.gold), **more}
+    items = _items(values, pairs)
+    return _result(task, pairs, items, "pearson", scores, intervals, notes, seed, groups)
+
+
+def _genres(
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Result:
+    values = MEASURES[task.split("/")[1]](np.clip(similarity, -1, 1))
+    notes, groups = [_form_note(pairs), *notes], _groups(values, pairs)
+    within = share_within_one(values, pairs.gold)
+    return _correlated(task, pairs, values, notes, seed, groups, within_1_rescaled=within)
+
+
+def _subsets(
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Result:
+    """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
+    items, main = _items(similarity, pairs), "pearson_weighted_mean"
+    intervals = {
+        main: grouped_correlation_interval(
+            similarity, pairs.gold, list(_rows_of(pairs).values()), seed
+        ),
+        "pearson_all": correlation_interval(similarity, pairs.gold, seed),
+    }
+    scores = metric_of(main).recompute(items)
+    rows = row_notes(task.split("/")[0], {pairs.split: len(pairs)})
+    notes, groups = [*rows, _form_note(pairs), *notes], _groups(similarity, pairs)
+    return _result(task, pairs, items, main, scores, intervals, notes, seed, groups)
+
+
+def _related(
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Result:
+    notes = [*row_notes("sick", Counter(pairs.genres)), *notes]
+    return _correlated(task, pairs, similarity, notes, seed, {})
+
+
+def _form_note(pairs: GradedPairs) -> str:
+    return f"the {pairs.form} form of the data"
 
 
 def _groups(values: Floats, pairs: GradedPairs) -> dict[str, Group]:
@@ -156,27 +181,117 @@ def _items(values: Floats, pairs: GradedPairs) -> Items:
     return Items(pairs.ids, values, pairs.gold, joined(pairs.first, pairs.second))
 
 
-def _read_stsb(context: Context, ids: Sequence[str]) -> dict[tuple[str, str], GradedPairs]:
-    """Returns the pairs by the name of a data set and split."""
-    folder = context.folder("stsb")
-    read = {("stsb", split): read_stsb(folder, split, context.form) for split in context.splits}
-    if any(task.startswith("stsb-unrepeated/") for task in ids):
-        unrepeated = _unrepeated(folder, context.form)
-        read |= {("stsb-unrepeated", split): unrepeated[split] for split in context.splits}
+def _tracks(
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Result:
+    """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
+    items, main = _items(similarity, pairs), "pearson_track5"
+    pearson = metric_of(main).recompute(items)
+    chosen = _rows_of(pairs)["track5"]
+    english, gold = similarity[chosen], pairs.gold[chosen]
+    five = [pearson[f"pearson_track{track}"] for track in ("1", "2", "3", "4a", "5")]
+    scores = {
+        **pearson,
+        "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
+        "pearson_mean_of_1_to_5": float(np.mean(five)),
+        "within_1_rescaled_track5": share_within_one(english, gold),
+    }
+    intervals = {main: correlation_interval(english, gold, seed)}
+    means = "mean of tracks 1 to 5 with 4a, 4b left out"
+    notes = [*row_notes("sts17", {"test": len(pairs)}), means, *notes]
+    groups = _groups(similarity, pairs)
+    return _result(task, pairs, items, main, scores, intervals, notes, seed, groups)
+
+
+def _difficult(
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Result:
+    """Scores the six difficult pairs of Cer et al. 2017 on the scale of gold.
+
+    Similarities are rescaled by the smallest and the largest of track 5.
+    """
+    english, main = _rows_of(pairs)["track5"], "mean_absolute_error"
+    if len(english) < max(_DIFFICULT):
+        raise DataMissingError(f"{task} needs all 250 pairs of track 5; {len(english)} are there.")
+    lines = np.array(_DIFFICULT) - 1
+    chosen = english[lines]
+    items = Items(
+        [pairs.ids[row] for row in chosen],
+        rescaled(similarity[english])[lines],
+        pairs.gold[chosen],
+        joined([pairs.first[row] for row in chosen], [pairs.second[row] for row in chosen]),
+    )
+    each = zip(_DIFFICULT, items.gold, items.predictions, strict=True)
+    listed = ", ".join(f"{line}: {gold:.1f} / {ours:.1f}" for line, gold, ours in each)
+    notes = [f"line of track 5: gold / ours from 0 to 5: {listed}", *notes]
+    return _result(task, pairs, items, main, metric_of(main).recompute(items), {}, notes, seed, {})
+
+
+def _run(
+    scores: Mapping[str, Scores], embedder: Embedder, context: Context, data: Data
+) -> list[Result]:
+    whole = max(data.values(), key=len)  # of several parts, the last holds the others
+    embedder.prepare(next(iter(data))[0].split("/")[0], [*whole.first, *whole.second])
+    return _scored(scores, embedder, context, data)
+
+
+def _scored(
+    scores: Mapping[str, Scores], embedder: Embedder, context: Context, data: Data
+) -> list[Result]:
+    """Scores pairs by the functions of their tasks, which share the similarities of a split."""
+    results, similarities = [], {}
+    for (task, split), pairs in data.items():
+        part = task.split("/")[0], split
+        if part not in similarities:
+            similarities[part] = _similarity(embedder, pairs, f"{task} on {split}")
+        results.append(scores[task](task, pairs, *similarities[part], context.seed))
+    return results
+
+
+def _read(
+    read: Callable[[Context], Sequence[GradedPairs]], context: Context, ids: Sequence[str]
+) -> Data:
+    return {(task, pairs.split): pairs for pairs in read(context) for task in ids}
+
+
+def _family(
+    read: Callable[[Context], Sequence[GradedPairs]],
+    scores: Mapping[str, Scores],
+    groups: Mapping[str, tuple[str, ...]],
+    options: tuple[str, ...] = (),
+) -> Family:
+    return Family(groups, partial(_read, read), partial(_run, scores), options=options)
+
+
+def _sick(context: Context) -> list[GradedPairs]:
+    data = read_sick(context.folder("sick"))
+    read = []
+    for split, parts in _SICK.items():
+        chosen = [data.splits[part] for part in parts]
+        read.append(
+            GradedPairs(
+                split,
+                "",
+                [text for part in chosen for text in part.first],
+                [text for part in chosen for text in part.second],
+                np.concatenate([part.scores for part in chosen]),
+                [name for name, part in zip(parts, chosen, strict=True) for _ in part.ids],
+                data.sha256,
+                [name for part in chosen for name in part.ids],
+            )
+        )
     return read
 
 
-def _run_stsb(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    read = _read_stsb(context, ids)
-    whole = [pairs for (name, _), pairs in read.items() if name == "stsb"]
-    embedder.prepare("stsb", [text for pairs in whole for text in (*pairs.first, *pairs.second)])
-    results = []
-    for split in context.splits:
-        for name in ("stsb", "stsb-unrepeated"):
-            tasks = [task for task in ids if task.startswith(f"{name}/")]
-            if tasks:
-                results += _graded(embedder, read[name, split], tasks, context.seed)
-    return results
+def _read_stsb(context: Context, ids: Sequence[str]) -> Data:
+    folder, form = context.folder("stsb"), context.form
+    read = {("stsb", split): read_stsb(folder, split, form) for split in context.splits}
+    if any(task.startswith("stsb-unrepeated/") for task in ids):
+        for split, pairs in _unrepeated(folder, form).items():
+            read["stsb-unrepeated", split] = pairs
+    return {
+        (task, split): read[task.split("/")[0], split] for split in context.splits for task in ids
+    }
 
 
 def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
@@ -191,121 +306,28 @@ def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
     return splits
 
 
-def _stsb_hashes(context: Context, ids: Sequence[str]) -> Hashes:
-    read = _read_stsb(context, ids)
-    return {
-        (task, split): read[task.split("/")[0], split].sha256
-        for split in context.splits
-        for task in ids
-    }
+def _run_stsb(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+    # all pairs, so that no score depends on which other tasks were asked for
+    whole = _read_stsb(context, ["stsb/cosine"]).values()
+    embedder.prepare("stsb", [text for pairs in whole for text in (*pairs.first, *pairs.second)])
+    return _scored(dict.fromkeys((task for task, _ in data), _genres), embedder, context, data)
 
 
-def _year_hashes(year: int, context: Context, ids: Sequence[str]) -> Hashes:
-    pairs = read_sts_year(context.folder(ids[0]), year, context.form)
-    return {(task, pairs.split): pairs.sha256 for task in ids}
+def _years(year: int) -> Family:
+    task = f"sts{year}/cosine"
 
+    def read(context: Context) -> list[GradedPairs]:
+        return [read_sts_year(context.folder(task), year, context.form)]
 
-def _2017_hashes(context: Context, ids: Sequence[str]) -> Hashes:
-    pairs = read_sts_2017(context.folder("sts17"))
-    return {(task, "test"): pairs.sha256 for task in ids}
-
-
-def _run_year(year: int, embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    pairs = read_sts_year(context.folder(ids[0]), year, context.form)
-    embedder.prepare(f"sts{year}", [*pairs.first, *pairs.second])
-    return [_subsets(embedder, pairs, task, context.seed) for task in ids]
-
-
-def _run_2017(embedder: Embedder, context: Context, ids: Sequence[str]) -> list[Result]:
-    pairs = read_sts_2017(context.folder("sts17"))
-    embedder.prepare("sts17", [*pairs.first, *pairs.second])
-    similarity, notes = _similarity(embedder, pairs, "sts17")
-    scored = {"sts17/cosine": _tracks, "sts17/difficult": _difficult}
-    return [scored[task](similarity, notes, pairs, task, context.seed) for task in ids]
-
-
-def _tracks(
-    similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
-) -> Result:
-    """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
-    items = _items(similarity, pairs)
-    pearson = metric_of("pearson_track5").recompute(items)
-    chosen = _rows_of(pairs)["track5"]
-    english, gold = similarity[chosen], pairs.gold[chosen]
-    five = [pearson[f"pearson_track{track}"] for track in ("1", "2", "3", "4a", "5")]
-    return Result(
-        task=task,
-        split="test",
-        n=len(pairs),
-        main="pearson_track5",
-        scores={
-            **pearson,
-            "pearson_mean_of_7": float(np.mean(list(pearson.values()))),
-            "pearson_mean_of_1_to_5": float(np.mean(five)),
-            "within_1_rescaled_track5": share_within_one(english, gold),
-        },
-        intervals={"pearson_track5": correlation_interval(english, gold, seed)},
-        groups=_groups(similarity, pairs),
-        seed=seed,
-        data=_facts(task, pairs),
-        notes=(
-            *row_notes("sts17", {"test": len(pairs)}),
-            "mean of tracks 1 to 5 with 4a, 4b left out",
-            *notes,
-        ),
-        items=items,
-    )
-
-
-def _difficult(
-    similarity: Floats, notes: Sequence[str], pairs: GradedPairs, task: str, seed: int
-) -> Result:
-    """Scores the six difficult pairs of Cer et al. 2017 on the scale of gold.
-
-    Similarities are rescaled by the smallest and the largest of track 5.
-    """
-    english = _rows_of(pairs)["track5"]
-    if len(english) < max(_DIFFICULT):
-        raise DataMissingError(f"{task} needs all 250 pairs of track 5; {len(english)} are there.")
-    lines = np.array(_DIFFICULT) - 1
-    chosen = english[lines]
-    items = Items(
-        [pairs.ids[row] for row in chosen],
-        rescaled(similarity[english])[lines],
-        pairs.gold[chosen],
-        joined([pairs.first[row] for row in chosen], [pairs.second[row] for row in chosen]),
-    )
-    each = zip(_DIFFICULT, items.gold, items.predictions, strict=True)
-    listed = ", ".join(f"{line}: {gold:.1f} / {ours:.1f}" for line, gold, ours in each)
-    return Result(
-        task=task,
-        split="test",
-        n=len(items.ids),
-        main="mean_absolute_error",
-        scores=metric_of("mean_absolute_error").recompute(items),
-        intervals={},
-        groups={},
-        seed=seed,
-        data=_facts(task, pairs),
-        notes=(f"line of track 5: gold / ours from 0 to 5: {listed}", *notes),
-        items=items,
-    )
+    return _family(read, {task: _subsets}, {task: (f"sts{year}", "sts", "senteval")}, ("form",))
 
 
 FAMILIES = (
-    *(
-        Family(
-            {f"sts{year}/cosine": (f"sts{year}", "sts", "senteval")},
-            partial(_run_year, year),
-            partial(_year_hashes, year),
-            reads=("form",),
-        )
-        for year in SUBSETS
-    ),
-    Family(
+    *map(_years, SUBSETS),
+    _family(
+        lambda context: [read_sts_2017(context.folder("sts17"))],
+        {"sts17/cosine": _tracks, "sts17/difficult": _difficult},
         {"sts17/cosine": ("sts17", "sts"), "sts17/difficult": ("contrasts",)},
-        _run_2017,
-        _2017_hashes,
     ),
     Family(
         {
@@ -314,8 +336,9 @@ FAMILIES = (
             "stsb-unrepeated/angular": ("stsb-unrepeated",),
             "stsb-unrepeated/cosine": ("stsb-unrepeated",),
         },
+        _read_stsb,
         _run_stsb,
-        _stsb_hashes,
-        reads=("form",),
+        options=("form",),
     ),
+    _family(_sick, {"sick-r/cosine": _related}, {"sick-r/cosine": ("sick-r",)}),
 )

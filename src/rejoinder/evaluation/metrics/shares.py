@@ -1,0 +1,96 @@
+"""Shares of right items: accuracy, P@N and recall, compared by McNemar's test."""
+
+import re
+
+import numpy as np
+
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics.base import Metric, MetricPattern, compare_correct
+from rejoinder.measures import Floats, Indices
+
+_ROUNDED = 0.005
+"""SentEval's accuracies and F1 are rounded to two digits."""
+CUTOFFS = (1, 3, 10)
+"""N of the P@N that a result has."""
+USUAL_CANDIDATES = 100
+"""K of the field's P@N; any other number of candidates is part of the name."""
+
+
+def f1_score(predictions: Floats, gold: Floats) -> float:
+    """Returns F1 of class 1 in percent; 0 if class 1 is neither gold nor predicted."""
+    both = int(((predictions == 1) & (gold == 1)).sum())
+    either = int((predictions == 1).sum() + (gold == 1).sum())
+    return 100 * 2 * both / either if either else 0.0
+
+
+def _recompute_accuracy(items: Items) -> dict[str, float]:
+    right = items.predictions == items.gold
+    accuracy = 100 * float(right.mean())
+    if items.folds is not None:
+        folds = items.folds
+        means = [round(100 * float(right[folds == fold].mean()), 2) for fold in np.unique(folds)]
+        accuracy = float(np.mean(means))
+    return {"accuracy": accuracy, "f1": f1_score(items.predictions, items.gold)}
+
+
+ACCURACY = Metric(
+    name="accuracy",
+    recompute=_recompute_accuracy,
+    errors=lambda items: np.asarray(items.predictions != items.gold, np.float64),
+    test=lambda first, second, seed, _draws: compare_correct(
+        first.predictions == first.gold, second.predictions == second.gold, seed, percent=True
+    ),
+    percent=True,
+    not_percent=("share", "similarity_*"),
+    rounding={"accuracy": _ROUNDED, "f1": _ROUNDED},
+)
+"""The share of items with the right class, in percent."""
+
+
+def precision_name(n: int, candidates: int) -> str:
+    """Returns the name of a score.
+
+    >>> precision_name(1, 100), precision_name(3, 40)
+    ('P@1', 'P@3 of 40')
+    """
+    return f"P@{n}" if candidates == USUAL_CANDIDATES else f"P@{n} of {candidates}"
+
+
+def precision_at(ranks: Indices | Floats, n: int) -> float:
+    """Returns P@N with a right answer per item: the share of (N,) ranks that are at most `n`."""
+    return float((ranks <= n).mean())
+
+
+def _precision(match: re.Match[str]) -> Metric:
+    main, n = match[0], int(match[1])
+    cutoffs = {main: n, **{f"P@{cutoff}{match[2] or ''}": cutoff for cutoff in CUTOFFS}}
+    return Metric(
+        name=main,
+        recompute=lambda items: {
+            name: precision_at(items.predictions, cutoff) for name, cutoff in cutoffs.items()
+        },
+        errors=lambda items: items.predictions - 1,
+        test=lambda first, second, seed, _draws: compare_correct(
+            first.predictions <= n, second.predictions <= n, seed, percent=False
+        ),
+    )
+
+
+PRECISION = MetricPattern("P@N", r"P@(\d+)( of \d+)?", _precision)
+"""How often the true response is among the first N of K candidates, from 0 to 1: `P@N of K`, or
+`P@N` for 100 candidates. The prediction of an item is the rank of its true response, from 1."""
+
+RECALL = Metric(
+    name="recall_1_t2i",
+    recompute=lambda items: {
+        f"recall_{n}_t2i": 100 * float((items.predictions < n).mean()) for n in (1, 5, 10)
+    },
+    errors=lambda items: items.predictions,
+    test=lambda first, second, seed, _draws: compare_correct(
+        first.predictions < 1, second.predictions < 1, seed, percent=True
+    ),
+    percent=True,
+    not_percent=("median_rank_*",),
+)
+"""How often the image of a caption is ranked first, in percent. The prediction of an item is the
+number of images before the right one."""
