@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from rejoinder.encoders import ENCODERS
+from rejoinder.encoders.kinds import SubwordSizes, WordSizes, checked
 from rejoinder.encoders.nn.shapes import shapes_of
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.io.formats.json_tables import Table
 from rejoinder.io.schema.faults import check
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import to_tree
@@ -108,16 +108,16 @@ def test_bfloat16_is_near(kind):
 def test_shapes_listed_without_torch_are_those_of_the_module(kind):
     record = ENCODERS[kind]
     config = check(record.config_class, SMALL_ENCODERS[kind], kind)
-    config_json = {
-        "encoder": to_tree(config),
-        "text": {"words": 15, "unknown_buckets": 5, "bigram_buckets": 0, "subwords": 20},
-    }
-    tables = [Table(config_json, name, "test") for name in ("encoder", "text")]
-    assert record.tensor_shapes(*tables) == shapes_of(record, *tables)
-    assert record.dim(config_json["encoder"]) == config.dim == encoder(kind).dim
-    if record.bigrams:
-        config_json["text"]["bigram_buckets"] = 7
-        assert record.tensor_shapes(*tables) == shapes_of(record, *tables)
+    table = to_tree(config)
+    assert record.dim(table) == config.dim == encoder(kind).dim
+    for buckets in (0, 7) if record.bigrams else (0,):
+        text = {"words": 15, "unknown_buckets": 5, "bigram_buckets": buckets}
+        of_text = WordSizes
+        if record.text == "subwords":
+            text, of_text = {"subwords": 20}, SubwordSizes
+        listed = record.tensor_shapes(table, text, "test")
+        sizes = checked(of_text, text, "test")
+        assert listed == shapes_of(record, table, sizes, "test")
 
 
 @every_kind

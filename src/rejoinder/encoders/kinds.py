@@ -1,17 +1,77 @@
 """The record of an encoder kind: everything the rest of the package knows about it."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from reprlib import repr as short
+from typing import Annotated, Any, Literal, TypeVar
 
-from rejoinder.io.formats.json_tables import Table
+from msgspec import Meta, Struct
+
+from rejoinder.errors import ModelError
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.registry import resolve
 
 Shapes = dict[str, tuple[int, ...]]
 """Shapes of tensors by name; -1 stands for any size."""
 
-ACTIVATIONS = ("gelu", "none", "relu", "tanh")
+LARGEST = 2**31 - 1
+"""The largest size: ids of words and rows are int32."""
+Size = Annotated[int, Meta(ge=1, le=LARGEST)]
+SizeOrNone = Annotated[int, Meta(ge=0, le=LARGEST)]
+ActivationName = Annotated[str, Meta(pattern=r"\A(gelu|none|relu|tanh)\Z")]
+
+_Table = TypeVar("_Table")
+
+
+class WordSizes(Struct, frozen=True):
+    """What is read of the table `text` of a model that reads words."""
+
+    words: Size
+    unknown_buckets: SizeOrNone
+    bigram_buckets: SizeOrNone
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of words: known ones, and buckets of the others."""
+        return self.words + self.unknown_buckets
+
+
+class SubwordSizes(Struct, frozen=True):
+    """What is read of the table `text` of a model that reads subwords."""
+
+    subwords: Size
+    bigram_buckets: SizeOrNone = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of subwords."""
+        return self.subwords
+
+
+TextSizes = WordSizes | SubwordSizes
+
+
+def checked(kind: type[_Table], tree: object, where: str, name: str = "") -> _Table:
+    """Returns a table of a `config.json` as an object of `kind`.
+
+    Messages name the file `where` and the table `name`.
+
+    Raises:
+        ModelError: a key is missing, or a value is not what is annotated.
+    """
+    try:
+        return decoded(kind, tree)
+    except ValueError as error:
+        said, _, at = str(error).partition(" - at `$")
+        at, found = at.rstrip("`").partition("[...]")[0], tree
+        for key, index in re.findall(r"\.([^.[]+)|\[(\d+)\]", at):
+            found = found[key or int(index)]  # type: ignore[index]
+        raise ModelError(
+            f"{where}: {(name + at).lstrip('.') or 'the content'} is {short(found)}: {said}. The "
+            "folder is damaged."
+        ) from None
 
 
 def _configured_dim(encoder: Mapping[str, Any]) -> int:
@@ -44,11 +104,12 @@ class EncoderKind:
     (`ModelContents`, number of threads or None), or `"module:class"`. None means its module."""
     dim: Callable[[Mapping[str, Any]], int] = _configured_dim
     """Embedding dimension of a valid `encoder` table; by default its key `dim`."""
-    shapes: Callable[[Table, Table], Shapes] | None = None
-    """Tensor shapes of a model from the tables `encoder` and `text` of its `config.json`, without
-    torch. None means that they are read off the module, which needs torch.
-
-    Raises `ModelError` for a table that is no such encoder's."""
+    sizes: Any = None
+    """Of a kind with `shapes`: what those read of the table `encoder`, a `Struct`."""
+    shapes: Callable[[Any, TextSizes], Shapes] | None = None
+    """Tensor shapes of a model from `sizes` and those of its text, without torch. None means that
+    they are read off the module, which needs torch. It raises ValueError for sizes that do not fit
+    together."""
 
     @property
     def token_rows(self) -> str | None:
@@ -65,20 +126,32 @@ class EncoderKind:
         """The `nn.Module`, imported."""
         return resolve(self.module)
 
-    def tensor_shapes(self, encoder: Table, text: Table) -> Shapes:
+    def tensor_shapes(self, encoder: object, text: object, where: str) -> Shapes:
         """Shapes of its tensors in a model folder, without the prefix `encoder.`.
+
+        `encoder` and `text` are tables of the `config.json` that messages call `where`.
 
         Raises:
             ModelError: the tables describe no such encoder.
             MissingExtraError: the kind has no `shapes`, and torch is not installed.
         """
-        if self.shapes is not None:
-            return self.shapes(encoder, text)
-        shapes: Shapes = resolve("rejoinder.encoders.nn.shapes:shapes_of")(self, encoder, text)
-        return shapes
+        of_text: type[TextSizes] = WordSizes if self.text == "words" else SubwordSizes
+        sizes = checked(of_text, text, where, "text")
+        if sizes.bigram_buckets and not self.bigrams:
+            raise ModelError(
+                f"{where}: text.bigram_buckets is {sizes.bigram_buckets}; a {self.name} reads none."
+            )
+        if self.shapes is None:
+            of_module = resolve("rejoinder.encoders.nn.shapes:shapes_of")
+            shapes: Shapes = of_module(self, encoder, sizes, where)
+            return shapes
+        try:
+            return self.shapes(checked(self.sizes, encoder, where, "encoder"), sizes)
+        except ValueError as error:
+            raise ModelError(f"{where}: {error}. The folder is damaged.") from None
 
 
-def dense_shapes(name: str, width: int, layers: list[int], *, residual: bool) -> Shapes:
+def dense_shapes(name: str, width: int, layers: Sequence[int], *, residual: bool) -> Shapes:
     """Shapes of dense layers (`encoders.nn.dense.FeedForward`) called `name` on inputs of `width`.
 
     >>> dense_shapes("dnn", 3, [2], residual=True)["dnn.skip.weight"]
@@ -91,8 +164,3 @@ def dense_shapes(name: str, width: int, layers: list[int], *, residual: bool) ->
     if residual and layers and layers[-1] != width:
         shapes[f"{name}.skip.weight"] = (layers[-1], width)
     return shapes
-
-
-def word_rows(text: Table) -> int:
-    """Number of rows of words: known ones, and buckets of the others."""
-    return text.size("words") + text.size("unknown_buckets", 0)

@@ -7,11 +7,13 @@ from reprlib import repr as short
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from rejoinder.encoders.kinds import SizeOrNone, checked
 from rejoinder.errors import ModelError
 from rejoinder.io.files.hashed import check_seal, refuse_constant
-from rejoinder.io.formats.json_tables import Table, is_size
+from rejoinder.io.formats.decoding import Count
 from rejoinder.models.adaptation.linear import FILE as ADAPTATION
 from rejoinder.models.layout import RESPONSES
 from rejoinder.models.version_1 import upgraded
@@ -29,9 +31,58 @@ GRAPH = "encoder.onnx"
 
 _SEAL = "sha256"
 _TEXT_FILES = {"subwords": SUBWORDS, "words": VOCABULARY}
-_EXPORT_SIZES = ("dim", "max_words", "unknown_buckets")
-_MOST = 2**63 - 1
 _REMEDY = "Copy the folder again, or export the model anew."
+
+
+Facts = Mapping[str, Any]
+
+
+class _Labelled(Struct, frozen=True):
+    rows: Mapping[str, Count] | None = None
+    """Rows by task."""
+
+
+class _Training(Struct, frozen=True):
+    """The facts of training that model cards, notes on leaks and `rejoinder info` read."""
+
+    pairs: Count | None = None
+    leaks_dropped: Count | None = None
+    steps: Count | None = None
+    seed: int | None = None
+    data: Mapping[str, Count] | None = None
+    sources_left_out: Mapping[str, Count] | None = None
+    leaks_by_set: Mapping[str, Count] | None = None
+    leak_sets: list[str] | None = None
+    inputs: list[str] | None = None
+    labelled: Mapping[str, _Labelled] | None = None
+
+
+class _Source(Struct, frozen=True):
+    name: str
+    sha256: str
+
+
+class _Export(Struct, frozen=True):
+    """The facts of an export, which model cards and messages read."""
+
+    source: _Source = field(name="from")
+    dropped: list[str]
+    dim: SizeOrNone | None = None
+    max_words: SizeOrNone | None = None
+    unknown_buckets: SizeOrNone | None = None
+
+
+class _Config(Struct, frozen=True):
+    """What code reads of `config.json`; `layout` checks the sizes."""
+
+    name: str
+    text: Facts
+    encoder: Facts
+    heads: Mapping[str, Facts]
+    files: Mapping[str, Facts]
+    training: _Training | None = None
+    adaptation: Facts | None = None
+    export: _Export | None = None
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -59,7 +110,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
     version = config.get("format_version") if isinstance(config, dict) else None
-    if version not in FORMATS or not is_size(version):
+    if version not in FORMATS or isinstance(version, bool):
         raise ModelError(
             f"{path} is of format version {short(version)}; this version reads 1 to {FORMATS[-1]}. "
             "Train or export the model again, or use the version that wrote it."
@@ -88,81 +139,17 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
     Raises:
         ModelError: a key is missing, or its value is of another type.
     """
-    if not isinstance(config.get("name"), str):
-        raise ModelError(f"{where}: name is {short(config.get('name'))}; a string is needed.")
-    text = Table(config, "text", where)
-    for key in ("encoder", "heads"):
-        Table(config, key, where)
-    for key in ("training", "adaptation", "export"):
-        if not isinstance(config.get(key), Mapping | None):
-            raise ModelError(f"{where}: {key} is not a table; the folder is damaged.")
-    _check_training(config, where)
-    _check_export(config, where)
-    needed = [WEIGHTS, _TEXT_FILES[text.word("kind", sorted(_TEXT_FILES))]]
-    if config.get("adaptation") is not None:
-        needed.append(ADAPTATION)
+    known = checked(_Config, config, where)
+    kind = known.text.get("kind")
+    if kind not in _TEXT_FILES:
+        raise ModelError(f"{where}: text.kind is {short(kind)}; known: {', '.join(_TEXT_FILES)}.")
+    needed = {WEIGHTS, _TEXT_FILES[kind]}
+    if known.adaptation is not None:
+        needed.add(ADAPTATION)
     if config["format_version"] == GRAPH_FORMAT:
-        needed.append(GRAPH)
-    files = Table(config, "files", where).values
-    for name in files:
-        if name not in needed:
-            raise ModelError(
-                f"{where}: files lists {name!r}, which does not belong to such a model; its files "
-                f"are {', '.join(needed)}."
-            )
-    for name in needed:
-        if not isinstance(files.get(name), Mapping):
-            raise ModelError(
-                f"{where}: files.{name} is {short(files.get(name))}; a table of its bytes and "
-                "sha256 is needed: the folder is damaged."
-            )
-
-
-def _check_training(config: Mapping[str, Any], where: str) -> None:
-    """Checks the facts of training that model cards, notes on leaks and `rejoinder info` read."""
-    if config.get("training") is None:
-        return
-    table = Table(config, "training", where)
-    facts = table.values
-    for key in ("pairs", "leaks_dropped", "steps", "seed"):
-        if facts.get(key) is not None:
-            table.size(key, -_MOST if key == "seed" else 0, _MOST)
-    for key in ("data", "sources_left_out", "leaks_by_set"):
-        if facts.get(key) is not None and not _are_counts(facts[key]):
-            raise table.fault(key, "a table of numbers of pairs")
-    for key in ("leak_sets", "inputs"):
-        names = facts.get(key)
-        if names is not None and not (
-            isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-        ):
-            raise table.fault(key, "a list of names")
-    labelled = facts.get("labelled")
-    if labelled is not None and not (
-        isinstance(labelled, Mapping)
-        and all(
-            isinstance(file, Mapping) and _are_counts(file.get("rows") or {})
-            for file in labelled.values()
+        needed.add(GRAPH)
+    if known.files.keys() != needed:
+        raise ModelError(
+            f"{where}: files lists {', '.join(known.files)}; such a model has "
+            f"{', '.join(sorted(needed))}. The folder is damaged."
         )
-    ):
-        raise table.fault("labelled", "a table of facts by file, with rows by task")
-
-
-def _are_counts(value: object) -> bool:
-    return isinstance(value, Mapping) and all(is_size(n, 0, _MOST) for n in value.values())
-
-
-def _check_export(config: Mapping[str, Any], where: str) -> None:
-    """Checks the facts of an export, which model cards and messages read."""
-    if config.get("export") is None:
-        return
-    table = Table(config, "export", where)
-    source = Table(table.values, "from", where, "export.")
-    for key in ("name", "sha256"):
-        if not isinstance(source.values.get(key), str):
-            raise source.fault(key, "a string")
-    for key in _EXPORT_SIZES:
-        if table.values.get(key) is not None:
-            table.size(key, 0)
-    dropped = table.values.get("dropped")
-    if not isinstance(dropped, list | tuple) or not all(isinstance(name, str) for name in dropped):
-        raise table.fault("dropped", "a list of heads")

@@ -1,12 +1,13 @@
 """Names and shapes of a model's tensors, from its `config.json`: loading checks them."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from rejoinder.encoders import ENCODERS, EncoderKind
-from rejoinder.encoders.kinds import ACTIVATIONS, Shapes, dense_shapes
+from rejoinder.encoders.kinds import ActivationName, Shapes, Size, checked, dense_shapes
 from rejoinder.errors import ModelError
-from rejoinder.io.formats.json_tables import Table
 
 RESPONSES = "responses"
 """The head of the response side, F in v' = F(v)."""
@@ -16,8 +17,14 @@ CLASSES = 3
 """Contradiction, neutral, entailment."""
 PAIR_FEATURES = 4
 """Embeddings and functions of them that the classifier reads: u1, u2, |u1 - u2|, u1 * u2."""
-_MAX_INPUTS = 64
-"""Embeddings, or functions of them, that a head may read side by side."""
+
+
+class _Head(Struct, frozen=True):
+    inputs: Annotated[int, Meta(ge=1, le=64)]
+    """Embeddings, or functions of them, that the head reads side by side."""
+    layers: list[Size]
+    activation: ActivationName
+    residual: bool
 
 
 def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Shapes:
@@ -30,19 +37,19 @@ def expected_shapes(config: Mapping[str, Any], where: str = "config.json") -> Sh
         ModelError: a size is missing or invalid, or a kind is unknown.
         MissingExtraError: the encoder kind needs a package that is not installed.
     """
-    encoder, text = Table(config, "encoder", where), Table(config, "text", where)
-    kind = known_kind(encoder.values, where)
-    if text.word("kind", ["subwords", "words"]) != kind.text:
+    encoder, text, heads = config["encoder"], config["text"], config["heads"]
+    kind = known_kind(encoder, where)
+    if text.get("kind") != kind.text:
         raise ModelError(
-            f"{where}: text.kind is {text.values['kind']!r}; a {kind.name} reads {kind.text}."
+            f"{where}: text.kind is {text.get('kind')!r}; a {kind.name} reads {kind.text!r}."
         )
-    shapes = {f"encoder.{name}": shape for name, shape in kind.tensor_shapes(encoder, text).items()}
-    dim = kind.dim(encoder.values)
-    heads = Table(config, "heads", where)
-    for name in heads.values:
-        shapes |= _head_shapes(name, Table(heads.values, name, where, "heads."), dim)
-    if RESPONSES not in heads.values and RESPONSES not in _dropped(config):
-        raise heads.fault(RESPONSES, "a table")
+    of_encoder = kind.tensor_shapes(encoder, text, where)
+    shapes = {f"encoder.{name}": shape for name, shape in of_encoder.items()}
+    dim = kind.dim(encoder)
+    for name, table in heads.items():
+        shapes |= _head_shapes(name, checked(_Head, table, where, f"heads.{name}"), dim, where)
+    if RESPONSES not in heads and RESPONSES not in (config.get("export") or {}).get("dropped", ()):
+        raise ModelError(f"{where}: heads.{RESPONSES} is missing. The folder is damaged.")
     return shapes | {"scale": ()}
 
 
@@ -59,26 +66,17 @@ def known_kind(encoder: Mapping[str, Any], where: str) -> EncoderKind:
     return ENCODERS[name]
 
 
-def _dropped(config: Mapping[str, Any]) -> Collection[Any]:
-    """The heads that an export left out, as `config.json` says."""
-    export = config.get("export")
-    dropped = export.get("dropped") if isinstance(export, Mapping) else None
-    return dropped if isinstance(dropped, list | tuple) else ()
-
-
-def _head_shapes(name: str, table: Table, dim: int) -> Shapes:
+def _head_shapes(name: str, head: _Head, dim: int, where: str) -> Shapes:
     """Shapes of the dense layers of a head, `heads.NAME.layers.0.weight` and so on."""
-    inputs, layers = table.size("inputs", most=_MAX_INPUTS), table.sizes("layers")
-    table.word("activation", ACTIVATIONS)
-    residual = table.flag("residual")
-    if name == RESPONSES and layers and (inputs, layers[-1]) != (1, dim):
+    given = (head.inputs, *head.layers[-1:])
+    if name == RESPONSES and head.layers and given != (1, dim):
         raise ModelError(
-            f"{table.where}: {table.name}.layers {layers} end in {layers[-1]} units; embeddings "
-            f"have {dim}."
+            f"{where}: heads.{name} reads {head.inputs} embeddings and ends in {head.layers[-1]} "
+            f"units; it reads 1, and embeddings have {dim}."
         )
-    if name == ENTAILMENT:
-        if layers[-1:] != [CLASSES]:
-            raise table.fault("layers", f"a list that ends in {CLASSES}, a unit for each class,")
-        if inputs != PAIR_FEATURES:
-            raise table.fault("inputs", str(PAIR_FEATURES))
-    return dense_shapes(f"heads.{name}", inputs * dim, layers, residual=residual)
+    if name == ENTAILMENT and given != (PAIR_FEATURES, CLASSES):
+        raise ModelError(
+            f"{where}: heads.{name} has inputs {head.inputs} and layers {head.layers}; inputs "
+            f"{PAIR_FEATURES} and layers that end in {CLASSES}, a unit for each class, are needed."
+        )
+    return dense_shapes(f"heads.{name}", head.inputs * dim, head.layers, residual=head.residual)

@@ -1,18 +1,20 @@
 """The record of the bidirectional LSTM with max pooling (Conneau et al. 2017)."""
 
-from rejoinder.encoders.kinds import EncoderKind, Shapes, word_rows
-from rejoinder.errors import ModelError
-from rejoinder.io.formats.json_tables import Table
+from msgspec import Struct
+
+from rejoinder.encoders.kinds import EncoderKind, Shapes, Size, TextSizes
 
 
-def _shapes(encoder: Table, text: Table) -> Shapes:
-    width, hidden, dim = (encoder.size(key) for key in ("width", "hidden", "dim"))
-    encoder.size("max_tokens")
-    if text.size("bigram_buckets", 0):
-        raise ModelError(
-            f"{text.where}: text.bigram_buckets must be 0; a bilstm reads words alone."
-        )
-    shapes: Shapes = {"table.weight": (word_rows(text), width)}
+class _Sizes(Struct, frozen=True):
+    width: Size
+    hidden: Size
+    dim: Size
+    max_tokens: Size
+
+
+def _shapes(encoder: _Sizes, text: TextSizes) -> Shapes:
+    width, hidden, dim = encoder.width, encoder.hidden, encoder.dim
+    shapes: Shapes = {"table.weight": (text.rows, width)}
     for direction in ("forwards", "backwards"):
         shapes |= {
             f"{direction}.weight_ih_l0": (4 * hidden, width),
@@ -31,5 +33,6 @@ BILSTM = EncoderKind(
     config="rejoinder.encoders.bilstm.config:BilstmConfig",
     module="rejoinder.encoders.bilstm.module:BilstmEncoder",
     table="table.weight",
+    sizes=_Sizes,
     shapes=_shapes,
 )

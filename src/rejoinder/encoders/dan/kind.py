@@ -1,10 +1,18 @@
 """The record of the deep averaging network (Yang et al. 2018, §2.3.1)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from rejoinder.encoders.kinds import ACTIVATIONS, EncoderKind, Shapes, dense_shapes, word_rows
-from rejoinder.io.formats.json_tables import Table
+from msgspec import Meta, Struct
+
+from rejoinder.encoders.kinds import (
+    ActivationName,
+    EncoderKind,
+    Shapes,
+    Size,
+    TextSizes,
+    dense_shapes,
+)
 
 BIGRAM_ROWS = "encoder.bigram_rows"
 """Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
@@ -16,16 +24,19 @@ def _dim(encoder: Mapping[str, Any]) -> int:
     return int((encoder["layers"] or [encoder["width"]])[-1])
 
 
-def _shapes(encoder: Table, text: Table) -> Shapes:
-    width, layers = encoder.size("width"), encoder.sizes("layers")
-    encoder.word("activation", ACTIVATIONS)
-    encoder.word("combiner", sorted(COMBINERS))
-    rows, buckets = word_rows(text), text.size("bigram_buckets", 0)
-    shapes: Shapes = {"table.weight": (-1 if buckets else rows, width)}
-    if buckets:
-        shapes["bigram_rows"] = (buckets,)
-    residual = encoder.flag("residual")
-    return shapes | dense_shapes("dnn", width, layers, residual=residual)
+class _Sizes(Struct, frozen=True):
+    width: Size
+    layers: list[Size]
+    activation: ActivationName
+    combiner: Annotated[str, Meta(pattern=r"\A(mean|sqrtn|sum)\Z")]
+    residual: bool
+
+
+def _shapes(encoder: _Sizes, text: TextSizes) -> Shapes:
+    shapes: Shapes = {"table.weight": (-1 if text.bigram_buckets else text.rows, encoder.width)}
+    if text.bigram_buckets:
+        shapes["bigram_rows"] = (text.bigram_buckets,)
+    return shapes | dense_shapes("dnn", encoder.width, encoder.layers, residual=encoder.residual)
 
 
 DAN = EncoderKind(
@@ -37,5 +48,6 @@ DAN = EncoderKind(
     table="table.weight",
     bigrams=True,
     dim=_dim,
+    sizes=_Sizes,
     shapes=_shapes,
 )

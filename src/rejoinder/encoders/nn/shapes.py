@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 
-from rejoinder.encoders.kinds import EncoderKind, Shapes, word_rows
+from rejoinder.encoders.kinds import EncoderKind, Shapes, TextSizes
 from rejoinder.errors import ConfigError, ModelError
-from rejoinder.io.formats.json_tables import Table
 from rejoinder.io.schema.faults import check
 
 BOOKKEEPING = ".seen"
@@ -26,11 +25,10 @@ def encoder_config(kind: EncoderKind, values: Mapping[str, Any], where: str) -> 
         raise ModelError(f"{error} The folder is damaged.") from None
 
 
-def shapes_of(kind: EncoderKind, encoder: Table, text: Table) -> Shapes:
+def shapes_of(kind: EncoderKind, encoder: Mapping[str, Any], text: TextSizes, where: str) -> Shapes:
     """Returns the shapes of the tensors of `kind`; see `EncoderKind.shapes`."""
-    config = encoder_config(kind, encoder.values, f"{encoder.where}: encoder")
-    rows = text.size("subwords") if kind.text == "subwords" else word_rows(text)
-    buckets = text.size("bigram_buckets", 0) if kind.bigrams else 0
+    config = encoder_config(kind, encoder, f"{where}: encoder")
+    rows, buckets = text.rows, text.bigram_buckets
     with torch.device("meta"):
         module = kind.module_class(rows + buckets, config, torch.Generator())
     shapes = {

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from rejoinder.encoders import ENCODERS
-from rejoinder.io.formats.json_tables import Table
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
@@ -73,8 +72,7 @@ def _width(config: RunConfig, features: TextFeatures) -> int:
     """Returns the width of the rows of the encoder's tokens."""
     kind = ENCODERS[config.encoder.kind]
     assert kind.token_rows is not None  # noqa: S101 -- `row_init` is idle for kinds without them
-    tables = {"encoder": to_tree(config.encoder), "text": features.config()}
-    shapes = kind.tensor_shapes(Table(tables, "encoder", ""), Table(tables, "text", ""))
+    shapes = kind.tensor_shapes(to_tree(config.encoder), features.config(), "")
     return shapes[kind.token_rows][1]
 
 
