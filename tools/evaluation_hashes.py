@@ -5,7 +5,7 @@ python tools/evaluation_hashes.py ../shared/data evaluation_hashes.safetensors
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from safetensors.numpy import save
@@ -13,8 +13,15 @@ from safetensors.numpy import save
 from rejoinder.datasets.cqa import RelatedQuestions, read_cqa
 from rejoinder.datasets.inference import read_inference
 from rejoinder.datasets.labelled import read_binary, read_sst, read_trec
-from rejoinder.datasets.leaks.hashes import combined_hashes, sentence_hashes
-from rejoinder.datasets.leaks.sets import EvaluationSet, as_tensors, distinct, no_hashes
+from rejoinder.datasets.leaks.hashes import (
+    PAIRS,
+    EvaluationHashes,
+    Hashes,
+    combined_hashes,
+    distinct,
+    no_hashes,
+    sentence_hashes,
+)
 from rejoinder.datasets.sentence_pairs import read_mrpc
 from rejoinder.datasets.sts import ROWS, read_stsb
 from rejoinder.errors import InputError
@@ -35,7 +42,7 @@ _ESCAPED = re.compile(r"M-(\^?)([ -~])")
 """A byte from 128 on as `cat -v` writes it, which is how MR and SUBJ were published."""
 
 
-def build(data: Path) -> dict[str, EvaluationSet]:
+def build(data: Path) -> dict[str, EvaluationHashes]:
     """Returns the hashes of the evaluation sets below `data`, by the name of the set.
 
     The sets are the STS Benchmark (as published and as in SentEval), STS 2012 to 2015 and 2017,
@@ -86,9 +93,9 @@ def _questions(queries: Iterable[RelatedQuestions]) -> list[Pair]:
     ]
 
 
-def _of_sentences(name: str, texts: Sequence[str]) -> EvaluationSet:
+def _of_sentences(name: str, texts: Sequence[str]) -> EvaluationHashes:
     forms = [*texts, *map(_untokenised, texts)]
-    return EvaluationSet(name, distinct(sentence_hashes(as_series(forms))), no_hashes())
+    return EvaluationHashes(name, distinct(sentence_hashes(as_series(forms))), no_hashes())
 
 
 def _untokenised(text: str) -> str:
@@ -105,9 +112,9 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(code + 128)
 
 
-def _of_pairs(name: str, pairs: Sequence[Pair]) -> EvaluationSet:
+def _of_pairs(name: str, pairs: Sequence[Pair]) -> EvaluationHashes:
     first, second = (sentence_hashes(as_series(list(side))) for side in zip(*pairs, strict=True))
-    return EvaluationSet(name, distinct(first, second), distinct(combined_hashes(first, second)))
+    return EvaluationHashes(name, distinct(first, second), distinct(combined_hashes(first, second)))
 
 
 def _columns(paths: Sequence[Path]) -> list[Pair]:
@@ -119,5 +126,12 @@ def _columns(paths: Sequence[Path]) -> list[Pair]:
     return [(first, second) for first, second in fields]
 
 
+def _tensors(sets: Mapping[str, EvaluationHashes]) -> dict[str, Hashes]:
+    """Returns the tensors of the shipped file."""
+    return {name: hashes.sentences for name, hashes in sets.items()} | {
+        PAIRS + name: hashes.pairs for name, hashes in sets.items()
+    }
+
+
 if __name__ == "__main__":
-    write_bytes(Path(sys.argv[2]), save(as_tensors(build(Path(sys.argv[1])))))
+    write_bytes(Path(sys.argv[2]), save(_tensors(build(Path(sys.argv[1])))))

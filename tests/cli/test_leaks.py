@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from rejoinder.cli.leaks import _show
 from rejoinder.cli.main import app
-from rejoinder.datasets.leaks import shipped
+from rejoinder.datasets.leaks.hashes import shipped
 from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.training.config.loading import load_config

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rejoinder.datasets.leaks import shipped
+from rejoinder.datasets.leaks.hashes import shipped
 from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.notes import leak_note
 from rejoinder.evaluation.run import iter_results

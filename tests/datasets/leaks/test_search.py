@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.datasets.leaks import pair_hashes, sentence_hashes, shipped
+from rejoinder.datasets.leaks.hashes import pair_hashes, sentence_hashes, shipped
 from rejoinder.datasets.leaks.search import Leak, evaluation_sets, find_leaks, row_pairs
 from rejoinder.datasets.leaks.sources import read_rows
 from rejoinder.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.datasets.leaks import EvaluationHashes, sentence_hashes
+from rejoinder.datasets.leaks.hashes import EvaluationHashes, no_hashes, sentence_hashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
 from rejoinder.text.features import WordFeatures
@@ -106,7 +106,8 @@ def test_two_different_sentences_of_a_group(folder):
 
 
 def hashes_of(*sentences):
-    return EvaluationHashes(("made up",), np.sort(sentence_hashes(pl.Series(sentences))))
+    hashes = sentence_hashes(pl.Series(sentences))
+    return EvaluationHashes("made up", np.sort(hashes), no_hashes())
 
 
 def test_leaks_are_left_out_and_counted(folder):

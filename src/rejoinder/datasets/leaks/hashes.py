@@ -1,12 +1,27 @@
-"""Hashes of normalised sentences and of pairs of sentences, which the shipped list consists of."""
+"""Hashes of the sentences and pairs of evaluation sets, and the shipped list of them.
+
+A hash is that of a normalised sentence, or of a pair of them in either order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from safetensors.numpy import load
 
+from rejoinder.errors import InputError, nearest
 from rejoinder.text.columns import normalize
 from rejoinder.text.splitmix import GOLDEN_GAMMA, mix64
 
+Hashes = NDArray[np.uint64]
+Indices = NDArray[np.int64]
+
+PAIRS = "pairs/"
+"""Prefix of a set's name for the tensor of its pairs in the shipped list."""
+_FILE = "evaluation_hashes.safetensors"
 _ROWS = 32_768
 """Number of sentences that are hashed at a time."""
 _LONGEST = 1_024
@@ -26,7 +41,7 @@ def comparable(sentences: pl.Series) -> pl.Series:
     return normalize(sentences).str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars(" ")
 
 
-def sentence_hashes(sentences: pl.Series) -> NDArray[np.uint64]:
+def sentence_hashes(sentences: pl.Series) -> Hashes:
     """Returns (N,) uint64, a hash of the comparable form of each sentence.
 
     Empty and very long sentences have the hash 0. The hash is a polynomial in the UTF-8 bytes
@@ -40,7 +55,7 @@ def sentence_hashes(sentences: pl.Series) -> NDArray[np.uint64]:
     return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
 
-def _hashes(texts: pl.Series) -> NDArray[np.uint64]:
+def _hashes(texts: pl.Series) -> Hashes:
     lengths = texts.str.len_bytes().to_numpy().astype(np.int64)
     fit = (lengths > 0) & (lengths <= _LONGEST)
     flat = np.frombuffer("".join(texts.filter(pl.Series(fit))).encode(), np.uint8)
@@ -54,7 +69,7 @@ def _hashes(texts: pl.Series) -> NDArray[np.uint64]:
     return hashes
 
 
-def pair_hashes(first: pl.Series, second: pl.Series) -> NDArray[np.uint64]:
+def pair_hashes(first: pl.Series, second: pl.Series) -> Hashes:
     """Returns (N,) uint64, a hash of each pair of sentences that ignores their order.
 
     It is 0 if the hash of one of the sentences is 0.
@@ -66,7 +81,7 @@ def pair_hashes(first: pl.Series, second: pl.Series) -> NDArray[np.uint64]:
     return combined_hashes(sentence_hashes(first), sentence_hashes(second))
 
 
-def combined_hashes(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def combined_hashes(first: Hashes, second: Hashes) -> Hashes:
     """Returns (N,) uint64, the hashes of pairs, from the hashes of their sentences.
 
     The hash is the smaller one times an odd number plus the larger one, modulo 2**64, followed by
@@ -75,3 +90,75 @@ def combined_hashes(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> ND
     low, high = np.minimum(first, second), np.maximum(first, second)
     mixed = mix64(low * np.uint64(GOLDEN_GAMMA) + high)
     return np.where(low == 0, np.uint64(0), mixed)
+
+
+def no_hashes() -> Hashes:
+    """Returns an empty array of hashes."""
+    return np.empty(0, np.uint64)
+
+
+def distinct(*parts: Hashes) -> Hashes:
+    """Returns the hashes ascending, each once, without 0, which is no sentence's hash."""
+    hashes = np.concatenate([no_hashes(), *parts])
+    return np.unique(hashes[hashes != 0])
+
+
+def known_indices(known: Hashes, hashes: Hashes) -> tuple[Indices, Indices]:
+    """Returns the indices in `hashes` of those that are `known`, and their indices in `known`.
+
+    `known` is ascending, distinct and without 0. The indices in `hashes` are ascending.
+    """
+    if not len(known):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    nearest_known = np.searchsorted(known, hashes).clip(max=len(known) - 1)
+    hits = np.flatnonzero(known[nearest_known] == hashes)
+    return hits, nearest_known[hits]
+
+
+@dataclass(frozen=True)
+class EvaluationHashes:
+    """The hashes of an evaluation set, or of several, each ascending, distinct and without 0."""
+
+    name: str
+    sentences: Hashes
+    pairs: Hashes
+    """Empty for a set of single sentences."""
+
+    @classmethod
+    def load(cls, sets: Sequence[str]) -> "EvaluationHashes":
+        """Loads the shipped hashes of all of some sets.
+
+        Raises:
+            InputError: a set is not in the shipped list.
+        """
+        known = shipped()
+        for name in sets:
+            if name not in known:
+                raise InputError(f"training.leak_sets {name!r}: {nearest(name, known)}.")
+        chosen = [known[name] for name in sets]
+        sentences = distinct(*(each.sentences for each in chosen))
+        return cls(", ".join(sets), sentences, distinct(*(each.pairs for each in chosen)))
+
+    def contains(self, texts: pl.Series) -> NDArray[np.bool_]:
+        """Returns (N,) bool, whether each text is a sentence of the sets, once normalised."""
+        return _among(self.sentences, sentence_hashes(texts))
+
+    def contains_pairs(self, first: pl.Series, second: pl.Series) -> NDArray[np.bool_]:
+        """Returns (N,) bool, whether two texts are a pair of the sets, normalised, in any order."""
+        return _among(self.pairs, pair_hashes(first, second))
+
+
+def shipped() -> dict[str, EvaluationHashes]:
+    """Returns the sets that come with the package, by name."""
+    tensors = load((files("rejoinder") / "data" / _FILE).read_bytes())
+    return {
+        name: EvaluationHashes(name, sentences, tensors[PAIRS + name])
+        for name, sentences in tensors.items()
+        if not name.startswith(PAIRS)
+    }
+
+
+def _among(known: Hashes, hashes: Hashes) -> NDArray[np.bool_]:
+    is_known = np.zeros(len(hashes), bool)
+    is_known[known_indices(known, hashes)[0]] = True
+    return is_known

@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from rejoinder.datasets.files import is_file
-from rejoinder.datasets.leaks.hashes import combined_hashes, sentence_hashes
-from rejoinder.datasets.leaks.sets import (
-    EvaluationSet,
+from rejoinder.datasets.leaks.hashes import (
+    EvaluationHashes,
     Hashes,
     Indices,
+    combined_hashes,
     distinct,
     known_indices,
     no_hashes,
+    sentence_hashes,
     shipped,
 )
 from rejoinder.datasets.leaks.sources import Rows, read_rows
@@ -53,7 +54,7 @@ class Leak:
         return self.sentences / self.of_sentences
 
 
-def evaluation_sets(names: Sequence[str]) -> list[EvaluationSet]:
+def evaluation_sets(names: Sequence[str]) -> list[EvaluationHashes]:
     """Returns sets by name, by the part before a dash, or by file; without names all shipped sets.
 
     A name is one such as `stsb-dev`, or `stsb` for its train, dev and test, or the path of a file.
@@ -62,9 +63,11 @@ def evaluation_sets(names: Sequence[str]) -> list[EvaluationSet]:
         InputError: a name is neither a set nor a file.
     """
     known = shipped()
-    chosen: dict[str, EvaluationSet] = {} if names else dict(sorted(known.items()))
+    chosen: dict[str, EvaluationHashes] = {} if names else dict(sorted(known.items()))
     for name in names:
-        family = {each: known[each] for each in sorted(known) if each in (name, *_splits(name))}
+        family = {
+            each: known[each] for each in sorted(known) if name in (each, each.rpartition("-")[0])
+        }
         if not family and not is_file(Path(name)):
             raise InputError(
                 f"{name!r} is neither a file nor a shipped set: {nearest(name, known)}."
@@ -73,11 +76,7 @@ def evaluation_sets(names: Sequence[str]) -> list[EvaluationSet]:
     return list(chosen.values())
 
 
-def _splits(name: str) -> tuple[str, ...]:
-    return tuple(f"{name}-{split}" for split in ("train", "dev", "test"))
-
-
-def _from_file(path: Path) -> EvaluationSet:
+def _from_file(path: Path) -> EvaluationHashes:
     """Hashes the sentences of a file, and the pairs within each row."""
     sentences, pairs = no_hashes(), no_hashes()
     for rows in read_rows(path, columns=2):
@@ -87,7 +86,7 @@ def _from_file(path: Path) -> EvaluationSet:
         pairs = distinct(pairs, row_pairs(hashes, row_of))
     if not len(sentences):
         raise InputError(f"{path} has no sentence to look for.")
-    return EvaluationSet(str(path), sentences, pairs)
+    return EvaluationHashes(str(path), sentences, pairs)
 
 
 def row_pairs(hashes: Hashes, rows: Indices) -> Hashes:
@@ -107,7 +106,7 @@ def row_pairs(hashes: Hashes, rows: Indices) -> Hashes:
 
 def find_leaks(
     train: Iterable[Path],
-    sets: Sequence[EvaluationSet],
+    sets: Sequence[EvaluationHashes],
     *,
     examples: int = 0,
     progress: LeakSearchProgress = lambda _source, _rows: None,
@@ -128,7 +127,7 @@ def find_leaks(
 class _Search:
     """Searches for all sets at once, with one look-up per sentence."""
 
-    def __init__(self, sets: Sequence[EvaluationSet], examples: int) -> None:
+    def __init__(self, sets: Sequence[EvaluationHashes], examples: int) -> None:
         self.sets, self.examples = sets, examples
         self.sentences = distinct(*(each.sentences for each in sets))
         self.pairs = distinct(*(each.pairs for each in sets))

@@ -1,6 +1,7 @@
 """Reads training files of any form as rows of sentences, in blocks."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ _FORMS = (("sentences",), ("premises", "sentence2"), ("sentence1", "sentence2"),
 _PAIR = ("sentence1", "sentence2")
 _STSB_COLUMNS = (7, 9)
 """Numbers of columns that files of the STS Benchmark have."""
-_STSB_SENTENCES = (5, 6)
+_STSB_SENTENCES = [5, 6]
 """Indices of the columns with sentences in files of the STS Benchmark."""
+_NUMBER = re.compile(r"\d+(\.\d*)?")
 
 
 @dataclass(frozen=True)
@@ -76,54 +78,10 @@ def read_rows(path: Path, *, columns: int | None = None) -> Iterator[Rows]:
         raise InputError(f"{path} has no sentences: it is empty.")
 
 
-class _JsonReader:
-    """Reads blocks of JSON lines of one form."""
-
-    def __init__(self, fields: dict[str, Any], path: Path) -> None:
-        self.path = path
-        form = next((form for form in _FORMS if fields.keys() >= set(form)), None)
-        if form is None:
-            known = "; ".join(" and ".join(map(repr, form)) for form in _FORMS)
-            raise InputError(
-                f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; one of "
-                f"these is needed: {known}."
-            )
-        self.types: dict[str, FieldType] = {
-            name: "texts" if isinstance(fields[name], list) else "text" for name in form
-        }
-
-    def __call__(self, block: bytes, first_line: int) -> Rows:
-        return _rows(json_rows(block, self.path, self.types, first_line=first_line))
-
-
-class _TextReader:
-    """Reads blocks of lines with tabs between sentences."""
-
-    def __init__(self, line: str, path: Path, columns: int | None) -> None:
-        self.path = path
-        fields = line.split("\t")
-        self.header = set(_PAIR) <= set(fields)
-        self.columns: Sequence[int] | None = None if columns is None else range(columns)
-        if self.header:
-            self.columns = [fields.index(name) for name in _PAIR]
-        elif len(fields) in _STSB_COLUMNS and _is_number(fields[4]):
-            self.columns = _STSB_SENTENCES
-
-    def __call__(self, block: bytes, first_line: int) -> Rows:
-        lines = text_lines(block, self.path, first_line=first_line)
-        lines = [line for line in lines if line.strip()]
-        if self.header:
-            lines, self.header = lines[1:], False
-        fields = pl.Series(lines, dtype=pl.String).str.split("\t")
-        if self.columns is not None:
-            # a line may have fewer columns than others
-            fields = fields.list.gather(list(self.columns), null_on_oob=True).list.drop_nulls()
-        return _rows(pl.DataFrame({"line": fields}))
-
-
-def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _TextReader":
+def _reader(block: bytes, path: Path, columns: int | None) -> Callable[[bytes, int], Rows]:
+    """Returns the reader of blocks of the form that the first block has."""
     if is_json_lines(block):
-        return _JsonReader(dict(first_object(block, path)), path)
+        return _json_reader(first_object(block, path), path)
     if b"\0" in block[:4096]:
         raise InputError(
             f"{path} is not text: it has a zero byte. Folders of pairs, JSON lines and text can be "
@@ -131,7 +89,42 @@ def _reader(block: bytes, path: Path, columns: int | None) -> "_JsonReader | _Te
         )
     lines = block.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     first = next((line for line in lines if line.strip()), b"")
-    return _TextReader(first.decode("utf-8", "replace").removesuffix("\r"), path, columns)
+    return _text_reader(first.decode("utf-8", "replace").removesuffix("\r"), path, columns)
+
+
+def _json_reader(fields: Mapping[str, Any], path: Path) -> Callable[[bytes, int], Rows]:
+    form = next((form for form in _FORMS if fields.keys() >= set(form)), None)
+    if form is None:
+        known = "; ".join(" and ".join(map(repr, form)) for form in _FORMS)
+        raise InputError(
+            f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; one of these "
+            f"is needed: {known}."
+        )
+    types: dict[str, FieldType] = {
+        name: "texts" if isinstance(fields[name], list) else "text" for name in form
+    }
+    return lambda block, first_line: _rows(json_rows(block, path, types, first_line=first_line))
+
+
+def _text_reader(first: str, path: Path, columns: int | None) -> Callable[[bytes, int], Rows]:
+    names = first.split("\t")
+    header = set(_PAIR) <= set(names)
+    chosen = None if columns is None else list(range(columns))
+    if header:
+        chosen = [names.index(name) for name in _PAIR]
+    elif len(names) in _STSB_COLUMNS and _NUMBER.fullmatch(names[4]):
+        chosen = _STSB_SENTENCES
+
+    def read(block: bytes, first_line: int) -> Rows:
+        lines = text_lines(block, path, first_line=first_line)
+        lines = [line for line in lines if line.strip() and not (header and line == first)]
+        fields = pl.Series(lines, dtype=pl.String).str.split("\t")
+        if chosen is not None:
+            # a line may have fewer columns than others
+            fields = fields.list.gather(chosen, null_on_oob=True).list.drop_nulls()
+        return _rows(pl.DataFrame({"line": fields}))
+
+    return read
 
 
 def _rows(frame: pl.DataFrame) -> Rows:
@@ -143,11 +136,3 @@ def _rows(frame: pl.DataFrame) -> Rows:
     lengths = lists.list.len().to_numpy().astype(np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     return Rows(lists.filter(lists.list.len() > 0).explode(), offsets)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

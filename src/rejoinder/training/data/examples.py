@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import InferenceColumns, read_inference
-from rejoinder.datasets.leaks import EvaluationHashes
+from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.columns import as_series

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rejoinder.datasets.leaks import EvaluationHashes
+from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.features import TextFeatures
@@ -56,7 +56,7 @@ def read_labelled(
                 f"the task {task.objective} reads {file.path}; give its folder with --data."
             )
         path = folder / file.path
-        sets = () if hashes is None else hashes.sets
+        sets = "" if hashes is None else hashes.name
         key = f"{kind.read.__module__}.{kind.read.__qualname__} {sets} {file.model_dump_json()}"
         if key not in known:
             known[key] = kind.read(file, path, hashes)

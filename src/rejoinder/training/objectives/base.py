@@ -18,7 +18,7 @@ from rejoinder.io.schema.toml import toml_value
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from rejoinder.datasets.leaks import EvaluationHashes
+    from rejoinder.datasets.leaks.hashes import EvaluationHashes
     from rejoinder.encoders.settings import Activation
     from rejoinder.training.config.settings import ObjectiveConfig, RunConfig
     from rejoinder.training.data.examples import Examples, LabelledText
