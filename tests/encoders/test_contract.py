@@ -13,7 +13,7 @@ from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.kinds import SubwordSizes, WordSizes, checked
 from rejoinder.encoders.nn.shapes import shapes_of
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.io.schema.faults import check
+from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.config.loading import to_tree
 from runs import SMALL_ENCODERS, same_files, small_run

@@ -9,7 +9,7 @@ from rejoinder.encoders import EncoderKind
 from rejoinder.encoders.nn.dense import unit_rows
 from rejoinder.encoders.nn.sparse import SparseTable, index_bags
 from rejoinder.encoders.settings import EncoderSettings
-from rejoinder.io.schema.base import Units
+from rejoinder.io.schema import Units
 
 
 class GatedConfig(EncoderSettings):

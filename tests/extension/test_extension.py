@@ -129,8 +129,12 @@ def test_options_of_new_kinds_are_checked_and_documented(tmp_path):
     assert load_config(tmp_path / "again.toml") == config
     with pytest.raises(ConfigError) as refused:
         load_config(path, ["encoder.dim=0", "tasks.1.margin=3"])
-    assert "encoder.dim is 0; allowed: a whole number from 1" in str(refused.value)
-    assert "tasks.1.margin is 3; allowed: a number above 0 up to 2" in str(refused.value)
+    _, first, second = str(refused.value).splitlines()
+    for line, facts in (
+        (first, ("encoder.dim", "1", "0")),
+        (second, ("tasks.1.margin ", "2", "3")),
+    ):
+        assert [fact for fact in facts if fact not in line] == []
     assert '`[encoder]`, `kind = "gated"`' in page()
     assert "Minimum difference of cosines." in page()
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from rejoinder.io.schema.base import Settings
+from rejoinder.io.schema import Settings
 
 Activation = Literal["gelu", "none", "relu", "tanh"]
 """Implemented by `encoders.nn.dense` and `encoders.layers`; a test keeps the lists equal."""

@@ -10,7 +10,7 @@ from rejoinder.encoders.dan.config import DanConfig
 from rejoinder.encoders.dan.module import DanEncoder
 from rejoinder.encoders.nn.sparse import index_bags
 from rejoinder.errors import ConfigError
-from rejoinder.io.schema.faults import check
+from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 
 ROWS = 12
@@ -77,12 +77,17 @@ def test_unknown_choices_are_refused():
     sizes = {"combiner": "sqrt", "width": 0, "activation": "tan"}
     with pytest.raises(ConfigError) as caught:
         check(DanConfig, sizes, "test")
-    assert str(caught.value).split("\n  ") == [
-        "test has 3 faults:",
-        "width is 0; allowed: a whole number from 1 to 16,384",
-        'activation is "tan"; allowed: "gelu", "none", "relu" or "tanh"; did you mean \'tanh\'?',
-        'combiner is "sqrt"; allowed: "sqrtn", "mean" or "sum"; did you mean \'sqrtn\'?',
-    ]
+    _, *lines = str(caught.value).splitlines()
+    for line, facts in zip(
+        lines,
+        [
+            ("width", "1", "0"),
+            ("activation", "'gelu', 'none', 'relu' or 'tanh'", '"tan"'),
+            ("combiner", "'sqrtn', 'mean' or 'sum'", '"sqrt"'),
+        ],
+        strict=True,
+    ):
+        assert [fact for fact in facts if fact not in line] == []
 
 
 def test_index_bags_lists_rows_once():

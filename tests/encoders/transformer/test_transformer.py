@@ -11,7 +11,7 @@ from rejoinder.encoders.nn.padding import pad_groups
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.encoders.transformer.module import TransformerEncoder, attention, sinusoids
 from rejoinder.errors import ConfigError
-from rejoinder.io.schema.faults import check
+from rejoinder.io.schema import check
 from rejoinder.text.ragged import Ragged
 
 SMALL = TransformerConfig(layers=2, heads=2, hidden=16, filter=32, dim=10)
@@ -105,8 +105,8 @@ def test_the_defaults_are_the_papers():
     ("sizes", "message"),
     [
         ({"hidden": 17}, r"hidden is 17; allowed: a multiple of 2 \* heads = 16"),
-        ({"layers": 0}, "layers is 0; allowed: a whole number from 1 to 256"),
-        ({"dropout": 1.0}, "dropout is 1.0; allowed: a number from 0 to below 1"),
+        ({"layers": 0}, "layers.* 1; found 0"),
+        ({"dropout": 1.0}, r"dropout.* 1; found 1\.0"),
     ],
 )
 def test_impossible_sizes_are_refused(sizes, message):

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from rejoinder.encoders.settings import EncoderSettings
-from rejoinder.io.schema.base import Units
+from rejoinder.io.schema import Units
 
 
 class BilstmConfig(EncoderSettings):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from rejoinder.encoders.settings import Activation, EncoderSettings
-from rejoinder.io.schema.base import Layers, Units
+from rejoinder.io.schema import Layers, Units
 
 Combiner = Literal["sqrtn", "mean", "sum"]
 

@@ -7,7 +7,7 @@ import torch
 
 from rejoinder.encoders.kinds import EncoderKind, Shapes, TextSizes
 from rejoinder.errors import ConfigError, ModelError
-from rejoinder.io.schema.faults import check
+from rejoinder.io.schema import check
 
 BOOKKEEPING = ".seen"
 """Ending of buffers that training keeps and a model folder does not."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.dan.config import DanConfig
 from rejoinder.encoders.transformer.config import TransformerConfig
-from rejoinder.io.schema.base import Settings
+from rejoinder.io.schema import Settings
 from rejoinder.training.objectives import OBJECTIVES
 from rejoinder.training.objectives.paraphrase import ParaphraseTask
 

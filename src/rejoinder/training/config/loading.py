@@ -9,8 +9,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.io.schema.base import Settings
-from rejoinder.io.schema.faults import faults, refused
+from rejoinder.io.schema import Settings, faults, refused
 from rejoinder.training.config.idle import idle_keys
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.shipped import is_shipped_name, shipped_names, shipped_text
@@ -81,7 +80,9 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        raise refused(where, [*faults(RunConfig, error), *_further(values, error)]) from None
+        raise refused(
+            where, [*faults(RunConfig, values, error), *_further(values, error)]
+        ) from None
 
 
 def _further(tree: Any, error: ValidationError) -> list[str]:
@@ -93,7 +94,7 @@ def _further(tree: Any, error: ValidationError) -> list[str]:
     try:
         RunConfig.model_validate(rest, context={"faulty": faulty})
     except ValidationError as further:
-        return faults(RunConfig, further)
+        return faults(RunConfig, rest, further)
     return []
 
 

@@ -1,7 +1,7 @@
 """Config tables of objectives; importing this needs no torch."""
 
 from rejoinder.encoders.settings import Activation
-from rejoinder.io.schema.base import Settings, Units
+from rejoinder.io.schema import Settings, Units
 
 
 class EntailmentConfig(Settings):

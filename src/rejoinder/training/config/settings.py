@@ -9,7 +9,7 @@ from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.dan.config import DanConfig
 from rejoinder.encoders.settings import Activation, EncoderSettings
 from rejoinder.errors import nearest
-from rejoinder.io.schema.base import (
+from rejoinder.io.schema import (
     AsTuple,
     FilledText,
     Layers,
@@ -20,8 +20,6 @@ from rejoinder.io.schema.base import (
     Units,
     tagged,
 )
-from rejoinder.io.schema.faults import several
-from rejoinder.io.schema.nodes import forget_schemas
 from rejoinder.training.config.contradictions import contradictions
 from rejoinder.training.config.objective import EntailmentConfig
 from rejoinder.training.objectives import OBJECTIVES
@@ -266,7 +264,7 @@ class RunConfig(Settings):
     def _contradicts_itself_nowhere(self, info: ValidationInfo) -> Self:
         lines = contradictions(self, (info.context or {}).get("faulty", frozenset()))
         if lines:
-            raise several(lines)
+            raise ValueError("\n".join(lines))
         return self
 
     @property
@@ -310,7 +308,6 @@ def _update_kinds() -> None:
     )
     RunConfig.model_fields["tasks"] = FieldInfo.from_annotated_attribute(many, ())
     RunConfig.model_rebuild(force=True)
-    forget_schemas()
 
 
 _update_kinds()

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rejoinder.io.schema.base import AsTuple, FilledText, Printable, Probability, Settings
-from rejoinder.io.schema.toml import toml_value
+from rejoinder.io.schema import (
+    AsTuple,
+    FilledText,
+    Printable,
+    Probability,
+    Settings,
+    toml_value,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
