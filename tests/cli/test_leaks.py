@@ -38,18 +38,10 @@ def files(tmp_path) -> list[Path]:
     return [leaking, clean]
 
 
-def test_lists_are_joined_by_commas_and_other_ways_are_corrected(files, tmp_path):
-    for words in (
-        ("--train", *files, "--eval", "stsb", "--json"),
-        ("--train", files[0], "--json", f"--train={files[1]}", "--eval=stsb"),
-    ):
-        with pytest.raises(InputError) as refusal:
-            invoke("leaks", *words)
-        corrected = str(refusal.value).partition(": rejoinder ")[2].split()
-        assert sorted(corrected) == sorted(
-            ["leaks", "--train", joined(files), "--eval", "stsb", "--json"]
-        )
-        assert {Path(leak["train"]) for leak in json.loads(invoke(*corrected))} == set(files)
+def test_lists_are_joined_by_commas_or_the_option_is_repeated(files, tmp_path):
+    for words in (("--train", joined(files)), ("--train", files[0], f"--train={files[1]}")):
+        found = json.loads(invoke("leaks", *words, "--eval", "stsb", "--json"))
+        assert {Path(leak["train"]) for leak in found} == set(files)
     with_comma = files[1].rename(tmp_path / "a,b.txt")
     [leak, *_] = json.loads(invoke("leaks", "--train", with_comma, "--eval", "stsb", "--json"))
     assert leak["train"] == str(with_comma)

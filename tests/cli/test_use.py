@@ -280,14 +280,14 @@ def test_tables_for_a_terminal_json_and_tsv_on_request(call, model, file):
     ):
         status, out, _ = call(*command, terminal=True)
         assert status == 0
-        assert "━" in out
-        assert "━" not in call(*command, "--tsv", terminal=True)[1]
+        assert "─" in out
+        assert "─" not in call(*command, "--tsv", terminal=True)[1]
         assert call(*command, "--json", terminal=True)[1].startswith(("{", "["))
 
 
 def test_markup_in_a_sentence_is_text(call, model):
     _, out, _ = call("similarity", "-m", model, "[red]hello[/]", "b", terminal=True)
-    assert "━" in out
+    assert "─" in out
     assert "[red]hello[/]" in out
 
 

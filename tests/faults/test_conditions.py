@@ -119,15 +119,6 @@ def test_another_process_on_the_same_output(command, prepared, tmp_path):
     assert prepared.faults.digests(tmp_path) == before
 
 
-def test_a_limit_of_addresses(command, prepared, tmp_path):
-    laid_out(prepared, command, tmp_path)
-    before = prepared.faults.digests(tmp_path)
-    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (400_000_000,) * 2)  # noqa: E731
-    sentence = refused(run(words_of(command, tmp_path), tmp_path, preexec_fn=limit))
-    assert "the address space is limited to 400 MB (ulimit -v)" in sentence
-    assert prepared.faults.digests(tmp_path) == before
-
-
 def test_memory_that_does_not_suffice(command, prepared, tmp_path):
     laid_out(prepared, command, tmp_path)
     before = prepared.faults.digests(tmp_path)

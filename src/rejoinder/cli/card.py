@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from rejoinder.cli.lines import split_lists
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
 from rejoinder.cli.output import status_line
-from rejoinder.cli.words import split_list
 
 EXAMPLES = """Examples:
 
@@ -25,11 +25,12 @@ def card(
         str, typer.Argument(metavar="MODEL", help="Model name, or folder such as RUN/model.")
     ],
     results: Annotated[
-        str, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")
-    ] = "",
+        list[str] | None, typer.Option(metavar="FILE[,FILE]", help="Results files of this model.")
+    ] = None,
     baseline: Annotated[
-        str, typer.Option(metavar="FILE[,FILE]", help="Results files of encoders to compare with.")
-    ] = "",
+        list[str] | None,
+        typer.Option(metavar="FILE[,FILE]", help="Results files of encoders to compare with."),
+    ] = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -49,8 +50,8 @@ def card(
 
     written = write_card(
         model,
-        results=split_list(results),
-        baselines=split_list(baseline),
+        results=split_lists(results or ()),
+        baselines=split_lists(baseline or ()),
         run=run,
         out=out,
     )

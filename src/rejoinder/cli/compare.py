@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
-from rejoinder.cli.output import form_of, note, print_rows
+from rejoinder.cli.output import form_of, note, print_rows, print_table, print_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,15 +69,10 @@ def _tsv_row(row: "Comparison") -> tuple[object, ...]:
 
 def _show(title: str, compared: "Sequence[Comparison]") -> None:
     """Prints a table for a terminal, then the notes."""
-    from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
     from rejoinder.evaluation.variants import score_text, with_label
 
-    columns = [
-        *(Column("task", wraps=True), Column("score", spare=2)),
-        *(Column("n", spare=5), Column("first"), Column("second")),
-        *(Column("difference"), Column("95 % interval", spare=3), Column("p (Holm)")),
-        *(Column("test", spare=4), Column("separable", spare=1)),
-    ]
+    columns = ("task", "score", "n", "first", "second", "difference", "95 % interval", "p (Holm)",
+               "test", "separable")  # fmt: skip
     rows = []
     for row in compared:
         percent = row.in_percent
@@ -93,7 +88,7 @@ def _show(title: str, compared: "Sequence[Comparison]") -> None:
                 "yes" if row.separable else "no",
             )
         )
-    print_fitted(title, columns, rows)
+    print_table(title, columns, rows, ("n", "test", "95 % interval", "score", "separable"))
     for row in compared:
         if row.note:
             print_wrapped(f"{row.task} on {row.split}: {row.note}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli.lines import split_lists
 from rejoinder.cli.options import (
     JsonOption,
     PairsOption,
@@ -15,7 +16,6 @@ from rejoinder.cli.options import (
     set_quiet,
 )
 from rejoinder.cli.output import form_of, print_rows, print_table, status_line
-from rejoinder.cli.words import one_list
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def list_sets(
     from rejoinder.datasets.catalogue import catalogue, select
 
     set_quiet(quiet)
-    chosen = one_list("data list", names or [])
+    chosen = split_lists(names or [])
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
     if as_json:
@@ -117,7 +117,7 @@ def add_sets(
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
-    added = add(select(one_list("data add", [name])), files, data, overwrite=overwrite)
+    added = add(select(split_lists([name])), files, data, overwrite=overwrite)
     _print_added(added, data, as_json=as_json)
 
 
@@ -140,7 +140,7 @@ def fetch_sets(
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
-    datasets = select(one_list("data fetch", names))
+    datasets = select(split_lists(names))
     with download_bar() as progress:
         results = list(fetch(datasets, data, progress, overwrite=overwrite))
     failed = [result for result in results if isinstance(result, Failed)]

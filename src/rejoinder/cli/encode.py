@@ -1,5 +1,6 @@
 """`rejoinder encode`: writes or prints the embeddings of sentences, as a stream."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -30,7 +31,6 @@ from rejoinder.cli.output import (
     print_lines,
     print_rows,
 )
-from rejoinder.cli.words import is_file
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _input_file(texts: list[str], sentences: str | None) -> str | None:
         raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
     if not texts or texts == ["-"]:
         return sentences or "-"
-    file = next((text for text in texts if is_file(Path(text))), None)
+    file = next(filter(os.path.isfile, texts), None)
     if file is not None:
         raise InputError(f"{file} is a file; its lines are encoded by --sentences {file}.")
     return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.options import DataOption, JsonOption, PairsOption, QuietOption, set_quiet
-from rejoinder.cli.output import form_of, note, print_rows, status_line
+from rejoinder.cli.output import form_of, note, print_rows, print_table, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -185,7 +185,6 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "tuple[Sequence[Miss
     import json
 
     from rejoinder.api.evaluation import repeat
-    from rejoinder.cli.fitting import Column, print_fitted
     from rejoinder.cli.progress import task_bar
 
     with task_bar() as progress:
@@ -206,6 +205,6 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "tuple[Sequence[Miss
         status_line(summary)
     else:
         if rows:
-            print_fitted("", [Column(name) for name in columns], rows)
+            print_table("", columns, rows)
         typer.echo(summary)
     return repeated.missing, len(rows)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from rejoinder.cli.fitting import Column, print_fitted, print_wrapped
-from rejoinder.cli.output import note, print_rows
+from rejoinder.cli.output import note, print_rows, print_table, print_wrapped
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_items
@@ -69,17 +68,11 @@ def _show_table(results: Sequence[Result]) -> None:
         for row in _rows(result, detailed=len(results) <= _DETAILED)
     ]
     parts = {row[1] for row in rows} != {"all"}
-    columns = [
-        Column("task", wraps=True),
-        *([Column("part")] if parts else []),
-        Column("n", spare=2),
-        Column("score", spare=0 if len(results) <= _DETAILED else 3),
-        Column("value"),
-        Column("95 % interval", spare=4),
-    ]
+    columns = ("task", *(["part"] if parts else []), "n", "score", "value", "95 % interval")
     if not parts:
         rows = [(row[0], *row[2:]) for row in rows]
-    print_fitted(str(results[0].encoder.get("name", "")) if results else "", columns, rows)
+    spare = ("95 % interval", *(["score"] if len(results) > _DETAILED else []), "n")
+    print_table(str(results[0].encoder.get("name", "")) if results else "", columns, rows, spare)
 
 
 def _rows(result: Result, *, detailed: bool) -> list[tuple[Any, ...]]:
@@ -157,8 +150,7 @@ def _worst_of(result: Result, count: int, path: Path | None) -> Worst:
 def _show_worst(results: Sequence[Result], worst: Sequence[Worst]) -> None:
     if not any(worst):
         return
-    columns = [Column("item"), Column("predicted"), Column("gold"), Column("text", wraps=True)]
     for result, rows in zip(results, worst, strict=True):
-        print_fitted(f"{result.task} on {result.split}", columns, rows)
+        print_table(f"{result.task} on {result.split}", _WORST[2:], rows)
     if any(result.items is None for result in results):
         print_wrapped("Texts are not kept with results: --overwrite scores again and shows them.")

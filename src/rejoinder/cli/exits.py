@@ -8,21 +8,25 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
-from rejoinder.cli.signals import signals_as_exits
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
-from rejoinder.io.files.platform import TERMINATION_SIGNALS, address_space_limit
+from rejoinder.io.files.platform import TERMINATION_SIGNALS
 from rejoinder.io.files.storage import lacks_memory, storage_cause
 
 BAD_INPUT = 2
 """Exit status of misuse, bad input, outputs that can't be written, memory that does not suffice."""
-_FAILING = ("strict", "surrogateescape")
-"""Ways of streams to handle what their encoding lacks that may raise an error."""
-_INTERRUPTED = 128 + signal.SIGINT
+_SIGNALLED = {128 + signal.SIGINT: "interrupted"} | {
+    128 + number: "terminated" for number in TERMINATION_SIGNALS
+}
+"""Exit statuses of commands that a signal ended."""
 
 
 def status_of(command: Callable[[], object]) -> int:
     """Runs a command and reports on standard error what stopped it.
+
+    Signals that end the process raise `SystemExit` from now on, so that `finally` blocks clean up.
 
     Returns:
         The exit status: 0 for success, also if the reader of the output closed the pipe; 1 for a
@@ -30,37 +34,39 @@ def status_of(command: Callable[[], object]) -> int:
         of a signal (130 interrupted, 143 terminated). 2 also where memory does not suffice.
     """
     _prepare_streams()
+    for number in TERMINATION_SIGNALS:
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores SIGHUP
+            signal.signal(number, _exit)
+    status, sentence = 0, ""
     try:
-        with signals_as_exits():
-            status = _run(command)
-            sys.stdout.flush()
-    except OtherWorkerError:
-        status = BAD_INPUT
-    except RejoinderError as error:
-        status = _report(str(error), BAD_INPUT)
-    except ModuleNotFoundError as error:
-        missing = missing_extra(error)
-        if missing is None:
-            raise
-        status = _report(str(missing), BAD_INPUT)
+        status = _run(command)
+        sys.stdout.flush()
     except BrokenPipeError:
         status = 0
+    except OtherWorkerError:
+        status = BAD_INPUT
     except KeyboardInterrupt:
-        status = _INTERRUPTED
-    except Exception as error:
-        sentence = _explained(error)
-        if sentence is None:
+        status = 128 + signal.SIGINT
+    except BaseException as error:  # a panic of Polars is no Exception
+        sentence = _explained(error) or ""
+        if not sentence:
             raise
-        status = _report(sentence, BAD_INPUT)
-    if status == _INTERRUPTED:
-        _report("interrupted", status)
-    elif status in (128 + number for number in TERMINATION_SIGNALS):
-        _report("terminated", status)
+        status = BAD_INPUT
+    sentence = sentence or _SIGNALLED.get(status, "")
+    with suppress(OSError):
+        if sentence:
+            sys.stderr.write(f"rejoinder: {sentence}\n")
+        sys.stderr.flush()
     try:
         sys.stdout.flush()
-    except OSError:
-        _drop_output()
+    except OSError:  # Python would try to write the rest again on exit
+        with suppress(OSError):  # a stream without a file descriptor
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _run(command: Callable[[], object]) -> int:
@@ -68,27 +74,20 @@ def _run(command: Callable[[], object]) -> int:
     try:
         command()
     except SystemExit as stop:
-        if _is_closed_pipe(stop):
-            raise BrokenPipeError from None
-        if stop.code is None:
+        if isinstance(stop.__context__, BrokenPipeError):  # Typer and Rich exit with 1
             return 0
-        return stop.code if isinstance(stop.code, int) else 1
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     return 0
 
 
-def _is_closed_pipe(stop: SystemExit) -> bool:
-    """Returns whether a closed pipe caused the exit. Typer and Rich exit with 1 in this case."""
-    cause: BaseException | None = stop
-    while cause is not None:
-        if isinstance(cause, BrokenPipeError):
-            return True
-        cause = cause.__context__
-    return False
-
-
-def _explained(error: Exception) -> str | None:
-    """Returns a sentence on an error of the operating system, or None if too little is known."""
-    if address_space_limit() is None and "can't start new thread" in str(error):
+def _explained(error: BaseException) -> str | None:
+    """Returns a sentence on an error that a user can mend; None for others."""
+    if isinstance(error, RejoinderError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        missing = missing_extra(error)
+        return None if missing is None else str(missing)
+    if "can't start new thread" in str(error) or "ThreadPoolBuildError" in str(error):
         return "no more threads can be started; raise the limit of processes (ulimit -u)."
     if lacks_memory(error):
         return (
@@ -119,32 +118,15 @@ def _not_utf8() -> str | None:
     return None
 
 
-def _drop_output() -> None:
-    """Discards buffered output, which Python would otherwise try to write again on exit."""
-    with suppress(OSError, ValueError):  # a stream without a file descriptor
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
-
-
 def _prepare_streams() -> None:
     """Replaces closed standard streams, and makes the others accept any character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the shell, as in `rejoinder info model/ >&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        elif isinstance(stream, io.TextIOWrapper) and stream.errors in _FAILING:
-            # Python escapes surrogates in UTF-8, and in ASCII where no locale is set
+        elif isinstance(stream, io.TextIOWrapper):
+            # file names are bytes, and are printed as they are, in UTF-8 where no locale is set
             if codecs.lookup(stream.encoding).name == "utf-8" or stream.errors != "strict":
-                # file names are bytes, and are printed as they are
                 stream.reconfigure(encoding="utf-8", errors="surrogateescape")
             else:
                 stream.reconfigure(errors="replace")
-
-
-def _report(sentence: str, status: int) -> int:
-    """Prints a sentence on standard error and returns `status`."""
-    with suppress(OSError):
-        sys.stderr.write(f"rejoinder: {sentence}\n")
-        sys.stderr.flush()
-    return status

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rejoinder.cli.lines import split_lists
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
 from rejoinder.cli.output import form_of, print_rows, print_table
-from rejoinder.cli.words import ListCommand, split_list
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,15 +32,9 @@ _FIELDS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "ro
 """Columns of TSV: the keys of JSON without the examples."""
 
 
-class LeaksCommand(ListCommand):
-    """Takes lists of training data and of evaluation sets."""
-
-    lists = ("--train", "--eval")
-
-
 def leaks(
     train: Annotated[
-        str,
+        list[str],
         typer.Option(
             metavar="PATH[,PATH]...",
             help="Folders of `rejoinder extract` (the train split), JSON lines of inference pairs, "
@@ -48,7 +42,7 @@ def leaks(
         ),
     ],
     evaluation: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--eval",
             metavar="SET[,SET]...",
@@ -58,7 +52,7 @@ def leaks(
             "trec-test. A name without its split, such as stsb, means all its splits. Or files. "
             "Default: all sets.",
         ),
-    ] = "",
+    ] = None,
     show: Annotated[int, typer.Option(min=0, help="Number of sentences to show of each set.")] = 0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -71,10 +65,10 @@ def leaks(
     from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 
     set_quiet(quiet)
-    sources = [Path(name) for name in split_list(train)]
+    sources = [Path(name) for name in split_lists(train)]
     if not sources:
         raise InputError("--train names no file and no folder.")
-    sets = evaluation_sets(split_list(evaluation))
+    sets = evaluation_sets(split_lists(evaluation or ()))
     with StageProgress("rows") as progress:
         results = find_leaks(sources, sets, examples=show, progress=progress.stage_update)
     form = form_of(as_json=as_json)

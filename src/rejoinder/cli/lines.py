@@ -1,8 +1,10 @@
-"""Reads sentences from arguments, from lines of a file or from standard input."""
+"""Reads texts from arguments, from files and from standard input."""
 
+import os
+import select
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,15 @@ def _stdin() -> Iterator[bytes]:
     if sys.stdin is None:
         raise InputError("standard input is closed; name a file.")
     stream: Any = sys.stdin.buffer
-    return iter(partial(stream.read1, _READ_BYTES), b"")
+    while True:
+        # The system may give a signal to another thread, while the main one starts it. Python
+        # handles it in the main thread, which would never know while it waits for input.
+        with suppress(OSError):  # not a file of the system
+            while not select.select([stream], [], [], 1)[0]:
+                pass
+        if not (read := stream.read1(_READ_BYTES)):
+            return
+        yield read
 
 
 def read_pairs(path: str) -> list[tuple[str, str]]:
@@ -70,3 +80,17 @@ def as_text(argument: str) -> str:
     'h�i'
     """
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def split_lists(words: Sequence[str]) -> list[str]:
+    """Splits words that join values by commas. The path of an existing file may hold commas.
+
+    >>> split_lists(["stsb, snli", "mr"])
+    ['stsb', 'snli', 'mr']
+    """
+    values: list[str] = []
+    for word in words:
+        # unlike Path's method, this is false where a name is too long
+        parts = [word] if os.path.exists(word) else word.split(",")  # noqa: PTH110
+        values += filter(None, map(str.strip, parts))
+    return values

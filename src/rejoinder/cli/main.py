@@ -26,7 +26,6 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.exits import status_of
-from rejoinder.cli.memory import prepare_for_limits
 from rejoinder.cli.output import set_quiet
 from rejoinder.version import VERSION
 
@@ -39,27 +38,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for _function, _examples, _class in (
-    (extract.extract, extract.EXAMPLES, None),
-    (train.train, train.EXAMPLES, None),
-    (adapt.adapt, adapt.EXAMPLES, None),
-    (export.export, export.EXAMPLES, None),
-    (leaks.leaks, leaks.EXAMPLES, leaks.LeaksCommand),
-    (evaluate.evaluate, evaluate.EXAMPLES, None),
-    (compare.compare, compare.EXAMPLES, None),
-    (report.report, report.EXAMPLES, None),
-    (card.card, card.EXAMPLES, None),
-    (reproduce.reproduce, reproduce.EXAMPLES, None),
-    (encode.encode, encode.EXAMPLES, None),
-    (use.similarity, use.SIMILARITY_EXAMPLES, None),
-    (index.index, index.EXAMPLES, None),
-    (use.search, use.SEARCH_EXAMPLES, None),
-    (use.rank, use.RANK_EXAMPLES, None),
-    (use.info, use.INFO_EXAMPLES, None),
-    (models.models, models.EXAMPLES, None),
-    (serve.serve, serve.EXAMPLES, None),
+for _function, _examples in (
+    (extract.extract, extract.EXAMPLES),
+    (train.train, train.EXAMPLES),
+    (adapt.adapt, adapt.EXAMPLES),
+    (export.export, export.EXAMPLES),
+    (leaks.leaks, leaks.EXAMPLES),
+    (evaluate.evaluate, evaluate.EXAMPLES),
+    (compare.compare, compare.EXAMPLES),
+    (report.report, report.EXAMPLES),
+    (card.card, card.EXAMPLES),
+    (reproduce.reproduce, reproduce.EXAMPLES),
+    (encode.encode, encode.EXAMPLES),
+    (use.similarity, use.SIMILARITY_EXAMPLES),
+    (index.index, index.EXAMPLES),
+    (use.search, use.SEARCH_EXAMPLES),
+    (use.rank, use.RANK_EXAMPLES),
+    (use.info, use.INFO_EXAMPLES),
+    (models.models, models.EXAMPLES),
+    (serve.serve, serve.EXAMPLES),
 ):
-    app.command(epilog=_examples, cls=_class)(_function)  # named as its function
+    app.command(epilog=_examples)(_function)  # named as its function
 app.add_typer(config.commands, name="config")
 app.add_typer(data.commands, name="data")
 
@@ -72,7 +71,6 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    context: typer.Context,
     version: Annotated[  # noqa: ARG001 -- its callback prints it
         bool,
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
@@ -80,7 +78,6 @@ def _root(
 ) -> None:
     """Sentence embeddings learned from conversations."""
     set_quiet(False)
-    prepare_for_limits(context.invoked_subcommand or "rejoinder")
 
 
 def run() -> None:

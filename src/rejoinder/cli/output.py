@@ -1,7 +1,9 @@
 """Prints results as tables, TSV or JSON, and notes on standard error."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoding import EncodedFile
 
 _ONE_CELL = str.maketrans("\t\n\r", "   ")
+_READABLE = 24
+"""Width, in characters, that columns of text keep as long as other columns can be left out."""
 
 _quiet = False
 
@@ -36,39 +40,15 @@ def stderr() -> "Console":
     return Console(stderr=True, highlight=False, quiet=_quiet)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints a table on standard output, with numbers aligned to the right."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title or None, title_justify="left", header_style="bold")
-    cells = [[cell(value) for value in row] for row in rows]
-    for index, column in enumerate(columns):
-        numeric = all(is_number(row[index]) for row in cells)
-        table.add_column(column, justify="right" if numeric and cells else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*row)
-    Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(table, markup=False)
-
-
-def note(sentence: str) -> None:
-    """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
-    status_line(f"rejoinder: {sentence}")
-
-
 def status_line(text: str) -> None:
     """Prints a line on standard error, such as `wrote e.npy`, unless quiet."""
     if not _quiet:
         typer.echo(text, err=True)
 
 
-def note_unknown(count: int, total: int, texts: str, which: str = "") -> None:
-    """Prints how many `texts` (a plural noun) have mostly unknown words, if any."""
-    if count:
-        note(
-            f"most words of {count:,} of {total:,} {texts} are unknown to the model{which}; are "
-            "they in the language that it was trained on? Their scores mean little"
-        )
+def note(sentence: str) -> None:
+    """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
+    status_line(f"rejoinder: {sentence}")
 
 
 def note_zero(count: int, total: int) -> None:
@@ -80,35 +60,10 @@ def note_zero(count: int, total: int) -> None:
 def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
     """Says which file of embeddings was written to `out`, and how many sentences are zero."""
     if as_json:
-        typer.echo(json.dumps({**asdict(written), "path": str(out)}, ensure_ascii=False))
+        print_json({**asdict(written), "path": str(out)})
     else:
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
     note_zero(written.unknown, written.n)
-
-
-def print_rows(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str, title: str = ""
-) -> None:
-    """Prints rows as a `table` with a title, `tsv` with a header, or `json`, a list of objects."""
-    if form == "json":
-        objects = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps(objects, ensure_ascii=False))
-    elif form == "tsv":
-        print_lines("\t".join(_in_tsv(value) for value in row) for row in (columns, *rows))
-    else:
-        print_table(title, columns, rows)
-
-
-def _in_tsv(value: Any) -> str:
-    """Returns a value in one cell; six digits of a number say all that it means."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value).translate(_ONE_CELL)
-
-
-def print_lines(lines: Iterable[str]) -> None:
-    """Prints lines on standard output. `typer.echo`, in contrast, flushes after each line."""
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def form_of(*, as_json: bool, as_tsv: bool = False) -> str:
@@ -124,21 +79,97 @@ def form_of(*, as_json: bool, as_tsv: bool = False) -> str:
     return "table" if sys.stdout.isatty() and not as_tsv else "tsv"
 
 
-def cell(value: Any) -> str:
+def print_json(tree: object) -> None:
+    """Prints a tree as a line of JSON on standard output."""
+    typer.echo(json.dumps(tree, ensure_ascii=False))
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines on standard output. `typer.echo`, in contrast, flushes after each line."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def print_rows(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str, title: str = ""
+) -> None:
+    """Prints rows as a `table` with a title, `tsv` with a header, or `json`, a list of objects."""
+    if form == "json":
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    elif form == "tsv":
+        print_lines("\t".join(_in_tsv(value) for value in row) for row in (columns, *rows))
+    else:
+        print_table(title, columns, rows)
+
+
+def _in_tsv(value: Any) -> str:
+    """Returns a value in one cell; six digits of a number say all that it means."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value).translate(_ONE_CELL)
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], spare: Sequence[str] = ()
+) -> None:
+    """Prints a table on standard output, with numbers aligned to the right.
+
+    Text is broken between words. Where the terminal is too narrow, columns are left out in the
+    order of `spare`, and a line below the table names them.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    boundless = console.options.update(width=100_000)
+    cells = [[_cell(value) for value in row] for row in rows]
+    for left_out in range(len(spare) + 1):
+        table = Table(
+            title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD,
+            show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold",
+        )  # fmt: skip
+        shown = [number for number, name in enumerate(columns) if name not in spare[:left_out]]
+        for name, texts in ((columns[n], [row[n] for row in cells]) for n in shown):
+            numeric = bool(cells) and all(map(_is_number, texts))
+            whole = numeric or name in spare
+            width = max(map(cell_len, (name, *texts)))
+            table.add_column(
+                name,
+                justify="right" if numeric else "left",
+                no_wrap=whole,
+                min_width=width if whole else min(width, _READABLE),
+                overflow="fold",
+            )
+        for row in cells:
+            table.add_row(*(row[number] for number in shown))
+        if console.measure(table, options=boundless).minimum <= console.width:
+            break
+    console.print(table, markup=False)
+    if left_out:
+        names = ", ".join(spare[:left_out])
+        print_wrapped(f"No room for {names}: a wider terminal, a pipe or --json shows them.")
+
+
+def print_wrapped(text: str) -> None:
+    """Prints an indented paragraph on standard output, broken between words."""
+    width = shutil.get_terminal_size().columns
+    typer.echo(textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    "))
+
+
+def _cell(value: Any) -> str:
     """Returns the text of a value in a table for a terminal."""
-    if isinstance(value, bool):
-        return str(value)
     if isinstance(value, float):
         return f"{value:.4f}"
-    if isinstance(value, int):
-        return f"{value:,}" if sys.stdout.isatty() else str(value)
-    return str(value).replace("\n", " ")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return " ".join(str(value).split())
 
 
-def is_number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     """Returns whether a cell is a number, which tables align to the right.
 
-    >>> is_number("-1,234.5"), is_number("<0.01%"), is_number("two")
+    >>> _is_number("-1,234.5"), _is_number("<0.01%"), _is_number("two")
     (True, True, False)
     """
     return text.translate(str.maketrans("", "", ",.+-%<")).strip().isdigit()

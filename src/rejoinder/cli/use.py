@@ -18,7 +18,7 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, note, note_unknown, print_rows
+from rejoinder.cli.output import form_of, note, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def similarity(
     _print(("first", "second", *values), shown, names, form)
     listed = [f"{name} of pair {number}" for number, row in enumerate(names, 1) for name in row]
     examples = ", ".join(listed[:_LISTED]) + (", …" if len(listed) > _LISTED else "")
-    note_unknown(len(listed), 2 * len(rows), "sentences", f" ({examples})")
+    _note_unknown(len(listed), 2 * len(rows), "sentences", f" ({examples})")
     swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
     if swapped:
         note(
@@ -173,9 +173,9 @@ def search(
     names = [_names(unknown, query=row[0], text=row[-1]) for row in rows]
     _print(("query", "rank", "cosine", "line", "text"), rows, names, form)
     count = sum(text in unknown for text in wanted)
-    note_unknown(count, len(wanted), "queries")
+    _note_unknown(count, len(wanted), "queries")
     count = sum(row[-1] in unknown for row in rows)
-    note_unknown(count, len(rows), "hits")
+    _note_unknown(count, len(rows), "hits")
     _note_long(encoder, "queries", wanted)
     _note_long(encoder, "sentences", texts)
 
@@ -193,7 +193,7 @@ def _search_index(
     names = [_names(unknown, query=row[0]) for row in rows]
     _print(("query", "rank", "cosine", "id", "text"), rows, names, form)
     count = sum(query in unknown for query in queries)
-    note_unknown(count, len(queries), "queries")
+    _note_unknown(count, len(queries), "queries")
     _note_long(opened.encoder, "queries", queries)
 
 
@@ -225,8 +225,8 @@ def rank(
     unknown = _unknown(encoder, [message, *texts])
     names = [_names(unknown, message=message, response=row[-1]) for row in rows]
     _print(("rank", "score", "line", "response"), rows, names, form)
-    note_unknown(int(message in unknown), 1, "messages")
-    note_unknown(sum(text in unknown for text in texts), len(texts), "responses")
+    _note_unknown(int(message in unknown), 1, "messages")
+    _note_unknown(sum(text in unknown for text in texts), len(texts), "responses")
     _note_long(encoder, "messages", [message])
     _note_long(encoder, "responses", texts)
 
@@ -279,6 +279,15 @@ def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
     distinct = list(dict.fromkeys(texts))
     flags = encoder.unknown(distinct) | (encoder.unknown_share(distinct) > 0.5)
     return {text for text, unknown in zip(distinct, flags, strict=True) if unknown}
+
+
+def _note_unknown(count: int, total: int, texts: str, which: str = "") -> None:
+    """Prints how many `texts` (a plural noun) have mostly unknown words, if any."""
+    if count:
+        note(
+            f"most words of {count:,} of {total:,} {texts} are unknown to the model{which}; are "
+            "they in the language that it was trained on? Their scores mean little"
+        )
 
 
 def _note_long(encoder: "SentenceEncoder", name: str, texts: list[str]) -> None:

@@ -56,16 +56,6 @@ def processor_name() -> str:
     return names[0] if names else platform.machine()
 
 
-def address_space_limit() -> int | None:
-    """Returns the bytes of addresses that this process may have, or None without a limit."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if soft == resource.RLIM_INFINITY else soft
-
-
 def ask_for_huge_pages(address: int, size: int) -> None:
     """Asks Linux for pages of 2 MB, where it gives them to those who ask; others do nothing.
 
