@@ -26,9 +26,9 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
+    from rejoinder.index.indexing import read_texts
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.string_table import StringTable
-    from rejoinder.index.texts import read_texts
     from rejoinder.io.formats.compression import decompressed
     from rejoinder.training.config.loading import load_config
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from rejoinder import Index, SentenceEncoder
 from rejoinder.corpus.shards import open_pairs
@@ -127,7 +128,7 @@ def _build(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
         while len(index) < chosen.copies * len(rows):
             copy = len(index) // len(rows)
             started = time.perf_counter()
-            index.add(_copies(chosen, texts, rows, copy))
+            index.add_encoded(_copies(chosen, texts, rows, copy))
             with (folder / "seconds.txt").open("a") as times:
                 times.write(f"{time.perf_counter() - started:.1f}\n")
             if time.perf_counter() - begun > chosen.seconds:
@@ -138,7 +139,7 @@ def _build(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
         index = TextIndex(place)
         (folder / "seconds.txt").write_text(f"{time.perf_counter() - begun:.1f}\n")
     seconds = [float(line) for line in (folder / "seconds.txt").read_text().split()]
-    probing = [dict(entry.probing or {}) for entry in index.manifest.segments]
+    probing = [to_builtins(entry.probing or {}) for entry in index.manifest.segments]
     return {
         "texts": len(index),
         "dim": index.manifest.dim,
@@ -167,8 +168,8 @@ def _scan(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     queries, index = np.load(folder / "queries.npy"), TextIndex(folder / "index")
     best = np.full((len(queries), chosen.top_k), -np.inf, np.float32)
     begun = time.perf_counter()
-    for part in index._parts:
-        rows = part.segment.embeddings
+    for segment in index._segments:
+        rows = segment.embeddings
         for begin in range(0, len(rows), SCAN_ROWS):
             block = np.asarray(rows[begin : begin + SCAN_ROWS], np.float32)
             for first in range(0, len(queries), SCAN_QUERIES):
@@ -189,20 +190,20 @@ def _search(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     opening = [_seconds(partial(TextIndex, place)) for _ in range(5)]
     index = TextIndex(place)
     before = _peak()
-    first_query = _seconds(lambda: index.search(queries[:1], chosen.top_k))
+    first_query = _seconds(lambda: index.nearest(queries[:1], chosen.top_k))
 
     def all_hits() -> list[Any]:
         return [
             hits
             for begin in range(0, len(queries), chosen.batch)
-            for hits in index.search(queries[begin : begin + chosen.batch], chosen.top_k)
+            for hits in index.nearest(queries[begin : begin + chosen.batch], chosen.top_k)
         ]
 
     found = all_hits()
     scores = np.array([[hit.score for hit in hits] for hits in found])
     seconds = statistics.median(_seconds(all_hits) for _ in range(3))
     alone = [
-        _seconds(partial(index.search, query[None], chosen.top_k)) for query in queries[:ALONE]
+        _seconds(partial(index.nearest, query[None], chosen.top_k)) for query in queries[:ALONE]
     ]
     return {
         "queries": len(queries),

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from rejoinder.index import lists
+from rejoinder.index.manifest import Probing
 from rejoinder.inference.search import nearest_rows
 from rejoinder.io.files.hashed import file_facts
 
@@ -121,7 +122,7 @@ def _search_faiss(path: Path, shape: tuple[int, ...]) -> Iterator[tuple[int, Fin
     for share in (0.25, 0.5, 1, 1.5):
         effort = max(int(probes * share), 1)
         facts = file_facts(path.parent, [path.name])[path.name]
-        opened = lists.Lists(path, facts, shape, lists.Probing(effort, candidates, 0.0))
+        opened = lists.Lists(path, facts, shape, Probing(effort, candidates, 0.0))
         yield effort, lambda some, _effort, opened=opened: opened.candidates(some, candidates)[0]  # type: ignore[misc]
 
 

@@ -63,7 +63,7 @@ def test_an_index_is_made_searched_and_changed(call, index, tmp_path):
         (("faq.txt", "--out", "index", "--add", "--response"), "--response can only be given for"),
         (("faq.txt", "--out", "index", "--add", "--recall", 1), "--recall can only be given for"),
         (("faq.txt", "--out", "new", "--recall", 2), "recall must be a number above 0"),
-        (("faq.txt", "--out", "nowhere", "--add"), "nowhere is no index"),
+        (("faq.txt", "--out", "nowhere", "--add"), "nowhere is not an index"),
         (("no.txt", "--out", "new"), "no.txt"),
         (("faq.txt", "--out", "index", "--add", "-m", "rejoinder-small"), "was made with"),
     ],

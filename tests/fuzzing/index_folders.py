@@ -84,7 +84,7 @@ def use(folder: Path, random: Random) -> None:
     """Opens an index and does one thing with it."""
     index = TextIndex(folder)
     assert len(index) >= 0
-    for hits in index.search(rows(2), random.choice((1, 3, 100))):
+    for hits in index.nearest(rows(2), random.choice((1, 3, 100))):
         for hit in hits:
             assert isinstance(hit.id, str)
             assert isinstance(hit.text, str)
@@ -93,7 +93,7 @@ def use(folder: Path, random: Random) -> None:
         case 0:
             index.check()
         case 1:
-            index.add([EncodedTexts(["new", "a"], ["x", "y"], rows(2))], replace_old=True)
+            index.add_encoded([EncodedTexts(["new", "a"], ["x", "y"], rows(2))], update=True)
         case 2:
             index.delete(["a"])
         case 3:
@@ -108,7 +108,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
     model = IndexModel("model", "ab" * 32, None, None)
     parts = [EncodedTexts(list(_TEXTS), list(_TEXTS.values()), rows(len(_TEXTS)))]
     index = create_index(folder / "index", Manifest(model, DIM), parts)
-    index.add([EncodedTexts(["c", "d"], ["three", "four"], rows(2))])
+    index.add_encoded([EncodedTexts(["c", "d"], ["three", "four"], rows(2))])
     index.delete(["7"])
     files, place = contents(folder / "index"), folder / "edited"
 

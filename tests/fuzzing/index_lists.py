@@ -65,7 +65,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
     assert not index.is_exact
     whole, place = contents(folder / "index"), folder / "edited"
     [file] = [name for name in whole if name.endswith(lists.FILE)]
-    expected = index.search(unit[:3], 5)
+    expected = index.nearest(unit[:3], 5)
 
     def checked(random: Random) -> bool:
         shutil.rmtree(place, ignore_errors=True)
@@ -75,7 +75,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             (place / path).write_bytes(content)
         try:
-            found = TextIndex(place).search(unit[:3], 5)
+            found = TextIndex(place).nearest(unit[:3], 5)
         except RejoinderError as error:
             assert "\n" not in str(error)  # noqa: PT017 -- one sentence
             return False

@@ -15,7 +15,7 @@ from fuzzing.datasets import damaged
 from fuzzing.json_lines import json_lines
 from fuzzing.texts import text
 from rejoinder.errors import RejoinderError
-from rejoinder.index.texts import given_texts, read_texts
+from rejoinder.index.indexing import given_texts, read_texts
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,

@@ -3,13 +3,13 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.index import folder as folders
@@ -40,7 +40,7 @@ def made(tmp_path, texts, name="index"):
 
 
 def found(index, query, top_k=100):
-    [hits] = index.search(vector(query)[None], top_k)
+    [hits] = index.nearest(vector(query)[None], top_k)
     return [(hit.id, hit.text) for hit in hits]
 
 
@@ -93,13 +93,13 @@ def test_any_changes_leave_what_a_plain_scan_finds(tmp_path_factory, texts, step
         if kind in ("add", "update"):
             if kind == "add" and more.keys() & expected.keys():
                 with pytest.raises(InputError, match="Nothing was added"):
-                    index.add([encoded(more)])
+                    index.add_encoded([encoded(more)])
                 continue
-            index.add([encoded(more)], replace_old=kind == "update")
+            index.add_encoded([encoded(more)], update=kind == "update")
             expected = {k: v for k, v in expected.items() if k not in more} | more
         elif kind == "delete":
             if more.keys() - expected.keys():
-                with pytest.raises(InputError, match="nothing was deleted"):
+                with pytest.raises(InputError, match="has no text with the id"):
                     index.delete(list(more))
                 continue
             index.delete(list(more))
@@ -122,7 +122,7 @@ def test_an_id_that_is_given_twice_is_refused_and_nothing_is_left(tmp_path):
     index = made(tmp_path, {"q": "one"})
     before = sorted(path.name for path in index.folder.iterdir())
     with pytest.raises(InputError, match="the id 'a' is given to two texts"):
-        index.add([twice])
+        index.add_encoded([twice])
     assert sorted(path.name for path in index.folder.iterdir()) == before
     assert found(index, "one") == [("q", "one")]
 
@@ -150,10 +150,10 @@ def test_a_change_that_is_broken_off_changes_nothing(tmp_path, monkeypatch, plac
         else:
             patched.setattr(folders, place, full)
         with pytest.raises(StorageError, match="no space is left"):
-            index.add([encoded({"new": "four"})])
+            index.add_encoded([encoded({"new": "four"})])
     again = TextIndex(index.folder)
     assert dict(found(again, "one")) == TEXTS
-    again.add([encoded({"new": "four"})])  # removes what the other left
+    again.add_encoded([encoded({"new": "four"})])  # removes what the other left
     names = {path.name for path in index.folder.iterdir()}
     assert names == {FILE, *(entry.name for entry in again.manifest.segments)}
     assert len(again) == 6
@@ -188,7 +188,7 @@ def test_a_changed_byte_ends_in_one_sentence_wherever_it_is_met(tmp_path):
             assert len(found(opened, "one")) == 5
             assert all(name in opened or name not in opened for name in TEXTS)
         except InputError as error:
-            assert "the index is damaged" in str(error)  # noqa: PT017 -- or it is found
+            assert str(path) in str(error)  # noqa: PT017 -- or it is found
         path.write_bytes(whole)
 
 
@@ -200,12 +200,12 @@ def test_embeddings_that_are_not_finite_are_one_sentence(tmp_path, dtype, value,
     path = damaged(index, value)
     queries = np.array([vector("one"), vector("three"), np.zeros(DIM)], np.float32)
     with pytest.raises(InputError, match="gives scores that no embeddings have") as caught:
-        TextIndex(index.folder).search(queries, top_k)
+        TextIndex(index.folder).nearest(queries, top_k)
     assert str(path) in str(caught.value)
     assert "rejoinder index --check" in str(caught.value)
     index.delete(["b"])  # the damage shows in a deleted text, too
     with pytest.raises(InputError, match="gives scores that no embeddings have"):
-        TextIndex(index.folder).search(queries, top_k)
+        TextIndex(index.folder).nearest(queries, top_k)
 
 
 def test_huge_embeddings_are_one_sentence_where_their_scores_are_not_finite(tmp_path):
@@ -216,7 +216,7 @@ def test_huge_embeddings_are_one_sentence_where_their_scores_are_not_finite(tmp_
     for query in ([0.5, 0.5, 0.5, 0.5], [-0.5, -0.5, -0.5, -0.5]):
         queries = np.array([[1, 0, 0, 0], query], np.float32)
         with pytest.raises(InputError, match="gives scores that no embeddings have"):
-            opened.search(queries, 5)
+            opened.nearest(queries, 5)
 
 
 def test_queries_that_are_not_finite_are_not_laid_to_the_index(tmp_path):
@@ -224,7 +224,7 @@ def test_queries_that_are_not_finite_are_not_laid_to_the_index(tmp_path):
     with pytest.raises(
         InputError, match="embedding of the queries holds a number that is not finite"
     ):
-        index.search(np.full((1, DIM), np.nan, np.float32))
+        index.nearest(np.full((1, DIM), np.nan, np.float32))
 
 
 def damaged(index, value, at=1):
@@ -238,7 +238,7 @@ def damaged(index, value, at=1):
 
 
 def test_a_folder_that_is_no_index_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is no index"):
+    with pytest.raises(InputError, match="is not an index"):
         TextIndex(tmp_path)
     index = made(tmp_path, TEXTS)
     manifest = (index.folder / FILE).read_text("utf-8")
@@ -253,8 +253,8 @@ def test_a_folder_that_is_no_index_is_refused(tmp_path):
 def test_one_process_changes_an_index_at_a_time(tmp_path):
     index = made(tmp_path, TEXTS)
     other = TextIndex(index.folder)
-    index.add([encoded({"new": "four"})])
-    other.add([encoded({"newer": "five"})])  # sees what the first one added
+    index.add_encoded([encoded({"new": "four"})])
+    other.add_encoded([encoded({"newer": "five"})])  # sees what the first one added
     assert {"new", "newer"} <= {name for name, _ in found(TextIndex(index.folder), "one")}
     with claim(index.folder):
         index.delete(["new"])  # claims nest within a process
@@ -276,7 +276,7 @@ sys.stdin.readline()
 for _ in range(10):
     while True:
         try:
-            index.add([part])
+            index.add_encoded([part])
             break
         except BusyError:
             pass
@@ -309,9 +309,9 @@ def test_two_processes_give_different_numbers_to_texts_without_ids(tmp_path):
 def test_an_empty_index_and_an_empty_addition(tmp_path):
     index = made(tmp_path, {})
     assert (len(index), found(index, "one")) == (0, [])
-    assert index.add([]) == 0
+    assert index.add_encoded([]) == 0
     assert index.manifest.segments == ()
-    index.add([encoded({"a": "one"})])
+    index.add_encoded([encoded({"a": "one"})])
     index.delete(["a"])
     assert (len(index), found(index, "one")) == (0, [])
     index.compact()
@@ -392,7 +392,7 @@ def test_what_a_killed_change_left_inside_is_removed_by_the_next(tmp_path):
         (index.folder / name).write_text("process 1")
     (index.folder / ".000002.part").mkdir()
     with pytest.raises(InputError, match="Nothing was added"):
-        index.add([encoded({"a": "again"})])
+        index.add_encoded([encoded({"a": "again"})])
     assert {path.name for path in index.folder.iterdir()} == {FILE, "000001"}
 
 
@@ -410,7 +410,7 @@ for turn in range(60):
     elif turn % 6 == 3:
         index.compact()
     else:
-        index.add([t.encoded({f"more {turn}": "more"})])
+        index.add_encoded([t.encoded({f"more {turn}": "more"})])
 print("done")
 """
 
@@ -433,7 +433,7 @@ def test_a_reader_sees_one_whole_state_while_another_process_writes(tmp_path):
 
 def test_reload_opens_what_another_one_changed(tmp_path):
     one, other = made(tmp_path, TEXTS), TextIndex(tmp_path / "index")
-    one.add([encoded({"new": "newer"})])
+    one.add_encoded([encoded({"new": "newer"})])
     assert len(other) == 5
     other.reload()
     assert len(other) == 6

@@ -11,7 +11,7 @@ import pytest
 from rejoinder import Index, SentenceEncoder
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, ModelError
-from rejoinder.index.texts import read_texts
+from rejoinder.index.indexing import read_texts
 from rejoinder.inference import sentence_stream
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.index import lists, part
+from rejoinder.index import lists, nearest
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
@@ -49,7 +49,7 @@ def ids(hits):
 
 
 def recall(index, queries, top_k=10):
-    found, true = index.search(queries, top_k), index.search(queries, top_k, exact=True)
+    found, true = index.nearest(queries, top_k), index.nearest(queries, top_k, exact=True)
     return np.mean([len({*a} & {*b}) / len(b) for a, b in zip(ids(found), ids(true), strict=True)])
 
 
@@ -59,11 +59,11 @@ def test_a_large_index_finds_nearly_all_with_true_scores(tmp_path, dtype):
     index = made(tmp_path, rows, dtype=dtype)
     [entry] = index.manifest.segments
     assert not index.is_exact
-    assert 1 <= entry.probing["probes"] < 64
-    assert entry.probing["recall"] >= 0.98
+    assert 1 <= entry.probing.probes < 64
+    assert entry.probing.recall >= 0.98
     assert recall(index, queries) > 0.95
     stored = rows.astype(dtype).astype(np.float32)
-    for hits, query in zip(TextIndex(index.folder).search(queries), queries, strict=True):
+    for hits, query in zip(TextIndex(index.folder).nearest(queries), queries, strict=True):
         expected = [float((stored[int(hit.id) - 1] * query).sum()) for hit in hits]
         assert [hit.score for hit in hits] == pytest.approx(expected, abs=1e-6)
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -76,8 +76,8 @@ def test_the_recall_asked_for_decides_how_many_lists_are_probed(tmp_path):
     rows = rows_of(LEAST)
     few = made(tmp_path / "few", rows, recall=0.5).manifest.segments[0]
     many = made(tmp_path / "many", rows, recall=0.99).manifest.segments[0]
-    assert few.probing["probes"] < many.probing["probes"]
-    assert few.probing["recall"] < many.probing["recall"]
+    assert few.probing.probes < many.probing.probes
+    assert few.probing.recall < many.probing.recall
     assert made(tmp_path / "all", rows, recall=1.0).is_exact
 
 
@@ -85,16 +85,16 @@ def test_a_small_index_has_no_lists(tmp_path):
     index = made(tmp_path, rows_of(LEAST - 1))
     assert index.is_exact
     queries = rows_of(5, seed=1)
-    assert index.search(queries) == index.search(queries, exact=True)
+    assert index.nearest(queries) == index.nearest(queries, exact=True)
 
 
 def test_small_additions_are_joined_when_they_are_many_together(tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     [first] = index.manifest.segments
     half = LEAST // 2
-    index.add([encoded(rows_of(half, 1), first=LEAST + 1)])
+    index.add_encoded([encoded(rows_of(half, 1), first=LEAST + 1)])
     assert [entry.probing is None for entry in index.manifest.segments] == [False, True]
-    index.add([encoded(rows_of(half, 2), first=LEAST + half + 1)])
+    index.add_encoded([encoded(rows_of(half, 2), first=LEAST + half + 1)])
     kept, joined = index.manifest.segments
     assert kept == first  # nothing that has lists is built again
     assert (joined.rows, joined.probing is None) == (2 * half, False)
@@ -114,19 +114,19 @@ def test_deleted_texts_are_not_found_and_the_next_ones_are(tmp_path):
     near = np.argsort(-(rows @ queries[0]))[:1_500]
     gone = [str(row + 1) for row in near]
     index.delete(gone)
-    assert not {name for hits in ids(index.search(queries)) for name in hits} & {*gone}
-    assert ids(index.search(queries[:1])) == ids(index.search(queries[:1], exact=True))
-    assert [len(hits) for hits in index.search(queries, 10)] == [10] * 20
-    assert [len(hits) for hits in index.search(queries[:2], LEAST)] == [LEAST - 1_500] * 2
+    assert not {name for hits in ids(index.nearest(queries)) for name in hits} & {*gone}
+    assert ids(index.nearest(queries[:1])) == ids(index.nearest(queries[:1], exact=True))
+    assert [len(hits) for hits in index.nearest(queries, 10)] == [10] * 20
+    assert [len(hits) for hits in index.nearest(queries[:2], LEAST)] == [LEAST - 1_500] * 2
     index.delete([name for name in map(str, range(1, LEAST + 1)) if name not in {*gone}])
-    assert index.search(queries[:2]) == [[], []]
+    assert index.nearest(queries[:2]) == [[], []]
 
 
 def test_updated_texts_are_found_as_they_are_now(tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     new = -rows_of(1)[:1]
-    index.add([EncodedTexts(["1"], ["turned"], new)], replace_old=True)
-    [[hit]] = index.search(new, 1)
+    index.add_encoded([EncodedTexts(["1"], ["turned"], new)], update=True)
+    [[hit]] = index.nearest(new, 1)
     assert (hit.id, hit.text) == ("1", "turned")
     assert len(index) == LEAST
 
@@ -134,9 +134,9 @@ def test_updated_texts_are_found_as_they_are_now(tmp_path):
 def test_segments_that_are_larger_than_memory_are_searched_alike(tmp_path, monkeypatch):
     index = made(tmp_path, rows_of(LEAST))
     queries = rows_of(40, seed=1)
-    before = index.search(queries), index.search(queries, exact=True)
-    monkeypatch.setattr(part, "_KEPT_BYTES", 0)
-    assert (index.search(queries), index.search(queries, exact=True)) == before
+    before = index.nearest(queries), index.nearest(queries, exact=True)
+    monkeypatch.setattr(nearest, "_KEPT_BYTES", 0)
+    assert (index.nearest(queries), index.nearest(queries, exact=True)) == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -164,8 +164,8 @@ def test_without_faiss_an_index_is_exact_or_says_what_to_install(tmp_path, monke
     assert made(tmp_path / "without", rows_of(LEAST)).is_exact
     opened = TextIndex(index.folder)
     with pytest.raises(MissingExtraError, match=r"faiss .*'rejoinder\[index\]'"):
-        opened.search(rows_of(1))
-    assert len(opened.search(rows_of(1), exact=True)[0]) == 10
+        opened.nearest(rows_of(1))
+    assert len(opened.nearest(rows_of(1), exact=True)[0]) == 10
 
 
 def test_damaged_lists_are_named(tmp_path):
@@ -179,8 +179,8 @@ def test_damaged_lists_are_named(tmp_path):
     opened = TextIndex(index.folder)
     for _ in range(2):
         with pytest.raises(InputError, match=r"lists.faiss is not the file that was written"):
-            opened.search(rows_of(1))
-    assert len(opened.search(rows_of(1), exact=True)[0]) == 10
+            opened.nearest(rows_of(1))
+    assert len(opened.nearest(rows_of(1), exact=True)[0]) == 10
     with pytest.raises(InputError, match=r"is not the file that was written"):
         opened.check()
     path.unlink()
@@ -191,7 +191,7 @@ def test_damaged_lists_are_named(tmp_path):
 @pytest.mark.parametrize("number", [np.nan, np.inf, 3e38, 1.5])
 @pytest.mark.parametrize("kept_bytes", [0, 1 << 31])
 def test_scores_that_no_embeddings_have_are_damage(tmp_path, monkeypatch, number, kept_bytes):
-    monkeypatch.setattr(part, "_KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(nearest, "_KEPT_BYTES", kept_bytes)
     queries = rows_of(LEAST)[:1]  # finds the row itself
     index = made(tmp_path, rows_of(LEAST))
     path = index.folder / index.manifest.segments[0].name / "embeddings.bin"
@@ -203,7 +203,7 @@ def test_scores_that_no_embeddings_have_are_damage(tmp_path, monkeypatch, number
         with pytest.raises(
             InputError, match=r"embeddings\.bin gives scores that no embeddings have"
         ):
-            opened.search(queries, exact=exact)
+            opened.nearest(queries, exact=exact)
 
 
 def test_a_change_that_is_broken_off_while_lists_are_written_changes_nothing(tmp_path, monkeypatch):
@@ -215,10 +215,10 @@ def test_a_change_that_is_broken_off_while_lists_are_written_changes_nothing(tmp
     with monkeypatch.context() as patched:
         patched.setattr(lists, "write_lists", stop)
         with pytest.raises(KeyboardInterrupt):
-            index.add([encoded(rows_of(LEAST, 1), first=LEAST + 1)])
+            index.add_encoded([encoded(rows_of(LEAST, 1), first=LEAST + 1)])
     assert len(TextIndex(index.folder)) == LEAST
     with claim(index.folder):
-        index.add([encoded(rows_of(LEAST, 1), first=LEAST + 1)])
+        index.add_encoded([encoded(rows_of(LEAST, 1), first=LEAST + 1)])
     assert len(TextIndex(index.folder)) == 2 * LEAST
 
 
@@ -226,9 +226,9 @@ def test_queries_of_another_dimension_are_refused(tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     for exact in (True, False):
         with pytest.raises(InputError, match="differ in dimension"):
-            index.search(np.zeros((1, DIM + 1), np.float32), exact=exact)
+            index.nearest(np.zeros((1, DIM + 1), np.float32), exact=exact)
         with pytest.raises(InputError, match="top_k"):
-            index.search(rows_of(1), 0, exact=exact)
+            index.nearest(rows_of(1), 0, exact=exact)
 
 
 def test_one_thread_writes_the_same_lists(tmp_path):

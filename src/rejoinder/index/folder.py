@@ -1,44 +1,53 @@
 """`TextIndex`: a folder of texts with ids and embeddings that is searched and changed."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
 from rejoinder.errors import InputError
 from rejoinder.index import lists
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
-from rejoinder.index.part import Part, are_large, search_parts
-from rejoinder.index.segment import DTYPES, FILES, EncodedTexts, Segment, write_segment
+from rejoinder.index.nearest import are_large, search_segments
+from rejoinder.index.segment import (
+    DTYPES,
+    FILES,
+    EncodedTexts,
+    Segment,
+    name_of_deletions,
+    write_segment,
+)
 from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import beside, claim, sweep
-from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
+from rejoinder.io.files.hashed import check_file, file_facts
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.protocols import Embeddings
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
-_DELETED = np.dtype("<u4")
 _ATTEMPTS = 400
 """How often an index that is changed meanwhile is opened again."""
 _PAUSE = 0.005
 """Seconds between two attempts."""
+_NUMBER = re.compile("[0-9]+")
 _QUERIES = 16
 """Queries after whose hits a large index leaves the memory of the process."""
 
 
 @dataclass(frozen=True)
 class IndexHit:
-    """A result of `TextIndex.search`."""
+    """A result of `Index.search`."""
 
     id: str
     score: float
@@ -61,7 +70,7 @@ class TextIndex:
         """Opens an index; embeddings and texts are read when they are used.
 
         Raises:
-            InputError: the folder is no index, or a file is missing, cut or of another size.
+            InputError: the folder is not an index, or a file is missing, cut or of another size.
         """
         self.folder = folder
         self._open()
@@ -76,7 +85,9 @@ class TextIndex:
             error: InputError | None = None
             try:
                 self.manifest = read_manifest(self.folder)
-                self._parts = [self._opened(entry) for entry in self.manifest.segments]
+                self._segments = [
+                    Segment(self.folder, entry, self.manifest) for entry in self.manifest.segments
+                ]
             except InputError as found:
                 error = found
             except OSError as found:  # a file that was there a moment ago
@@ -112,7 +123,7 @@ class TextIndex:
             self._open()
 
     def __len__(self) -> int:
-        return self.manifest.count
+        return sum(entry.count for entry in self.manifest.segments)
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
@@ -120,25 +131,31 @@ class TextIndex:
         self.reload()
         return self._places([name])[0] is not None
 
-    def get(self, name: str) -> str:
-        """Returns the text with an id.
+    @overload
+    def get(self, ids: str) -> str: ...
+    @overload
+    def get(self, ids: list[str]) -> list[str]: ...
+    def get(self, ids: str | list[str]) -> str | list[str]:
+        """Returns the text with an id, or the texts of several ids in their order.
 
         Raises:
-            InputError: there is none.
+            InputError: there is none with one of them, or an id is not a string.
         """
         self.reload()
-        [place] = self._places([name])
-        if place is None:
-            raise InputError(f"{self.folder} has no text with the id {name!r}.")
-        part, row = place
-        return self._parts[part].segment.texts[row]
+        texts = [self._segments[part].texts[row] for part, row in self._known_places(ids)]
+        return texts[0] if isinstance(ids, str) else texts
+
+    @property
+    def recall(self) -> float:
+        """Share of the ten nearest texts that approximate search is to find."""
+        return self.manifest.recall
 
     @property
     def is_exact(self) -> bool:
-        """Whether no segment has lists, so that each search is exact."""
-        return all(part.lists is None for part in self._parts)
+        """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
+        return all(segment.lists is None for segment in self._segments)
 
-    def search(
+    def nearest(
         self, queries: Embeddings, top_k: int = 10, *, exact: bool = False
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` nearest texts by cosine, best first.
@@ -161,37 +178,42 @@ class TextIndex:
                 f"queries of shape {queries.shape} and an index of {self.manifest.dim} dimensions "
                 "differ in dimension."
             )
-        for part in self._parts:
-            part.segment.refuse_cut()
-        found = search_parts(self._parts, queries, top_k, exact=exact)
-        results, large = [], are_large(self._parts)
+        for segment in self._segments:
+            segment.refuse_cut()
+        found = search_segments(self._segments, queries, top_k, exact=exact)
+        results, large = [], are_large(self._segments)
         for number, hits in enumerate(found):
-            results.append([self._hit(*hit) for hit in hits])
+            results.append(
+                [
+                    IndexHit(self._segments[at].ids[row], -score, self._segments[at].texts[row])
+                    for score, at, row in hits
+                ]
+            )
             # of a mapped file the system maps up to 2 MB around each place that is read
             if large and (number % _QUERIES == 0 or number == len(found) - 1):
-                for part in self._parts:
-                    part.segment.release()
+                for segment in self._segments:
+                    segment.release()
         return results
 
     def check(self) -> None:
-        """Compares every file with its SHA-256.
+        """Compares every file with the SHA-256 that it had when it was written.
 
         Raises:
-            InputError: a file was changed after it was written.
+            InputError: a file was changed.
         """
         for entry in self.manifest.segments:
             for name, facts in entry.files.items():
                 check_file(self.folder / entry.name / name, facts, InputError, REMEDY)
 
-    def add(self, parts: Iterable[EncodedTexts], *, replace_old: bool = False) -> int:
+    def add_encoded(self, parts: Iterable[EncodedTexts], *, update: bool = False) -> int:
         """Adds texts, and returns their number.
 
         Args:
             parts: The texts, a part in memory at a time. Those without an id get the next numbers.
-            replace_old: Whether texts that the index has under the same ids are deleted.
+            update: Whether they replace texts that the index has under the same ids.
 
         Raises:
-            InputError: an id is given twice, or is in the index and `replace_old` is False.
+            InputError: an id is given twice, or is in the index and `update` is False.
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
@@ -199,42 +221,38 @@ class TextIndex:
             entry = self._written(parts)
             added = StringTable(self.folder / entry.name, "ids", entry.rows)
             ids = [added[row] for row in range(entry.rows)]
-            try:
-                old = self._places(ids)
-                if not replace_old:
-                    self._refuse_known(ids, old)
-            except InputError:
+            old = [place for place in self._places(ids) if place is not None]
+            if old and not update:
                 shutil.rmtree(self.folder / entry.name)
-                raise
-            taken = [int(name) for name in ids if _is_number(name)]
+                part, row = old[0]
+                raise InputError(
+                    f"{self.folder} has a text with the id {self._segments[part].ids[row]!r}; "
+                    "update it, or give another id. Nothing was added."
+                )
+            # an id that texts without one could get
+            taken = [int(name) for name in ids if len(name) < 19 and _NUMBER.fullmatch(name)]
             manifest = replace(
-                self._without([place for place in old if place is not None]),
-                next_id=max([self.manifest.next_id - 1, *taken]) + 1,
+                self._without(old), next_id=max([self.manifest.next_id - 1, *taken]) + 1
             )
             segments = (*manifest.segments, entry) if entry.rows else manifest.segments
             self._become(replace(manifest, segments=segments))
             self._list_small_ones()
             return entry.rows
 
-    def delete(self, ids: Sequence[str]) -> None:
-        """Deletes the texts with these ids.
+    def delete(self, ids: str | Iterable[str]) -> None:
+        """Deletes the text with an id, or the texts with several.
 
         Raises:
-            InputError: there is no text with one of them; nothing is deleted then.
+            InputError: there is no text with one of them, or it is not a string; nothing is deleted
+                then.
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
         with self._changing():
-            places = self._places(ids)
-            for name, place in zip(ids, places, strict=True):
-                if place is None:
-                    raise InputError(
-                        f"{self.folder} has no text with the id {name!r}; nothing was deleted."
-                    )
-            self._become(self._without([place for place in places if place is not None]))
+            self._become(self._without(self._known_places(ids)))
 
     def compact(self) -> None:
-        """Writes all texts into one segment, without the deleted ones.
+        """Frees the space of deleted texts, and joins the texts that were added at several times.
 
         Raises:
             InputError: a file was changed after it was written; nothing is changed then.
@@ -243,7 +261,7 @@ class TextIndex:
         """
         with self._changing():
             self.check()  # damage would get a hash of its own in the new segment
-            entry = self._written(encoded_texts(self._parts))
+            entry = self._written(encoded_texts(self._segments))
             segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
 
@@ -259,7 +277,7 @@ class TextIndex:
             probing = lists.write_lists(new, embeddings, about.recall)
             release(embeddings)
             files = file_facts(new, [*FILES, lists.FILE])
-            return SegmentFacts(name, rows, files, probing=asdict(probing))
+            return SegmentFacts(name, rows, files, probing=probing)
 
     def _gets_lists(self, rows: int) -> bool:
         asked = self.manifest.recall < 1 and rows >= lists.LEAST_ROWS
@@ -267,71 +285,58 @@ class TextIndex:
 
     def _list_small_ones(self) -> None:
         """Joins the last segments, those without lists, if they are large enough together."""
-        last = next((i for i, part in enumerate(reversed(self._parts)) if part.lists), None)
-        count = len(self._parts) if last is None else last
-        small = self._parts[len(self._parts) - count :]
-        if count < 2 or not self._gets_lists(
-            sum(part.entry.rows - part.entry.deleted for part in small)
-        ):
+        kept = [*self._segments]
+        while kept and kept[-1].lists is None:
+            kept.pop()
+        small = self._segments[len(kept) :]
+        if len(small) < 2 or not self._gets_lists(sum(segment.entry.count for segment in small)):
             return
         self._sweep()
         joined = self._written(encoded_texts(small))
-        segments = self.manifest.segments[: len(self._parts) - count]
-        self._become(replace(self.manifest, segments=(*segments, joined)))
-
-    def _hit(self, negated: float, place: int, row: int) -> IndexHit:
-        segment = self._parts[place].segment
-        return IndexHit(segment.ids[row], -negated, segment.texts[row])
-
-    def _opened(self, entry: SegmentFacts) -> Part:
-        folder = self.folder / entry.name
-        for name in FILES if entry.probing is None else (*FILES, lists.FILE):
-            check_file(folder / name, entry.files.get(name), InputError, REMEDY, content=False)
-        deleted = np.zeros(entry.rows, np.bool_)
-        if entry.deletions is not None:
-            path = self.folder / entry.deletions
-            rows = mapped(path, _DELETED, (entry.deleted,))
-            # the name holds its hash: another row would come back, and this one go, unnoticed
-            if _name_of_deletions(path.name[: path.name.index(".")], rows) != path.name:
-                raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
-            deleted[rows[rows < entry.rows].astype(np.int64)] = True
-        segment = Segment(
-            folder, entry.rows, self.manifest.dim, self.manifest.dtype, dict(entry.files)
-        )
-        return Part.of(entry, segment, deleted)
+        segments = (*self.manifest.segments[: len(kept)], joined)
+        self._become(replace(self.manifest, segments=segments))
 
     def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
         """Returns for each id the number of a segment and the row in it; None if it is not here."""
         places: list[tuple[int, int] | None] = [None] * len(ids)
-        for number, part in enumerate(self._parts):
-            for index, row in enumerate(part.segment.rows_of(ids).tolist()):
-                if row >= 0 and not part.deleted[row]:
+        for number, segment in enumerate(self._segments):
+            for index, row in enumerate(segment.rows_of(ids).tolist()):
+                if row >= 0 and not segment.deleted[row]:
                     places[index] = (number, row)
         return places
 
-    def _refuse_known(self, ids: Sequence[str], old: Sequence[tuple[int, int] | None]) -> None:
-        known = next((i for i, place in enumerate(old) if place is not None), None)
-        if known is not None:
-            raise InputError(
-                f"{self.folder} has a text with the id {ids[known]!r}; update it, or give another "
-                "id. Nothing was added."
-            )
+    def _known_places(self, ids: str | Iterable[str]) -> list[tuple[int, int]]:
+        """Returns the places of texts.
+
+        Raises:
+            InputError: there is none with one of the ids, or an id is not a string.
+        """
+        names = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
+        for name in names:
+            if not isinstance(name, str):
+                raise InputError(f"an id is {name!r}; ids are strings, such as {str(name)!r}.")
+        places: list[tuple[int, int]] = []
+        for name, place in zip(names, self._places(names), strict=True):
+            if place is None:
+                raise InputError(f"{self.folder} has no text with the id {name!r}.")
+            places.append(place)
+        return places
 
     def _without(self, places: Sequence[tuple[int, int]]) -> Manifest:
         """Writes which texts are deleted, and returns the manifest that says so."""
         number = self.manifest.next_number + 1
         segments = []
-        for index, part in enumerate(self._parts):
-            rows = [row for segment, row in places if segment == index]
+        for index, segment in enumerate(self._segments):
+            rows = [row for at, row in places if at == index]
             if not rows:
-                segments.append(part.entry)
+                segments.append(segment.entry)
                 continue
-            deleted = part.deleted.copy()
+            deleted = segment.deleted.copy()
             deleted[rows] = True
-            listed = np.flatnonzero(deleted).astype(_DELETED)
-            name = _name_of_deletions(f"{number:06d}", listed)
+            listed = np.flatnonzero(deleted).astype("<u4")
+            name = name_of_deletions(f"{number:06d}", listed)
             write_bytes(self.folder / name, listed.tobytes())
-            segments.append(replace(part.entry, deletions=name, deleted=len(listed)))
+            segments.append(replace(segment.entry, deletions=name, deleted=len(listed)))
             number += 1
         return replace(self.manifest, segments=tuple(segments), next_number=number)
 
@@ -359,26 +364,17 @@ class TextIndex:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
-    return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
-
-
-def encoded_texts(parts: Sequence[Part], size: int = 8_192) -> Iterator[EncodedTexts]:
+def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[EncodedTexts]:
     """Yields the texts of segments that are not deleted."""
-    for part in parts:
-        kept = np.flatnonzero(~part.deleted)
+    for segment in segments:
+        kept = np.flatnonzero(~segment.deleted)
         for begin in range(0, len(kept), size):
             rows = kept[begin : begin + size]
             yield EncodedTexts(
-                [part.segment.ids[row] for row in rows.tolist()],
-                [part.segment.texts[row] for row in rows.tolist()],
-                np.asarray(part.segment.embeddings[rows]),
+                [segment.ids[row] for row in rows.tolist()],
+                [segment.texts[row] for row in rows.tolist()],
+                np.asarray(segment.embeddings[rows]),
             )
-
-
-def _is_number(name: str) -> bool:
-    """Whether an id could be one of those that texts without an id get."""
-    return len(name) < 19 and name.isascii() and name.isdecimal()
 
 
 def create_index(
@@ -409,5 +405,5 @@ def create_index(
         manifest.write(new)
         if copy_model is not None:
             copy_model(new / MODEL)
-        TextIndex(new).add(parts)
+        TextIndex(new).add_encoded(parts)
     return TextIndex(folder)

@@ -1,36 +1,59 @@
-"""Builds, changes and opens indexes of texts with the embeddings of a model."""
+"""`Index`: an index with the model that encodes its texts and queries."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
-from rejoinder.index.texts import GivenText, given_texts, read_texts
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import Sentences, as_texts
+from rejoinder.inference.inputs import Sentences, as_texts, refuse_unordered
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
+from rejoinder.io.files.hashed import blake2b_number
+from rejoinder.io.formats import texts as text_files
+from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.texts import Text
 from rejoinder.models.find import find_model
 from rejoinder.models.shipped import shipped_models
 
+SPLITS = ("train", "dev", "test")
+GivenText = str | tuple[str, str]
+"""A text, or an id and a text."""
 
-class Index:
+
+class Index(TextIndex):
     """Texts to search by meaning: a folder of ids, texts and embeddings, and their model."""
 
-    def __init__(self, folder: TextIndex, encoder: SentenceEncoder) -> None:
-        """Joins an open index and the model that it was made with. Use `create` and `open`.
+    def __init__(
+        self,
+        folder: str | Path,
+        encoder: SentenceEncoder | str | Path | None = None,
+        *,
+        on_too_long: OnTooLong = "truncate",
+    ) -> None:
+        """Opens an index, with the model that it was made with.
+
+        Args:
+            folder: The index.
+            encoder: The model, or where it is now. By default it is looked for inside the index, or
+                where it was when the index was made.
+            on_too_long: What a model that is loaded does with long queries; see `SentenceEncoder`.
 
         Raises:
-            InputError: the encoder is another model.
+            InputError: the folder is not an index, is damaged, or was made with another model.
+            ModelError: the model is not where it was.
         """
-        refuse_other_model(folder, encoder.describe())
-        self._folder, self.encoder = folder, encoder
+        super().__init__(Path(folder))
+        place = place_of_model(self) if encoder is None else encoder
+        self.encoder, _ = _loaded(place, on_too_long)
+        refuse_other_model(self, self.encoder.describe())
 
     @classmethod
     def create(
@@ -76,22 +99,22 @@ class Index:
             BusyError: another command is writing the index.
             StorageError: it can't be written.
         """
-        path = Path(folder)
+        _check_settings(recall, dtype)
         loaded, source = _loaded(encoder)
         model = _model_of(loaded.describe(), None if copy_model else source)
         manifest = Manifest(
-            model, loaded.dim, recall=_checked_recall(recall), dtype=_checked_dtype(dtype),
+            model, loaded.dim, recall=float(recall), dtype=dtype,
             response=response,
         )  # fmt: skip
-        written = create_index(
-            path,
+        create_index(
+            Path(folder),
             manifest,
             _encoded(loaded, texts, columns, progress, response=response),
             copy_model=loaded.save if copy_model else None,
             overwrite=overwrite,
             inputs=[texts, encoder],
         )
-        return cls(written, loaded)
+        return cls(folder, loaded)
 
     @classmethod
     def open(
@@ -101,51 +124,8 @@ class Index:
         *,
         on_too_long: OnTooLong = "truncate",
     ) -> "Index":
-        """Opens an index, with the model that it was made with.
-
-        Args:
-            folder: The index.
-            encoder: The model, or where it is now. By default it is looked for inside the index, or
-                where it was when the index was made.
-            on_too_long: What a model that is loaded does with long queries; see `SentenceEncoder`.
-
-        Raises:
-            InputError: the folder is no index, is damaged, or was made with another model.
-            ModelError: the model is not where it was.
-        """
-        opened = TextIndex(Path(folder))
-        place = place_of_model(opened) if encoder is None else encoder
-        return cls(opened, _loaded(place, on_too_long)[0])
-
-    def __len__(self) -> int:
-        return len(self._folder)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._folder
-
-    @overload
-    def get(self, ids: str) -> str: ...
-    @overload
-    def get(self, ids: list[str]) -> list[str]: ...
-    def get(self, ids: str | list[str]) -> str | list[str]:
-        """Returns the text with an id, or the texts of several ids in their order.
-
-        Raises:
-            InputError: there is none with one of them, or an id is not a string.
-        """
-        if isinstance(ids, str):
-            return self._folder.get(ids)
-        return [self._folder.get(name) for name in _checked_ids(ids)]
-
-    @property
-    def recall(self) -> float:
-        """Share of the ten nearest texts that approximate search is to find."""
-        return self._folder.manifest.recall
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""
-        return self._folder.is_exact
+        """Opens an index, as `Index(folder, encoder)` does."""
+        return cls(folder, encoder, on_too_long=on_too_long)
 
     def search(
         self, queries: Sentences, top_k: int = 10, *, exact: bool = False
@@ -160,7 +140,7 @@ class Index:
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
         texts, _ = as_texts(queries)
-        return self._folder.search(self.encoder.encode(texts), top_k, exact=exact)
+        return self.nearest(self.encoder.encode(texts), top_k, exact=exact)
 
     def add(
         self,
@@ -183,48 +163,9 @@ class Index:
             BusyError: another command is changing the index.
             StorageError: it can't be written.
         """
-        response = self._folder.manifest.response
+        response = self.manifest.response
         encoded = _encoded(self.encoder, texts, columns, progress, response=response)
-        return self._folder.add(encoded, replace_old=update)
-
-    def delete(self, ids: str | Iterable[str]) -> None:
-        """Deletes the text with an id, or the texts with several.
-
-        Raises:
-            InputError: there is no text with one of them, or it is not a string; nothing is deleted
-                then.
-            BusyError: another command is changing the index.
-            StorageError: the index can't be written.
-        """
-        self._folder.delete(list(dict.fromkeys(_checked_ids(ids))))
-
-    def compact(self) -> None:
-        """Frees the space of deleted texts, and joins the texts that were added at several times.
-
-        Raises:
-            BusyError: another command is changing the index.
-            StorageError: the index can't be written.
-        """
-        self._folder.compact()
-
-    def check(self) -> None:
-        """Compares every file with the SHA-256 that it had when it was written.
-
-        Raises:
-            InputError: a file was changed.
-        """
-        self._folder.check()
-
-
-def _checked_ids(ids: str | Iterable[str]) -> list[str]:
-    """Returns ids as a list; all of them are strings, as search returns them."""
-    if isinstance(ids, str):
-        return [ids]
-    found = list(ids) if isinstance(ids, Iterable) else [ids]
-    for name in found:
-        if not isinstance(name, str):
-            raise InputError(f"an id is {name!r}; ids are strings, such as {str(name)!r}.")
-    return found
+        return self.add_encoded(encoded, update=update)
 
 
 def _encoded(
@@ -248,16 +189,11 @@ def _encoded(
         progress(done, source.read, source.size)
 
 
-def _checked_recall(recall: float) -> float:
+def _check_settings(recall: float, dtype: str) -> None:
     if isinstance(recall, bool) or not isinstance(recall, int | float) or not 0 < recall <= 1:
         raise InputError(f"recall must be a number above 0 and at most 1; got {recall!r}.")
-    return float(recall)
-
-
-def _checked_dtype(dtype: str) -> str:
     if dtype not in DTYPES:
         raise InputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.")
-    return dtype
 
 
 def _loaded(
@@ -322,3 +258,64 @@ def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
             f"this is {given.name} ({given.sha256[:12]}…); give that model, or build the index "
             "again with this one."
         )
+
+
+def read_texts(
+    path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
+) -> Iterator[Text]:
+    """Yields ids and texts of a file (`io.formats.texts`), or the replies of a folder of pairs.
+
+    Of a folder that `rejoinder extract` wrote, different replies are texts of all splits, with the
+    id of the first comment.
+
+    Raises:
+        InputError: the file can't be read, or has no texts. The message names it.
+    """
+    if not path.is_dir():
+        return text_files.read_texts(path, columns, on_read)
+    if columns is not None:
+        raise InputError(f"--columns is for a file; {path} is a folder of pairs.")
+    return replies_of(path)
+
+
+def replies_of(folder: Path) -> Iterator[Text]:
+    """Yields the different replies of a folder of pairs, each with the id of its first comment.
+
+    Memory holds a hash of each.
+
+    Raises:
+        InputError: the folder holds no usable pairs.
+    """
+    from rejoinder.corpus.shards import open_pairs  # needs Polars, which files of texts don't
+
+    pairs = open_pairs(folder)
+    seen: set[int] = set()
+    for split in SPLITS:
+        for block in pairs.blocks(split):
+            for name, text in pairs.read(block, ["response_id", "response"]).iter_rows():
+                key = blake2b_number(text.encode())
+                if key not in seen:
+                    seen.add(key)
+                    yield name, text
+
+
+def given_texts(given: Iterable[GivenText]) -> Iterator[Text]:
+    """Yields ids and texts of strings, and of pairs of an id and a string.
+
+    Raises:
+        InputError: an item is neither. The message names its index.
+    """
+    refuse_unordered(given)
+    for index, item in enumerate(given):
+        pair = (None, item) if isinstance(item, str) else item
+        if not (
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | None)
+            and isinstance(pair[1], str)
+        ):
+            raise InputError(
+                f"text {index} is {reprlib.repr(item)}; a string, or an id and a string, is needed."
+            )
+        name, text = pair
+        yield None if name is None else replace_surrogates(name), replace_surrogates(text)

@@ -7,7 +7,6 @@ of the best rows, so that codes decide which rows are looked at, not in which or
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, require
-from rejoinder.index.manifest import REMEDY
+from rejoinder.index.manifest import REMEDY, Probing
 from rejoinder.inference.search import dots, nearest_rows
 from rejoinder.io.files.hashed import check_file
 from rejoinder.protocols import Embeddings
@@ -29,7 +28,6 @@ _LISTS_PER_CANDIDATE = 0.2
 """Time of an exact score, in times of a list's codes: at a million rows 0.4 of 2 microseconds."""
 _CANDIDATES = (100, 200, 400, 800)
 """Numbers of rows per query whose true scores are computed, tried for a recall."""
-_CANDIDATES_PER_HIT = 10
 
 _SAMPLE_PER_LIST, _LEAST_SAMPLE = 40, 65_536
 _STRETCH = 256
@@ -41,22 +39,6 @@ _JUDGED, _JUDGED_HITS = 1_024, 10
 """Rows whose neighbours are searched to choose the number of probes, and neighbours of each."""
 _MARGIN = 0.003
 """What recall of the rows judged must exceed the recall asked for: twice its standard error."""
-
-
-@dataclass(frozen=True)
-class Probing:
-    """How much of the lists of a segment a query reads."""
-
-    probes: int
-    """Lists that it probes."""
-    candidates: int
-    """Rows whose true scores are computed."""
-    recall: float
-    """Share of the ten nearest neighbours of some rows of the segment that are found so."""
-
-    def candidates_for(self, top_k: int) -> int:
-        """Returns how many rows get a true score where more than ten hits are wanted."""
-        return max(self.candidates, _CANDIDATES_PER_HIT * top_k)
 
 
 def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
@@ -158,7 +140,7 @@ def _sample(embeddings: Embeddings, size: int) -> NDArray[np.float32]:
     )
 
 
-def _chosen(index: Any, embeddings: Embeddings, recall: float) -> "Probing":
+def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
     """Returns the numbers of candidates and of probes that reach a recall soonest."""
     places = np.linspace(0, len(embeddings) - 1, min(_JUDGED, len(embeddings))).astype(np.int64)
     queries = np.array(embeddings[places], np.float32)

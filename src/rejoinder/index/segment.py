@@ -1,4 +1,7 @@
-"""A segment: texts that were added together, with their ids and embeddings. It never changes."""
+"""A segment: texts that were added together, with their ids and embeddings. Its files never change.
+
+The rows of deleted texts are listed in a file beside it.
+"""
 
 import os
 import weakref
@@ -12,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
+from rejoinder.index import lists
+from rejoinder.index.lists import Lists
+from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
-from rejoinder.io.files.hashed import blake2b_number, check_file
+from rejoinder.io.files.hashed import blake2b_number, check_file, sha256_of
 from rejoinder.protocols import Embeddings
 
 FILES = (
@@ -27,7 +33,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np
 """Types of the rows on disk."""
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
-_REMEDY = "So the index is damaged. Copy it again, or build it again."
+_DELETED = np.dtype("<u4")
 _LARGEST = 1.01
 """What no score of two unit rows exceeds, rounded to 16 bits at worst."""
 
@@ -71,38 +77,53 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
     return len(all_keys)
 
 
+def name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
+    """Returns the name of a file of deleted rows. It holds their hash, so no change goes unnoticed.
+
+    Otherwise another text would come back, and this one go.
+    """
+    return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
+
+
 class Segment:
     """A segment, mapped into memory."""
 
-    def __init__(
-        self,
-        folder: Path,
-        count: int,
-        dim: int,
-        dtype: str,
-        files: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        """Opens a segment of `count` texts; `files` has the size and SHA-256 of each file.
+    def __init__(self, index: Path, entry: SegmentFacts, about: Manifest) -> None:
+        """Opens a segment of the index in a folder.
 
         Raises:
-            InputError: a file is missing or of another size.
+            InputError: a file is missing or of another size, or the deletions are damaged.
         """
-        self.folder, self._files = folder, files
+        self.entry, self._folder = entry, index / entry.name
+        for name in FILES if entry.probing is None else (*FILES, lists.FILE):
+            facts = entry.files.get(name)
+            check_file(self._folder / name, facts, InputError, REMEDY, content=False)
         self._keys_are_checked = False
-        self.ids = StringTable(folder, "ids", count)
-        self.texts = StringTable(folder, "texts", count)
-        self._path = folder / "embeddings.bin"
+        self.ids = StringTable(self._folder, "ids", entry.rows)
+        self.texts = StringTable(self._folder, "texts", entry.rows)
+        self._path = self._folder / "embeddings.bin"
         self._handle: int | None = None
-        self.embeddings: Embeddings = mapped(self._path, DTYPES[dtype], (count, dim))
-        self._keys = mapped(folder / "keys", _KEY, (count,))
-        self._rows = mapped(folder / "rows", _NUMBER, (count,))
-        try:
-            self._sizes = [
-                (str(folder / name), (folder / name).stat().st_ino, files[name]["bytes"])
-                for name in _SEARCHED
-            ]
-        except OSError as error:  # another process replaces the index
-            raise InputError(f"{folder} can't be read: {error.strerror or error}.") from None
+        shape = (entry.rows, about.dim)
+        self.embeddings: Embeddings = mapped(self._path, DTYPES[about.dtype], shape)
+        self._keys = mapped(self._folder / "keys", _KEY, (entry.rows,))
+        self._rows = mapped(self._folder / "rows", _NUMBER, (entry.rows,))
+        self._sizes = [
+            (str(path), path.stat().st_ino, entry.files[path.name]["bytes"])
+            for path in map(self._folder.joinpath, _SEARCHED)
+        ]
+        self.lists: Lists | None = None
+        """None: it has none, and is scanned."""
+        if entry.probing is not None:
+            file = self._folder / lists.FILE
+            self.lists = Lists(file, entry.files[lists.FILE], shape, entry.probing)
+        self.deleted = np.zeros(entry.rows, np.bool_)
+        """(rows,) bool, which texts are deleted."""
+        if entry.deletions is not None:
+            path = index / entry.deletions
+            rows = mapped(path, _DELETED, (entry.deleted,))
+            if name_of_deletions(path.name.partition(".")[0], rows) != path.name:
+                raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
+            self.deleted[rows[rows < entry.rows].astype(np.int64)] = True
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -123,14 +144,13 @@ class Segment:
             if found.st_ino == node and found.st_size < size:
                 raise InputError(f"{path} has lost its end; the index is damaged.")
 
-    def nearest(
-        self, queries: Embeddings, top_k: int, absent: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[np.int64], Embeddings]:
-        """Returns what `nearest_rows` does among all rows but those that are `absent`.
+    def nearest(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
+        """Returns what `nearest_rows` does among the texts that are not deleted.
 
         Raises:
             InputError: a score is none of unit rows.
         """
+        absent = self.deleted if self.entry.deleted else None
         try:
             rows, scores = nearest_rows(queries, self.embeddings, top_k, absent=absent)
         except NotFiniteError:
@@ -203,7 +223,7 @@ class Segment:
         """
         if not self._keys_are_checked:
             for name in ("keys", "rows"):
-                check_file(self.folder / name, self._files[name], InputError, _REMEDY)
+                check_file(self._folder / name, self.entry.files[name], InputError, REMEDY)
             self._keys_are_checked = True
         keys = keys_of(ids)
         begins = np.searchsorted(self._keys, keys)

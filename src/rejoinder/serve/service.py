@@ -209,7 +209,7 @@ class Service:
 
     def _nearest(self, queries: Embeddings, top_k: int) -> list[list[Hit]] | list[list[IndexHit]]:
         if self._index is not None:
-            return self._index.search(queries, top_k)
+            return self._index.nearest(queries, top_k)
         return [
             [Hit(index, score, self._texts[index]) for index, score in zip(*hits, strict=True)]
             for hits in zip(

@@ -1,13 +1,11 @@
-"""A segment that is open, and the search in several of them together."""
+"""The search in several segments together."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.index.lists import FILE, Lists, Probing
-from rejoinder.index.manifest import SegmentFacts
+from rejoinder.index.lists import Lists
 from rejoinder.index.segment import Segment
 from rejoinder.protocols import Embeddings
 
@@ -20,43 +18,13 @@ _KEPT_BYTES = 1 << 31
 """What was read of an index with embeddings of this size or less stays in memory."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A segment that is open, and which of its texts are deleted."""
-
-    entry: SegmentFacts
-    segment: Segment
-    deleted: NDArray[np.bool_]
-    """(rows,) bool."""
-    lists: Lists | None
-    """None: it has none, and is scanned."""
-
-    @classmethod
-    def of(cls, entry: SegmentFacts, segment: Segment, deleted: NDArray[np.bool_]) -> "Part":
-        """Joins what belongs to a segment."""
-        lists = None
-        if entry.probing is not None:
-            probing = Probing(**entry.probing)
-            path, shape = segment.folder / FILE, segment.embeddings.shape
-            lists = Lists(path, entry.files.get(FILE), shape, probing)
-        return cls(entry, segment, deleted, lists)
-
-    def scan(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
-        """Returns the best rows and their scores among the texts that are not deleted.
-
-        Raises:
-            InputError: the embeddings are damaged.
-        """
-        return self.segment.nearest(queries, top_k, self.deleted if self.entry.deleted else None)
-
-
-def are_large(parts: list[Part]) -> bool:
+def are_large(segments: list[Segment]) -> bool:
     """Returns whether segments are not to stay in the memory of the process after they are read."""
-    return sum(part.segment.embeddings.nbytes for part in parts) > _KEPT_BYTES
+    return sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
 
 
-def search_parts(
-    parts: list[Part], queries: Embeddings, top_k: int, *, exact: bool = False
+def search_segments(
+    segments: list[Segment], queries: Embeddings, top_k: int, *, exact: bool = False
 ) -> list[Found]:
     """Returns for each query the `top_k` best rows of all segments.
 
@@ -68,22 +36,22 @@ def search_parts(
         MissingExtraError: FAISS is not installed, and a segment has lists.
     """
     results: list[Found] = [[] for _ in queries]
-    listed = {i: part.lists for i, part in enumerate(parts) if part.lists and not exact}
-    for number, part in enumerate(parts):
+    listed = {i: segment.lists for i, segment in enumerate(segments) if segment.lists and not exact}
+    for number, segment in enumerate(segments):
         if number not in listed:
-            for found, *hits in zip(results, *part.scan(queries, top_k), strict=True):
+            for found, *hits in zip(results, *segment.nearest(queries, top_k), strict=True):
                 found += _sorted(number, *hits)
-    large = are_large(parts)
+    large = are_large(segments)
     for begin in range(0, len(queries) if listed else 0, _QUERIES):
         block = queries[begin : begin + _QUERIES]
-        rough = _candidates(parts, listed, block, top_k)
+        rough = _candidates(segments, listed, block, top_k)
         for index, (query, places) in enumerate(zip(block, rough, strict=True)):
-            results[begin + index] += _scored(parts, places, query, top_k, large=large)
+            results[begin + index] += _scored(segments, places, query, top_k, large=large)
     return [sorted(found)[:top_k] for found in results]
 
 
 def _candidates(
-    parts: list[Part], listed: dict[int, Lists], queries: Embeddings, top_k: int
+    segments: list[Segment], listed: dict[int, Lists], queries: Embeddings, top_k: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Returns for each query the segments and the rows of the best candidates of all lists."""
     counts = [lists.probing.candidates_for(top_k) for lists in listed.values()]
@@ -91,7 +59,7 @@ def _candidates(
     wanted = math.ceil(max(counts) * math.sqrt(len(counts)))
     all_rows, all_scores, all_numbers = [], [], []
     for count, (number, lists) in zip(counts, listed.items(), strict=True):
-        rows, scores = _present(parts[number], lists, queries, count, top_k)
+        rows, scores = _present(segments[number], lists, queries, count, top_k)
         all_rows.append(rows)
         all_scores.append(scores)
         all_numbers.append(np.full(rows.shape, number))
@@ -107,25 +75,25 @@ def _candidates(
 
 
 def _present(
-    part: Part, lists: Lists, queries: Embeddings, wanted: int, top_k: int
+    segment: Segment, lists: Lists, queries: Embeddings, wanted: int, top_k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Returns candidates of a segment, with the score -inf those that are deleted or none."""
-    left = part.entry.rows - part.entry.deleted
+    left = segment.entry.count
     # room for deleted texts among the candidates
-    count = min(-(-wanted * part.entry.rows // max(left, 1)), part.entry.rows)
+    count = min(-(-wanted * segment.entry.rows // max(left, 1)), segment.entry.rows)
     rows, scores = lists.candidates(queries, count)
-    absent = (rows < 0) | part.deleted[rows]
+    absent = (rows < 0) | segment.deleted[rows]
     scores = np.where(absent, np.float32(-np.inf), scores)
     short = np.flatnonzero((~absent).sum(axis=1) < min(top_k, left))
     if len(short):
-        exact, values = part.scan(queries[short], top_k)
+        exact, values = segment.nearest(queries[short], top_k)
         scores[short] = -np.inf
         rows[short, : exact.shape[1]], scores[short, : exact.shape[1]] = exact, values
     return rows, scores
 
 
 def _scored(
-    parts: list[Part],
+    segments: list[Segment],
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
     query: Embeddings,
     top_k: int,
@@ -136,7 +104,7 @@ def _scored(
     found: Found = []
     for number in np.unique(numbers).tolist():
         here = np.sort(rows[numbers == number])
-        scores = parts[number].segment.scores(here, query, map_file=not large)
+        scores = segments[number].scores(here, query, map_file=not large)
         best = np.lexsort((here, -scores))[:top_k]
         found += _sorted(number, here[best], scores[best])
     return found
