@@ -11,9 +11,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.datasets.inference import InferenceColumns, read_inference
+from rejoinder.datasets.inference import read_inference
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.errors import ConfigError, DataMissingError, InputError
+from rejoinder.errors import DataMissingError, InputError
 from rejoinder.io.formats.json_lines import json_rows
 
 SNLI = (
@@ -81,15 +81,11 @@ def test_columns_labels_and_lists_of_premises(tmp_path):
         {"premises": [" "], "h": "h", "label": 2},
     ]
     place = written(tmp_path / "mpe.jsonl", "\n".join(map(json.dumps, lines)))
-    columns = InferenceColumns(
-        "premises", "h", "label", {"0": "entailment", "2": "contradiction", "-1": ""}
-    )
-    pairs = read_inference(place, columns)
+    labels = {"0": "entailment", "2": "contradiction", "-1": ""}
+    pairs = read_inference(place, premise="premises", hypothesis="h", label="label", labels=labels)
     assert pairs.premises == ["a b c", "e"]
     assert pairs.labels.tolist() == [2, 0]
     assert (pairs.dropped, pairs.empty) == (1, 1)
-    with pytest.raises(ConfigError, match="mapped to 'maybe'; it must be one of contradiction"):
-        InferenceColumns(labels={"1": "maybe"})
 
 
 GOOD = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
@@ -160,16 +156,15 @@ def test_real_files_have_the_published_classes(shared_data, name, counts):
 
 @pytest.mark.shared_data
 def test_real_files_of_other_forms(shared_data):
-    several = read_inference(
-        shared_data / "nli" / "mpe.jsonl.zst", InferenceColumns(premise="premises")
-    )
+    several = read_inference(shared_data / "nli" / "mpe.jsonl.zst", premise="premises")
     assert several.premises[0].startswith(
         "Very young girl holding a spoon in a restaurant setting A"
     )
     with pytest.raises(InputError, match="line 1: gold_label is 'not_entailment'"):
         read_inference(shared_data / "nli" / "rte_glue.jsonl")
-    two = InferenceColumns(labels={"entailment": "entailment", "not_entailment": ""})
-    assert read_inference(shared_data / "nli" / "rte_glue.jsonl", two).dropped == 1_372
+    two = {"entailment": "entailment", "not_entailment": ""}
+    found = read_inference(shared_data / "nli" / "rte_glue.jsonl", labels=two)
+    assert found.dropped == 1_372
 
 
 def test_rows_are_chosen_by_the_values_of_fields(tmp_path):

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from rejoinder.datasets.files import ROOTS, existing
 from rejoinder.errors import InputError, nearest
+from rejoinder.io.formats.decoding import decoded
 
 _FILE = Path(__file__).parent.parent / "data" / "catalogue.toml"
 _SENTEVAL = ("downstream", "probing")
@@ -101,7 +101,7 @@ class Catalogue:
 def catalogue() -> Catalogue:
     """Returns the catalogue of the package. It is read once."""
     tree = tomllib.loads(_FILE.read_text("utf-8"))
-    sets = [_data_set(entry) for entry in tree["sets"]]
+    sets = decoded(list[DataSet], tree["sets"])
     return Catalogue({dataset.id: dataset for dataset in sets}, tree["remark"])
 
 
@@ -165,13 +165,3 @@ def existing_path(root: Path, dataset: DataSet, file: DataFile) -> Path | None:
 def _names(dataset: DataSet) -> set[str]:
     own = {dataset.id, dataset.name.lower(), dataset.name.lower().replace(" ", "")}
     return {*own, *dataset.groups, "all"}
-
-
-def _data_set(entry: dict[str, Any]) -> DataSet:
-    files = tuple(
-        DataFile(**{**file, "names": tuple(file.get("names", ()))}) for file in entry["files"]
-    )
-    lists = {
-        key: tuple(entry.get(key, ())) for key in ("groups", "addresses", "pages", "also", "extras")
-    }
-    return DataSet(**{**entry, **lists, "files": files})

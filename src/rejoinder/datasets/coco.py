@@ -11,6 +11,7 @@ from safetensors.numpy import load
 from rejoinder.datasets.files import find_folder, read_bytes, senteval_folders
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.decoding import Record, decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
 
 CAPTIONS = 5
@@ -71,16 +72,16 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
     return features
 
 
+class _Captions(Record, frozen=True):
+    captions: list[list[str]]
+    format_version: int = 1
+
+
 def parse_captions(content: bytes, path: Path) -> list[list[str]]:
     """Parses the captions of each image from JSON."""
     try:
-        groups = json.loads(content)["captions"]
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-        groups = None
-    if not isinstance(groups, list) or not all(
-        isinstance(group, list) and all(isinstance(text, str) for text in group) for group in groups
-    ):
+        return decoded(_Captions, json.loads(content)).captions
+    except (ValueError, RecursionError):
         raise InputError(
             f"{path}: JSON with `captions`, a list of strings for each image, is needed."
-        )
-    return groups
+        ) from None

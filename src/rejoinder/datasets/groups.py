@@ -40,16 +40,11 @@ class SentenceGroups:
     """Pairs with label 0: sentences that do not mean the same."""
     dropped: int
     """Number of groups with fewer than two sentences, and of pairs with a blank sentence."""
-    path: Path
     sha256: str
     """Hash of the decompressed file."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def group(self, index: int) -> list[str]:
-        """Returns the sentences of a group."""
-        return self.sentences[self.offsets[index] : self.offsets[index + 1]]
 
 
 def read_groups(
@@ -83,7 +78,7 @@ def read_groups(
     offsets = np.concatenate([[0], kept.list.len().cum_sum()], dtype=np.int64)
     dropped = len(groups) - len(kept) + len(negatives) - len(whole)
     sentences = kept.explode().to_list()
-    return SentenceGroups(sentences, offsets, whole, dropped, path, sha256_of(content))
+    return SentenceGroups(sentences, offsets, whole, dropped, sha256_of(content))
 
 
 def _read(

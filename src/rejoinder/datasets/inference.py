@@ -1,7 +1,7 @@
 """Natural language inference for training: SNLI, MultiNLI, and JSON lines of the same form."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rejoinder.datasets.files import existing, missing, read_bytes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.errors import ConfigError, InputError
+from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.formats.json_lines import (
     FieldType,
@@ -25,32 +25,8 @@ from rejoinder.io.formats.json_lines import (
 from rejoinder.io.formats.tables import below_header
 
 _SNLI_FOLDERS = ("snli_1.0", "nli", "raw/snli_1.0", "")
-_LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, "-": ""})
-"""The labels of SNLI and MultiNLI. Where the annotators did not agree, it is `-`."""
-
-
-@dataclass(frozen=True)
-class InferenceColumns:
-    """The names of the fields of a row, and the meaning of its labels.
-
-    Raises:
-        ConfigError: a label is mapped to something that is not a class.
-    """
-
-    premise: str = "sentence1"
-    """Field of the premise: a string, or a list of several premises (MPE, Lai et al. 2017)."""
-    hypothesis: str = "sentence2"
-    label: str = "gold_label"
-    labels: Mapping[str, str] = field(default_factory=lambda: _LABELS)
-    """Maps the labels of the file to classes in `NLI_CLASSES`; "" leaves out rows of a label."""
-
-    def __post_init__(self) -> None:
-        for label, name in self.labels.items():
-            if name and name not in NLI_CLASSES:
-                raise ConfigError(
-                    f"the label {label!r} is mapped to {name!r}; it must be one of "
-                    f"{', '.join(NLI_CLASSES)}, or empty to leave its rows out."
-                )
+LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, "-": ""})
+"""The labels of SNLI and MultiNLI with their classes. `-` is that of rows without agreement."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +41,6 @@ class InferencePairs:
     """Number of rows left out for their label: no agreement (`-`), or it is mapped to ""."""
     empty: int
     """Number of rows left out because a sentence is blank."""
-    path: Path
     sha256: str
     """Hash of the decompressed file."""
 
@@ -75,35 +50,36 @@ class InferencePairs:
 
 def read_inference(
     path: Path,
-    columns: InferenceColumns | None = None,
+    *,
+    premise: str = "sentence1",
+    hypothesis: str = "sentence2",
+    label: str = "gold_label",
+    labels: Mapping[str, str] = LABELS,
     where: Mapping[str, str] = MappingProxyType({}),
 ) -> InferencePairs:
     """Reads the pairs of a file: JSON lines, or the table that is published beside them.
 
     Examples are `snli_1.0_train.jsonl` and `multinli_1.0_train.txt`. `.zst`, `.gz`, `.bz2` and
-    `.xz` are decompressed. `columns` None means those of SNLI (Bowman et al. 2015). Of JSON lines
-    only those are read whose fields have the values `where`.
+    `.xz` are decompressed. The names of the fields are those of SNLI (Bowman et al. 2015) unless
+    given. A premise may be a list of several, which are joined (MPE, Lai et al. 2017). `labels`
+    maps the labels of the file to classes in `NLI_CLASSES`; "" leaves out rows of a label. Of JSON
+    lines only those are read whose fields have the values `where`.
 
     Raises:
         InputError: the file can't be read, a field is missing, a label is unknown, or no row is
             left.
     """
-    columns = columns or InferenceColumns()
     content = read_bytes(path)
-    names = (columns.premise, columns.hypothesis, columns.label)
+    names = (premise, hypothesis, label)
     line: Callable[[int], int]
     if is_json_lines(content) or not content.strip():
-        several = isinstance(first_object(content, path).get(columns.premise), list)
+        several = isinstance(first_object(content, path).get(premise), list)
         fields: dict[str, FieldType] = {
-            columns.premise: "texts" if several else "text",
-            columns.hypothesis: "text",
-            columns.label: "label",
-        }
-        premise, hypothesis, label = map(pl.col, names)
+            premise: "texts" if several else "text", hypothesis: "text", label: "label"
+        }  # fmt: skip
+        first = pl.col(premise).list.join(" ") if several else pl.col(premise)
         frame = json_rows(content, path, fields).select(
-            premise=premise.list.join(" ") if several else premise,
-            hypothesis=hypothesis,
-            label=label,
+            premise=first, hypothesis=pl.col(hypothesis), label=pl.col(label)
         )
         line = partial(line_of, content)
     elif where:
@@ -113,16 +89,16 @@ def read_inference(
         schema = dict.fromkeys(("premise", "hypothesis", "label"), pl.String)
         frame = pl.DataFrame([row.fields for row in rows], schema, orient="row")
         line = [row.line for row in rows].__getitem__
-    if len(unknown := (~frame["label"].is_in(list(columns.labels))).arg_true()):
+    if len(unknown := (~frame["label"].is_in(list(labels))).arg_true()):
         row = int(unknown.item(0))
         raise InputError(
-            f"{path} line {line(row)}: {columns.label} is {frame['label'].item(row)[:30]!r}; "
-            f"known: {', '.join(map(repr, columns.labels))}. Map it to a class, or to nothing to "
+            f"{path} line {line(row)}: {label} is {frame['label'].item(row)[:30]!r}; "
+            f"known: {', '.join(map(repr, labels))}. Map it to a class, or to nothing to "
             "leave such rows out."
         )
     if where:
         frame = frame.filter(matching_rows(content, path, where))
-    return _pairs(frame, path, columns, sha256_of(content))
+    return _pairs(frame, path, labels, sha256_of(content))
 
 
 def read_snli_split(data: Path, split: str) -> InferencePairs:
@@ -140,12 +116,12 @@ def read_snli_split(data: Path, split: str) -> InferencePairs:
 
 
 def _pairs(
-    frame: pl.DataFrame, path: Path, columns: InferenceColumns, sha256: str
+    frame: pl.DataFrame, path: Path, labels: Mapping[str, str], sha256: str
 ) -> InferencePairs:
     rows = len(frame)
     classes = frame["label"].replace_strict(
-        list(columns.labels),
-        [NLI_CLASSES.index(name) if name else -1 for name in columns.labels.values()],
+        list(labels),
+        [NLI_CLASSES.index(name) if name else -1 for name in labels.values()],
         return_dtype=pl.Int64,
     )
     frame = frame.with_columns(
@@ -164,6 +140,5 @@ def _pairs(
         frame["label"].to_numpy().astype(np.int64),
         rows - labelled,
         labelled - len(frame),
-        path,
         sha256,
     )

@@ -220,11 +220,11 @@ def test_redirects_to_another_scheme_or_without_end_are_refused(server, tmp_path
     download(f"{server.address}/a", tmp_path / "a", quiet)
     assert (tmp_path / "a").read_bytes() == CONTENT
     for name, said in (
-        ("b", "to file:///etc/passwd. Only https"),
-        ("c", "to ftp://127.0.0.1/x. Only https"),
-        ("d", "more than 10 times."),
+        ("b", "redirects to file:///etc/passwd. Only https"),
+        ("c", "redirects to ftp://127.0.0.1/x. Only https"),
+        ("d", "can't be reached: .* redirects"),
     ):
-        with pytest.raises(InputError, match=rf"/{name} redirects {said}.* ADVICE$"):
+        with pytest.raises(InputError, match=rf"/{name} {said}.* ADVICE$"):
             download(f"{server.address}/{name}", tmp_path / name, quiet, advice="ADVICE")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 

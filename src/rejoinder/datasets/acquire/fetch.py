@@ -30,7 +30,6 @@ _WAIT = 1.0
 _TIMEOUT = 30.0
 """Seconds without a byte, after which a connection counts as broken."""
 _MAX_BYTES = 8 << 30
-_MAX_REDIRECTS = 10
 _TRANSIENT = frozenset({408, 416, 429, 502, 503, 504})
 """Statuses after which another attempt may succeed. Before a 416 the partial file is removed."""
 
@@ -155,7 +154,6 @@ def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
             headers={"User-Agent": f"rejoinder/{VERSION}", "Accept-Encoding": "identity"},
             timeout=_TIMEOUT,
             follow_redirects=True,
-            max_redirects=_MAX_REDIRECTS,
             event_hooks={"response": [partial(_refuse_unsafe_redirect, address)]},
             verify=ssl.create_default_context(),  # trusts the certificates of this machine
         ) as client:
@@ -163,8 +161,6 @@ def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
     except httpx.HTTPStatusError as error:
         status = f"{error.response.status_code} {error.response.reason_phrase}"
         raise InputError(f"{address} answers {status.strip()}.") from None
-    except httpx.TooManyRedirects:
-        raise InputError(f"{address} redirects more than {_MAX_REDIRECTS} times.") from None
     except broken as error:
         raise InputError(
             f"{address} broke off {_ATTEMPTS} times, with {_size(part):,} bytes there "

@@ -62,8 +62,7 @@ def presence(root: Path, dataset: DataSet) -> Presence:
             sentences.append(f"{path} has {count:,} rows; {file.rows:,} were published.")
     if files == len(dataset.files) and not problems:
         notes += about_total(dataset, rows)
-    any_needed = len(missing) < sum(file.needed for file in dataset.files)
-    state = "damaged" if problems else "incomplete" if missing else "complete"
-    if not any_needed and not problems:
-        state = "absent"
+    needed = sum(file.needed for file in dataset.files)
+    absent = "absent" if len(missing) == needed else "incomplete"
+    state = "damaged" if problems else absent if missing else "complete"
     return Presence(state, tuple(missing), tuple(problems), tuple(notes))

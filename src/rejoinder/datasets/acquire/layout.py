@@ -237,18 +237,12 @@ def _is_same(path: Path, content: bytes) -> bool:
 
 
 def _no_file_message(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
-    searched = ", ".join(map(str, sources))
-    wanted = "; ".join(_description(dataset) for dataset in datasets[:3])
-    more = f"; and {len(datasets) - 3} more sets" if len(datasets) > 3 else ""
-    return f"{searched} has no file of {wanted}{more}."
-
-
-def _description(dataset: DataSet) -> str:
-    files = [file for file in dataset.files if file.needed][:4]
-    names = ", ".join(
-        f"{file.name} ({file.rows:,} rows)" if file.rows else file.name for file in files
-    )
-    return f"{dataset.name}, which is {names} …; look for {dataset.look_for}"
+    wanted = [
+        f"{one.name} ({', '.join(file.name for file in one.files if file.needed)}; look for "
+        f"{one.look_for})"
+        for one in datasets
+    ]
+    return f"{', '.join(map(str, sources))} has no file of {_few(wanted)}."
 
 
 def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:

@@ -51,10 +51,6 @@ class _Array:
         self.value = values.reshape(shape, order="F" if by_columns else "C")
 
 
-def _reconstruct(_kind: Any, _shape: Any, _code: Any) -> _Array:
-    return _Array()
-
-
 def _encode(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
         raise ValueError(f"bytes in {encoding!r}; only latin1 is allowed")
@@ -62,7 +58,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 _ALLOWED: Mapping[tuple[str, str], Any] = {
-    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")},
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,

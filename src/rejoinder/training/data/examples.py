@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.datasets.groups import read_groups
-from rejoinder.datasets.inference import InferenceColumns, read_inference
+from rejoinder.datasets.inference import LABELS, read_inference
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.io.files.hashed import sha256_number
@@ -148,9 +148,14 @@ def read_inference_text(
     Raises:
         InputError: the file is missing or has another format.
     """
-    known = {**InferenceColumns().labels, **file.labels}
-    columns = InferenceColumns(file.premise, file.hypothesis, file.label, known)
-    pairs = read_inference(path, columns, file.where)
+    pairs = read_inference(
+        path,
+        premise=file.premise,
+        hypothesis=file.hypothesis,
+        label=file.label,
+        labels={**LABELS, **file.labels},
+        where=file.where,
+    )
     texts, (premises, hypotheses) = _indexed(pairs.premises, pairs.hypotheses)
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]
