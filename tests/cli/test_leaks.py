@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rejoinder.cli.leaks import _show
 from rejoinder.cli.main import app
 from rejoinder.datasets.leaks.hashes import shipped
-from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 from rejoinder.errors import InputError, TrainingError
 from rejoinder.training.config.loading import load_config
 
@@ -49,13 +47,12 @@ def test_lists_are_joined_by_commas_or_the_option_is_repeated(files, tmp_path):
         invoke("leaks", "--train", ",")
 
 
-def test_a_table_of_what_occurs_a_line_for_what_does_not(files, capsys):
-    _show(find_leaks(files, evaluation_sets(["stsb", "snli-test"]), examples=1))
-    told = capsys.readouterr().out
-    assert "leaking.txt" in told
-    assert "stsb-dev" in told
-    assert f"leaking.txt, stsb-train: {LEAKING.upper()}" in told
-    assert "clean.txt: no sentence of stsb-dev, stsb-test, stsb-train, snli-test" in told
+def test_a_table_of_what_occurs_a_line_for_what_does_not(files, monkeypatch):
+    monkeypatch.setattr("rejoinder.cli.leaks.form_of", lambda **_: "table")
+    told = invoke("leaks", "--train", joined(files), "--eval", "stsb,snli-test", "--show", 1)
+    assert "leaking.txt: 2 rows" in told
+    assert f"stsb-train: {LEAKING.upper()}" in told
+    assert "clean.txt has no sentence of stsb-dev, stsb-test, stsb-train, snli-test" in told
 
 
 def test_a_pipe_gets_a_row_for_every_source_and_set(files):

@@ -1,6 +1,5 @@
 """`rejoinder data`: lists the data sets of tasks and recipes, lays out files, downloads."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, print_rows, print_table, status_line
+from rejoinder.cli.output import form_of, print_json, print_rows, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,29 +71,23 @@ def list_sets(
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
     if as_json:
-        tree = {"remark": remark, "sets": [_tree(*pair) for pair in shown]}
-        typer.echo(json.dumps(tree, ensure_ascii=False))
-        return
-    if chosen:
+        sets = [{**asdict(one), "rows": one.rows, "here": asdict(here)} for one, here in shown]
+        print_json({"remark": remark, "sets": sets})
+    elif chosen:
         for dataset, here in shown:
             _show(dataset, here)
         typer.echo(f"  {remark}")
-        return
-    columns = ("id", "rows", "here", "what", "licence", "citation")
-    rows = [
-        (dataset.id, dataset.rows, here.state, dataset.what, dataset.licence, dataset.citation)
-        for dataset, here in shown
-    ]
-    if form_of(as_json=False) == "tsv":
-        print_rows(columns, rows, "tsv")
-    else:  # the first four columns fit into 80 characters
-        print_table(f"Data sets below {data}", columns[:4], [row[:4] for row in rows])
-    for sentence in (
-        *(sentence for _, here in shown for sentence in (*here.problems, *here.notes)),
-        "`rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256.",
-        remark,
-    ):
-        status_line(f"  {sentence}")
+    else:
+        columns = ("id", "rows", "here", "what", "licence", "citation")
+        rows = [
+            (one.id, one.rows, here.state, one.what, one.licence, one.citation)
+            for one, here in shown
+        ]
+        _print_rows(columns, rows, form_of(as_json=False), f"Data sets below {data}")
+        notes = [note for _, here in shown for note in (*here.problems, *here.notes)]
+        hint = "`rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256."
+        for sentence in (*notes, hint, remark):
+            status_line(f"  {sentence}")
 
 
 @commands.command("add", epilog=_EPILOG)
@@ -144,8 +137,7 @@ def fetch_sets(
     with download_bar() as progress:
         results = list(fetch(datasets, data, progress, overwrite=overwrite))
     failed = [result for result in results if isinstance(result, Failed)]
-    added = [result for result in results if not isinstance(result, Failed)]
-    _print_added(added, data, as_json=as_json, failed=failed)
+    _print_added(results, data, as_json=as_json)
     for failure in failed:
         typer.echo(f"rejoinder: {failure.id}: {failure.reason}", err=True)
     if failed:
@@ -187,54 +179,37 @@ def list_licences(
         shown = data_rows(loaded, None if pairs is None else open_pairs(pairs))
     columns = ("name", "rows", "licence", "open", "kind", "from", "citation")
     rows = [
-        (
-            row.name,
-            "" if row.rows is None else row.rows,
-            str(row.licence),
-            "yes" if row.licence.open else "no",
-            row.kind,
-            row.licence.origin,
-            row.licence.citation,
-        )
+        (row.name, "" if row.rows is None else row.rows, str(row.licence),
+         "yes" if row.licence.open else "no", row.kind, row.licence.origin, row.licence.citation)
         for row in shown
-    ]
+    ]  # fmt: skip
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    if form == "table":  # the first four columns fit into 80 characters
-        print_table("Licences of training data", columns[:4], [row[:4] for row in rows])
-    else:
-        print_rows(columns, rows, form)
+    _print_rows(columns, rows, form, "Licences of training data")
     if config is not None:
         count = sum(not row.licence.open for row in shown)
         status_line(f"  {count} of {len(shown)} are not openly licensed")
 
 
-def _print_added(
-    added: "Sequence[Added]", data: Path, *, as_json: bool, failed: "Sequence[Failed]" = ()
+def _print_rows(
+    columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]", form: str, title: str
 ) -> None:
-    """Prints text on a terminal, and to a pipe a row for each file, missing file and note."""
-    form = form_of(as_json=as_json)
-    if form == "json":
-        trees = [*map(asdict, added), *map(asdict, failed)]
-        typer.echo(json.dumps(trees, ensure_ascii=False))
-    elif form == "tsv":
-        rows = [
-            (result.id, kind, text)
-            for result in added
-            for kind, texts in (
-                ("file", result.files), ("missing", result.missing), ("note", result.notes)
-            )
-            for text in texts
-        ]  # fmt: skip
-        print_rows(("set", "kind", "text"), rows, "tsv")
-    else:
-        for result in added:
+    """Prints rows; in a table, only the first four columns, which fit into 80 characters."""
+    count = 4 if form == "table" else len(columns)
+    print_rows(columns[:count], [row[:count] for row in rows], form, title)
+
+
+def _print_added(results: "Sequence[Added | Failed]", data: Path, *, as_json: bool) -> None:
+    """Prints the number of files of each set, and its notes."""
+    from rejoinder.datasets.acquire.layout import Added
+
+    if as_json:
+        print_json([asdict(result) for result in results])
+        return
+    for result in results:
+        if isinstance(result, Added):
             typer.echo(f"{result.id}: {len(result.files)} files below {data}")
             for note in result.notes:
                 typer.echo(f"  {note}")
-
-
-def _tree(dataset: "DataSet", here: "Presence") -> dict[str, Any]:
-    return {**asdict(dataset), "rows": dataset.rows, "here": asdict(here)}
 
 
 def _show(dataset: "DataSet", here: "Presence") -> None:

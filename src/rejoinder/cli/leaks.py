@@ -1,6 +1,5 @@
 """`rejoinder leaks`: counts what training data shares with evaluation sets."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +8,7 @@ import typer
 
 from rejoinder.cli.lines import split_lists
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
-from rejoinder.cli.output import form_of, print_rows, print_table
+from rejoinder.cli.output import form_of, print_json, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,11 +24,9 @@ rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5
 
 rejoinder leaks --train pairs/ --eval my_test.tsv --json
 """
-_COLUMNS = ("training data", "rows", "evaluation set", "sentences", "of", "share", "in rows",
-            "pairs", "of")  # fmt: skip
-_FIELDS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "rows", "pairs",
-           "of_pairs")  # fmt: skip
-"""Columns of TSV: the keys of JSON without the examples."""
+_COLUMNS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "rows", "pairs",
+            "of_pairs")  # fmt: skip
+"""The keys of JSON without the examples."""
 
 
 def leaks(
@@ -73,38 +70,23 @@ def leaks(
         results = find_leaks(sources, sets, examples=show, progress=progress.stage_update)
     form = form_of(as_json=as_json)
     if form == "json":
-        typer.echo(json.dumps([asdict(leak) for leak in results], ensure_ascii=False))
+        print_json([asdict(leak) for leak in results])
     elif form == "tsv":
-        print_rows(_FIELDS, [[getattr(leak, name) for name in _FIELDS] for leak in results], "tsv")
+        print_rows(_COLUMNS, [[getattr(leak, name) for name in _COLUMNS] for leak in results], form)
     else:
-        _show(results)
+        for source in dict.fromkeys(leak.train for leak in results):
+            _show([leak for leak in results if leak.train == source])
 
 
 def _show(leaks: "Sequence[Leak]") -> None:
-    """Prints a table of the sets that leak, a line on those that do not, and the examples."""
-    leaking = [leak for leak in leaks if leak.sentences]
-    names = _short_names([leak.train for leak in leaks])
-    rows, previous = [], ""
-    for leak in leaking:
-        source = ("", "") if leak.train == previous else (names[leak.train], leak.train_rows)
-        previous = leak.train
-        occurring = (leak.sentences, leak.of_sentences, f"{leak.share:.1%}")
-        rows.append((*source, leak.evaluation, *occurring, leak.rows, leak.pairs, leak.of_pairs))
+    """Prints a table of the sets that leak into a source, examples, and the sets that do not."""
+    columns = _COLUMNS[2:]
+    rows = [[getattr(leak, name) for name in columns] for leak in leaks if leak.sentences]
+    source = leaks[0].train
     if rows:
-        print_table("", _COLUMNS, rows)
-    clean: dict[str, list[str]] = {}
+        print_rows(columns, rows, "table", f"{source}: {leaks[0].train_rows:,} rows")
     for leak in leaks:
-        if not leak.sentences:
-            clean.setdefault(leak.train, []).append(leak.evaluation)
-    for train, sets in clean.items():
-        typer.echo(f"  {names[train]}: no sentence of {', '.join(sets)}")
-    for leak in leaking:
         for text in leak.examples:
-            typer.echo(f"  {names[leak.train]}, {leak.evaluation}: {text}")
-
-
-def _short_names(sources: "Sequence[str]") -> dict[str, str]:
-    """Returns the file name of each source, or the whole paths if two names are the same."""
-    short = {source: Path(source).name or source for source in dict.fromkeys(sources)}
-    ambiguous = len(set(short.values())) < len(short)
-    return {source: source for source in short} if ambiguous else short
+            typer.echo(f"  {leak.evaluation}: {text}")
+    if clean := ", ".join(leak.evaluation for leak in leaks if not leak.sentences):
+        typer.echo(f"  {source} has no sentence of {clean}")

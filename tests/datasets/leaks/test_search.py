@@ -125,7 +125,6 @@ def test_counts_of_a_made_up_case(tmp_path):
         progress=lambda *now: reported.append(now),
     )
     assert leak == Leak(str(train), 4, str(test), 3, 5, 3, 1, 3, ("a DOG", "a cat"))
-    assert leak.share == 0.6
     assert reported == [(str(train), 4)]
 
 

@@ -48,11 +48,6 @@ class Leak:
     examples: tuple[str, ...]
     """The first distinct shared sentences, as the source has them."""
 
-    @property
-    def share(self) -> float:
-        """Share of the set's sentences that occur, 0 to 1."""
-        return self.sentences / self.of_sentences
-
 
 def evaluation_sets(names: Sequence[str]) -> list[EvaluationHashes]:
     """Returns sets by name, by the part before a dash, or by file; without names all shipped sets.
