@@ -155,7 +155,7 @@ def test_bad_input_is_one_line(place):
     assert "is not there" in refused("adapt", "model", "--sts", "model", "--out", "new")
     assert "is not a model folder" in refused("adapt", "sts", "--sts", "sts", "--out", "new")
     words = ("adapt", "model", "--sts", "sts", "--out", "new", "--penalty", "-1")
-    assert "penalty must be 0 or more" in refused(*words)
+    assert "penalty is -1" in refused(*words)
     assert not (place / "new").exists()
 
 

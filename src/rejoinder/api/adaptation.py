@@ -9,9 +9,8 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.models.adaptation.adapted import Adapted
-from rejoinder.models.adaptation.fitting import FitSettings
+from rejoinder.models.adaptation.fitting import FitSettings, fit_adaptation
 from rejoinder.models.adaptation.linear import FILE
-from rejoinder.models.adaptation.sts import fit_adaptation
 from rejoinder.protocols import Encodes
 
 

@@ -120,56 +120,30 @@ def test_a_large_penalty_holds_the_map_at_the_identity():
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        (lambda a, b, g: (a, b, g + 3), r"training pair \d+ is \d.*from 0 to 5"),
-        (lambda a, b, g: (a, b, g * np.nan), "from 0 to 5"),
-        (lambda a, b, g: (a, b, g * 0), "all equal"),
-        (lambda a, b, g: (a, b[:, :3], g), "do not belong together"),
-        (lambda a, b, g: (a[:5], b[:5], g), "do not belong together"),
-        (lambda a, b, g: (a[:, :3], b[:, :3], g), "of 3 and 12 dimensions"),
-        (lambda a, b, g: (a, b / 0 * np.nan, g), "training pair 0 is not finite"),
-    ],
+    "how", [lambda gold: gold + 3, lambda gold: gold * np.nan, lambda gold: gold * 0]
 )
-def test_what_can_not_be_fitted_is_named(how, said):
-    train, dev = planted(20, 0), planted(20, 1)
-    with np.errstate(all="ignore"), pytest.raises(InputError, match=said):
-        fit(Graded(*how(*train)), Graded(*dev))
-
-
-def test_settings_out_of_range_are_named():
-    with pytest.raises(ConfigError, match="learning_rate must be above 0; got 0"):
-        FitSettings(learning_rate=0)
-    with pytest.raises(ConfigError, match="penalty must be 0 or more; got -1"):
-        FitSettings(penalty=-1)
+def test_gold_that_can_not_be_fitted_is_named(how):
+    first, second, gold = planted(20, 0)
+    dev = Graded(*planted(20, 1))
+    with pytest.raises(InputError, match=r"20 training pairs .* 0 to 5 .* not all equal"):
+        fit(Graded(first, second, how(gold)), dev)
+    with pytest.raises(InputError, match="20 dev pairs"):
+        fit(dev, Graded(first, second, how(gold)))
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"batch_size": 1.5}, "batch_size must be a whole number; got 1.5"),
-        ({"seed": True}, "seed must be a whole number; got True"),
-        ({"patience": None}, "patience must be a whole number; got None"),
-        ({"learning_rate": "fast"}, "learning_rate must be a number; got 'fast'"),
-        ({"penalty": float("nan")}, "penalty must be 0 or more; got nan"),
+        ({"learning_rate": 0}, "learning_rate is 0: .* > 0"),
+        ({"penalty": -1}, "penalty is -1: .* >= 0"),
+        ({"batch_size": 1.5}, "batch_size is 1.5: .*`int`"),
+        ({"seed": True}, "seed is True: .*`int`"),
+        ({"patience": None}, "patience is None: .*`int`"),
+        ({"learning_rate": "fast"}, "learning_rate is 'fast': .*`float`"),
+        ({"penalty": float("nan")}, "penalty is nan: .* >= 0"),
+        ({"learning_rate": float("inf")}, "learning_rate is inf"),
     ],
 )
-def test_settings_of_another_type_are_named(settings, said):
+def test_settings_that_can_not_be_used_are_named(settings, said):
     with pytest.raises(ConfigError, match=said):
         FitSettings(**settings)
-
-
-def test_arguments_of_another_type_are_named():
-    first, second, gold = planted(20, 0)
-    pairs = Graded(first, second, gold)
-    for wrong in (["a"] * 20, [[1.0]] * 19 + [[1.0, 2.0]], None):
-        with pytest.raises(InputError, match=r"training pairs (are not arrays|of shapes)"):
-            fit(Graded(wrong, second, gold), pairs)
-    with pytest.raises(InputError, match="settings must be FitSettings; got a dict"):
-        fit(pairs, pairs, {"seed": 1})
-    huge = first.astype(np.float64) * 1e300
-    with pytest.raises(InputError, match="embedding of training pair 0 is not finite"):
-        fit(Graded(huge, second, gold), pairs)
-    settings = FitSettings(seed=np.int64(3), max_epochs=1)
-    facts = fit(pairs, pairs, settings).facts
-    assert (facts["settings"]["seed"], type(facts["settings"]["seed"])) == (3, int)

@@ -1,20 +1,27 @@
-"""Fits W of u* = W u on graded pairs (Yang et al. 2018, §4.4.1, eq. 2), in NumPy.
+"""Fits W of u* = W u, of any encoder, on graded pairs (Yang et al. 2018, §4.4.1, eq. 2).
 
 The paper says that W is "parameterized using the STS training data", but not how. Here the loss is
 the squared error of a·s + b, where s is the score of eq. (2), plus a penalty on the squared
 distance of W from the identity.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from reprlib import repr as short
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
+from msgspec import Meta, convert
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from rejoinder.errors import ConfigError, InputError
+from rejoinder.datasets.sts import GradedPairs, pair_keys
+from rejoinder.errors import ConfigError, InputError, ModelError
+from rejoinder.io.formats.decoding import Count
+from rejoinder.models.adaptation.adapted import described, refuse_unadaptable
 from rejoinder.models.adaptation.linear import Adaptation
+from rejoinder.protocols import Embeddings, Encodes, Prepares
 
 Floats = NDArray[np.floating[Any]]
 """float32 or float64. Products are computed in the type of the embeddings."""
@@ -30,39 +37,36 @@ _MAX_DIM = 8_192
 """Largest dimension D. The map and Adam need four matrices of (D, D)."""
 
 
+_Above = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+_Natural = Annotated[int, Meta(ge=1)]
+
+
 @dataclass(frozen=True)
 class FitSettings:
-    """Settings of the fit of W, chosen on STS-B dev (docs/measurements/results.md)."""
+    """Settings of the fit of W. The defaults were chosen on STS-B dev (docs/results.md)."""
 
-    learning_rate: float = 3e-4
+    learning_rate: _Above = 3e-4
     """Learning rate of Adam for W. With large ones W learns the training pairs by heart."""
-    scale_learning_rate: float = 1e-3
+    scale_learning_rate: _Above = 1e-3
     """Learning rate of Adam for a and b, which start at the least-squares fit."""
-    penalty: float = 1e-3
+    penalty: Annotated[float, Meta(ge=0, le=sys.float_info.max)] = 1e-3
     """Weight of the squared distance of W from the identity in the loss."""
-    batch_size: int = 256
+    batch_size: _Natural = 256
     """Pairs per step."""
-    max_epochs: int = 60
+    max_epochs: _Natural = 60
     """Maximal number of passes over the pairs."""
-    patience: int = 5
+    patience: _Natural = 5
     """The fit ends after so many epochs without a better Pearson correlation on dev."""
-    seed: int = 0
+    seed: Count = 0
     """Seed of the order of pairs."""
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            whole = name in ("batch_size", "max_epochs", "patience", "seed")
-            types = int | np.integer if whole else int | float | np.integer | np.floating
-            if not isinstance(value, types) or isinstance(value, bool):
-                needed = "a whole number" if whole else "a number"
-                raise ConfigError(f"{name} must be {needed}; got {value!r}.")
-        positive = ("learning_rate", "scale_learning_rate", "batch_size", "max_epochs", "patience")
-        for name in positive:
-            if not 0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} must be above 0; got {getattr(self, name)}.")
-        for name in ("penalty", "seed"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} must be 0 or more; got {getattr(self, name)}.")
+        for name, kind in get_type_hints(FitSettings, include_extras=True).items():
+            value = getattr(self, name)
+            try:
+                convert(value, kind)
+            except ValueError as error:
+                raise ConfigError(f"{name} is {value!r}: {error}.") from None
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,80 @@ class Graded:
         return Graded(self.first[indices], self.second[indices], self.gold[indices])
 
 
+def fit_adaptation(
+    encoder: Encodes,
+    train: GradedPairs,
+    dev: GradedPairs,
+    settings: FitSettings | None = None,
+    *,
+    name: str = "stsb",
+) -> Adaptation:
+    """Fits W on the pairs of `train`; those of `dev` select which W is kept.
+
+    The adaptation records `name`, the name of the data.
+
+    Raises:
+        ModelError: the encoder can't be adapted, or does not return an (N, D) array.
+        InputError: `encoder` is not an encoder, `train` or `dev` are not graded pairs, an
+            embedding is not finite, or D is too large.
+    """
+    refuse_unadaptable(encoder)
+    for which, pairs in (("train", train), ("dev", dev)):
+        if not isinstance(pairs, GradedPairs):
+            raise InputError(
+                f"{which} must be GradedPairs, as read_stsb(folder, split) returns them; got a "
+                f"{type(pairs).__name__}."
+            )
+    texts = list(dict.fromkeys([*train.first, *train.second, *dev.first, *dev.second]))
+    if isinstance(encoder, Prepares):
+        encoder.prepare(name, texts)
+    embeddings = _embed(encoder, texts)
+    index = {text: row for row, text in enumerate(texts)}
+
+    def graded(pairs: GradedPairs) -> Graded:
+        first, second = ([index[text] for text in side] for side in (pairs.first, pairs.second))
+        return Graded(embeddings[first], embeddings[second], pairs.gold)
+
+    fitted = fit(graded(train), graded(dev), settings)
+    description = described(encoder)
+    facts = {
+        **fitted.facts,
+        "data": {
+            "name": name,
+            "split": train.split,
+            "form": train.form,
+            "sha256": train.sha256,
+            "dev_sha256": dev.sha256,
+        },
+        "encoder": {key: description[key] for key in ("name", "sha256") if key in description},
+    }
+    keys = np.unique(pair_keys(train.first, train.second))
+    return replace(fitted, facts=facts, fitted_pairs=keys)
+
+
+def _embed(encoder: Encodes, texts: Sequence[str]) -> Embeddings:
+    returned = encoder.encode(texts)
+    try:
+        rows = np.asarray(returned, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the encoder did not return an array of numbers: {error}.") from error
+    if rows.ndim != 2 or len(rows) != len(texts):
+        raise ModelError(
+            f"the encoder returned an array of shape {rows.shape} for {len(texts)} sentences; "
+            "(N, D) is needed."
+        )
+    if not 0 < rows.shape[1] <= _MAX_DIM:
+        raise InputError(
+            f"embeddings of {rows.shape[1]:,} dimensions can't be adapted; at most {_MAX_DIM:,}, "
+            "because W has their square."
+        )
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        text = texts[int(np.argmin(finite))]
+        raise InputError(f"the embedding of {short(text)} is not finite.")
+    return rows
+
+
 def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adaptation:
     """Fits W with Adam, and keeps the epoch with the best correlation on dev, W = I included.
 
@@ -91,18 +169,15 @@ def fit(train: Graded, dev: Graded, settings: FitSettings | None = None) -> Adap
     epoch that was kept, and a and b. The same input and seed give the same map.
 
     Raises:
-        InputError: the shapes do not belong together, a value is not finite, or gold is outside
-            0-5 or all equal.
+        InputError: gold is outside 0-5 or all equal.
     """
-    settings = FitSettings() if settings is None else settings
-    if not isinstance(settings, FitSettings):
-        raise InputError(f"settings must be FitSettings; got a {type(settings).__name__}.")
-    train, dev = _checked("training", train), _checked("dev", dev)
-    if train.first.shape[1] != dev.first.shape[1]:
-        raise InputError(
-            f"embeddings of {train.first.shape[1]} and {dev.first.shape[1]} dimensions: training "
-            "and dev pairs need the same encoder."
-        )
+    settings = settings or FitSettings()
+    for which, gold in (("training", train.gold), ("dev", dev.gold)):
+        if len(gold) < 2 or not 0 <= gold.min() < gold.max() <= 5:
+            raise InputError(
+                f"the gold scores of the {len(gold)} {which} pairs can't be fitted: scores from 0 "
+                "to 5 are needed, and not all equal."
+            )
     # small products are faster on one core, because threads wait for each other where something
     # else runs (24 s instead of 4 on two busy cores)
     cores = 1 if train.first.shape[1] <= _MAX_DIM_ONE_CORE else None
@@ -134,10 +209,7 @@ def _fit(train: Graded, dev: Graded, settings: FitSettings) -> Adaptation:
         "dev_pearson_after": best,
         "epochs": best_epoch,
         "scale": best_scale.tolist(),
-        "settings": {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in vars(settings).items()
-        },
+        "settings": asdict(settings),
     }
     return Adaptation(best_matrix.astype(np.float32), facts)
 
@@ -231,36 +303,3 @@ class _Adam:
         size = self.rate / (1 - slow**self.count)
         root = np.sqrt(self.square / (1 - slower**self.count))
         self.values -= size * self.mean / (root + _EPSILON)
-
-
-def _checked(which: str, pairs: Graded) -> Graded:
-    """Returns the pairs with float32 embeddings and float64 gold scores that can be fitted."""
-    try:
-        gold = np.asarray(pairs.gold, np.float64)
-        with np.errstate(over="ignore"):  # infinities are refused below
-            first, second = (np.asarray(side, np.float32) for side in (pairs.first, pairs.second))
-    except (TypeError, ValueError) as error:  # text, or rows of several lengths
-        raise InputError(f"{which} pairs are not arrays of numbers: {error}.") from None
-    if first.ndim != 2 or first.shape != second.shape or gold.shape != (len(first),):
-        raise InputError(
-            f"{which} pairs of shapes {first.shape}, {second.shape} and gold {gold.shape} do not "
-            "belong together; (N, D), (N, D) and (N,) are needed."
-        )
-    if not 0 < first.shape[1] <= _MAX_DIM:
-        raise InputError(
-            f"embeddings of {first.shape[1]:,} dimensions can't be adapted; at most "
-            f"{_MAX_DIM:,}, because W has their square."
-        )
-    for rows in (first, second):
-        finite = np.isfinite(rows).all(axis=1)
-        if not finite.all():
-            raise InputError(f"the embedding of {which} pair {np.argmin(finite)} is not finite.")
-    inside = (gold >= 0) & (gold <= 5)
-    if not inside.all():
-        wrong = int(np.argmin(inside))
-        raise InputError(f"gold of {which} pair {wrong} is {gold[wrong]}; scores go from 0 to 5.")
-    if len(gold) < 2 or gold.min() == gold.max():
-        raise InputError(
-            f"the gold scores of the {which} pairs are all equal; nothing can be fitted."
-        )
-    return Graded(first, second, gold)

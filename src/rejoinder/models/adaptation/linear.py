@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save
@@ -15,6 +16,7 @@ from safetensors.numpy import save
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import refuse_constant, sha256_of_array
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.protocols import Embeddings
 
@@ -23,6 +25,21 @@ FORMAT = 1
 _FACTS = "adaptation"
 _FLATTEST = 1e-6
 """Smallest ratio of the least to the largest singular value of a W that float32 can invert."""
+
+
+class _Facts(Struct, frozen=True):
+    """The facts that are read by code. The others are for people."""
+
+    data: Mapping[str, Any] | None = None
+    pairs: int | None = None
+    dev_pearson_before: float | None = None
+    dev_pearson_after: float | None = None
+
+
+class _Saved(Struct, frozen=True):
+    format_version: Literal[1]
+    sha256: str
+    facts: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +62,10 @@ class Adaptation:
             raise ModelError(f"an adaptation of shape {shape}; a square matrix is needed.")
         if not np.isfinite(self.matrix).all():
             raise ModelError("the adaptation holds values that are not finite.")
-        _check_facts(self.facts)
+        try:
+            decoded(_Facts, self.facts)
+        except ValueError as error:
+            raise ModelError(f"the facts of the adaptation are damaged: {error}.") from None
 
     @property
     def dim(self) -> int:
@@ -165,28 +185,23 @@ def read_adaptation(path: str | Path) -> Adaptation:
     try:
         with safe_open(path, "numpy") as file:
             tree = json.loads((file.metadata() or {})[_FACTS], parse_constant=refuse_constant)
-            json.dumps(tree, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates
+            json.dumps(tree, ensure_ascii=False).encode()  # refuses halves of surrogate pairs
+            saved = decoded(_Saved, tree)
             matrix, pairs = file.get_tensor("matrix"), file.get_tensor("fitted_pairs")
-            version, sha256, facts = tree["format_version"], tree["sha256"], tree["facts"]
+        adaptation = Adaptation(matrix, saved.facts, pairs)
     except UNREADABLE as error:
         raise ModelError(
-            f"{path} is not an adaptation, or damaged: {error}; copy it again."
+            f"{path} is not an adaptation of format version {FORMAT}, or damaged: {error}; copy it "
+            "again, or fit it again."
         ) from None
-    if version != FORMAT or isinstance(version, bool):
-        raise ModelError(
-            f"{path} has format version {version!r}; this version reads {FORMAT}. Fit it again."
-        )
-    types = (matrix.dtype, pairs.dtype, pairs.ndim, isinstance(facts, dict))
-    if types != (np.float32, np.uint64, 1, True):
-        raise ModelError(
-            f"{path} is damaged: matrix of {matrix.dtype}, fitted_pairs of {pairs.dtype} in shape "
-            f"{pairs.shape}; copy it again."
-        )
-    try:
-        adaptation = Adaptation(matrix, facts, pairs)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
-    if adaptation.sha256 != sha256:
+    if pairs.dtype != np.uint64 or pairs.ndim != 1:
+        raise ModelError(
+            f"{path} is damaged: fitted_pairs of {pairs.dtype} in shape {pairs.shape}; copy it "
+            "again."
+        )
+    if adaptation.sha256 != saved.sha256:
         raise ModelError(f"{path} was changed (SHA-256 of the matrix); copy it again.")
     return adaptation
 
@@ -195,20 +210,3 @@ def source_of(facts: Mapping[str, Any]) -> str:
     """Returns the name and split of the data in the facts of an adaptation."""
     data = facts.get("data") or {}
     return " ".join(str(data[key]) for key in ("name", "split") if key in data) or "unnamed data"
-
-
-def _check_facts(facts: object) -> None:
-    """Checks the facts that are read by code. The others are for people."""
-    if not isinstance(facts, Mapping):
-        raise ModelError(
-            f"the facts of an adaptation are a {type(facts).__name__}; a table is needed."
-        )
-    if not isinstance(facts.get("data"), Mapping | None):
-        raise ModelError(
-            f"the fact data of the adaptation is {facts['data']!r}; a table is needed."
-        )
-    for key in ("pairs", "dev_pearson_before", "dev_pearson_after"):
-        value = facts.get(key)
-        types = int if key == "pairs" else int | float
-        if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
-            raise ModelError(f"the fact {key} of the adaptation is {value!r}; a number is needed.")
