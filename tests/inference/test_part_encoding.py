@@ -18,7 +18,7 @@ from rejoinder.io.files.hashed import sealed
 from rejoinder.io.files.unfinished import unfinished_folder
 from rejoinder.io.spark.session import open_session
 from rejoinder.models.folder import write_model
-from tiny_models import bilstm_model, dan_model
+from tiny_models import dan_model
 
 LINES = [f"How old are you? {'good morning ' * (number % 5)}{number}" for number in range(300)]
 LINES[17], LINES[40] = "zebra", ""
@@ -147,13 +147,11 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
         encode(model, texts, out)
 
 
-def test_faults_of_lines_name_the_file(encode, tmp_path):
-    model = tmp_path / "model"
-    write_model(model, bilstm_model())
-    path = tmp_path / "long.txt"
-    path.write_text("word\n" + "good " * 2_000 + "\n", "utf-8")
-    with pytest.raises(InputError, match=r"long\.txt.*line 2 has more tokens than the model"):
-        encode(model, path, tmp_path / "e.npy", on_too_long="error")
+def test_faults_of_lines_name_the_file(encode, model, tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes("word\ncafé\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin\.txt.*line 2"):
+        encode(model, path, tmp_path / "e.npy")
     with pytest.raises(InputError, match="nor a pattern of them"):
         encode(model, tmp_path / "*.none", tmp_path / "f.npy")
     with pytest.raises(InputError, match=r"must end in one of"):

@@ -8,14 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from rejoinder.errors import InputError
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.outputs import OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_stream import (
-    EncodedChunk,
     EncodingProgress,
+    bytes_of,
     encoded_chunks,
     sentences_of,
 )
@@ -101,15 +103,16 @@ def encode_file(
         check_output(path, resume=resume, overwrite=overwrite)
         settings = settings_of(encoder, response, batch_size, way)
         saved = _continued(path, settings, resume=resume, overwrite=overwrite)
-        tally = _Tally.of(saved)
-        resumed = tally.n
-        progress(resumed, 0, source.size)
+        before = None if saved is None else _facts(saved)
+        n, unknown, too_long = (before.n, before.unknown, before.too_long) if before else (0, 0, 0)
+        digest, resumed, last = Sha256(), n, -math.inf
+        progress(n, 0, source.size)
         lines = iter(source)
         with growing(path, form.parts, saved, header_bytes=form.header_bytes) as parts:
-            tally.skip(lines, source.name)
-            if saved is None:
+            if before is None:
                 form.begin(parts.files, encoder.dim)
-            last = -math.inf
+            else:
+                _skip(lines, before, digest, source.name)
             for chunk in encoded_chunks(
                 encoder,
                 lines,
@@ -120,24 +123,20 @@ def encode_file(
                 first=resumed,
             ):
                 form.append(parts.files, chunk.texts, chunk.embeddings)
-                tally.add(chunk)
-                parts.mark({"settings": settings, **tally.facts()})
+                digest.add(bytes_of(chunk.texts))
+                n += len(chunk.texts)
+                unknown += chunk.unknown
+                too_long += chunk.too_long
+                parts.mark(to_builtins(_Facts(settings, n, unknown, too_long, digest.hexadecimal)))
                 if time.monotonic() - last > _SAVE_SECONDS:
                     parts.save()
                     last = time.monotonic()
-                progress(tally.n, source.read, source.size)
+                progress(n, source.read, source.size)
             parts.save()
             parts.close()
-            publish(form.finish(parts.folder, tally.n, encoder.dim), path)
-    return EncodedFile(
-        path,
-        tally.n,
-        encoder.dim,
-        tally.unknown,
-        tally.too_long,
-        resumed,
-        time.perf_counter() - begun,
-    )
+            publish(form.finish(parts.folder, n, encoder.dim), path)
+    seconds = time.perf_counter() - begun
+    return EncodedFile(path, n, encoder.dim, unknown, too_long, resumed, seconds)
 
 
 def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -> None:
@@ -164,7 +163,8 @@ def interrupted_sentences(path: Path) -> int:
     Raises:
         InputError: what it left is damaged.
     """
-    return _Tally.of(read_unfinished(path)).n
+    saved = read_unfinished(path)
+    return 0 if saved is None else _facts(saved).n
 
 
 def settings_of(
@@ -199,14 +199,18 @@ def _continued(
         )
     if not settings["model (SHA-256 of its weights)"]:
         raise InputError("a model that was never saved can't be recognised, so it can't resume.")
-    for name, value in settings.items():
-        before = _facts(saved).settings.get(name)
-        if value != before:
-            raise InputError(
-                f"{path} was begun with other settings: {name} was {before}, and is {value}. Give "
-                "the same, or begin again with --overwrite."
-            )
+    refuse_changes(path, _facts(saved).settings, settings)
     return saved
+
+
+def refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses to continue an output that was begun with other settings."""
+    for name, value in now.items():
+        if before.get(name) != value:
+            raise InputError(
+                f"{out} was begun with other settings: {name} was {before.get(name)}, and is "
+                f"{value}. Give the same, or begin again with --overwrite."
+            )
 
 
 class _Facts(Record, frozen=True):
@@ -228,56 +232,19 @@ def _facts(saved: Saved) -> _Facts:
         ) from None
 
 
-@dataclass
-class _Tally:
-    """What is known of the sentences so far."""
+def _skip(lines: Iterator[str], before: _Facts, digest: Sha256, name: str) -> None:
+    """Passes over the sentences of the interrupted run, which must be the same.
 
-    n: int
-    unknown: int
-    too_long: int
-    digest: Sha256
-    before: str | None
-    """SHA-256 of the sentences of the interrupted run."""
-
-    @classmethod
-    def of(cls, saved: Saved | None) -> "_Tally":
-        if saved is None:
-            return cls(0, 0, 0, Sha256(), None)
-        facts = _facts(saved)
-        return cls(facts.n, facts.unknown, facts.too_long, Sha256(), facts.sentences_sha256)
-
-    def facts(self) -> dict[str, Any]:
-        """Returns JSON values, which `of` reads."""
-        return {
-            "n": self.n,
-            "unknown": self.unknown,
-            "too_long": self.too_long,
-            "sentences_sha256": self.digest.hexadecimal,
-        }
-
-    def add(self, chunk: EncodedChunk) -> None:
-        """Counts a chunk."""
-        self.n += len(chunk.texts)
-        self.unknown += chunk.unknown
-        self.too_long += chunk.too_long
-        self.digest.add(sentence_stream.bytes_of(chunk.texts))
-
-    def skip(self, lines: Iterator[str], name: str) -> None:
-        """Passes over the sentences of the interrupted run, which must be the same.
-
-        Raises:
-            InputError: they differ, or the last chunk, which was not whole, has more lines now.
-        """
-        left = self.n
-        while left:
-            texts = next(sentence_stream.chunks(islice(lines, left)), None)
-            if texts is None:
-                break
-            self.digest.add(sentence_stream.bytes_of(texts))
-            left -= len(texts)
-        changed = self.before is not None and self.digest.hexadecimal != self.before
-        if left or changed or (self.n % sentence_stream.CHUNK and next(lines, None) is not None):
-            raise InputError(
-                f"{name or 'the input'} is not what the interrupted run has encoded: its first "
-                f"{self.n:,} lines have changed. Begin again with --overwrite."
-            )
+    Raises:
+        InputError: they differ, or the last chunk, which was not whole, has more lines now.
+    """
+    left = before.n
+    while left and (texts := next(sentence_stream.chunks(islice(lines, left)), None)):
+        digest.add(bytes_of(texts))
+        left -= len(texts)
+    changed = left or digest.hexadecimal != before.sentences_sha256
+    if changed or (before.n % sentence_stream.CHUNK and next(lines, None) is not None):
+        raise InputError(
+            f"{name or 'the input'} is not what the interrupted run has encoded: its first "
+            f"{before.n:,} lines have changed. Begin again with --overwrite."
+        )

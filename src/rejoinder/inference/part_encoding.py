@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.encoding import EncodedFile, settings_of
+from rejoinder.inference.encoding import EncodedFile, refuse_changes, settings_of
 from rejoinder.inference.engines import encoding_engine
 from rejoinder.inference.engines.base import (
     Cluster,
@@ -102,17 +102,17 @@ def encode_files(
     with claim_output(out, overwrite=overwrite, inputs=[*files, folder]):
         place = unfinished_folder(out)
         _begin(out, facts, resume=resume, overwrite=overwrite)
-        kept = {
+        records = {
             number: read_record(place, number, out.suffix, content=True)
             for number in range(len(parts))
             if _is_finished(place, number, out.suffix)
         }
-        pending = [number for number in range(len(parts)) if number not in kept]
-        resumed = sum(record.n for record in kept.values())
+        pending = [number for number in range(len(parts)) if number not in records]
+        resumed = sum(record.n for record in records.values())
         progress(resumed, 0, None)
         task = PartTask(
-            tuple(parts), place, out.suffix, settings["model (SHA-256 of its weights)"], response,
-            batch_size, on_too_long,
+            tuple(parts), place, out.suffix, encoder.describe()["sha256"], response, batch_size,
+            on_too_long,
         )  # fmt: skip
         if pending:
             try:
@@ -120,22 +120,22 @@ def encode_files(
             finally:
                 if [path.name for path in place.iterdir()] == [_STATE]:  # nothing to go on from
                     discard_unfinished(out)
-        records = kept | {number: _new_record(place, number, out.suffix) for number in pending}
-        counts = {
-            name: sum(getattr(record, name) for record in records.values())
+        for number in pending:
+            if not _is_finished(place, number, out.suffix):
+                raise InputError(
+                    f"the executors wrote part {number} to disks of their own; name an output in a "
+                    "folder that all machines share."
+                )
+            records[number] = read_record(place, number, out.suffix, content=False)
+        n, unknown, too_long = (
+            sum(getattr(record, name) for record in records.values())
             for name in ("n", "unknown", "too_long")
-        }
-        progress(counts["n"], 0, None)
-        _publish(out, settings, counts, encoder.dim, parts, records)
-    return EncodedFile(
-        out,
-        counts["n"],
-        encoder.dim,
-        counts["unknown"],
-        counts["too_long"],
-        resumed,
-        time.perf_counter() - begun,
-    )
+        )
+        progress(n, 0, None)
+        counts = {"dim": encoder.dim, "n": n, "unknown": unknown, "too_long": too_long}
+        _publish(out, {**settings, **counts}, parts, records)
+    seconds = time.perf_counter() - begun
+    return EncodedFile(out, n, encoder.dim, unknown, too_long, resumed, seconds)
 
 
 def finished_parts(out: Path) -> tuple[int, int]:
@@ -203,7 +203,13 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
                 f"an interrupted run has encoded {finished} of {count} parts to {out}; continue "
                 "with --resume, or begin again with --overwrite."
             )
-        _refuse_changes(out, _state(place), facts)
+        before = _state(place)
+        refuse_changes(out, before.settings, facts.settings)
+        if before.parts != facts.parts:
+            raise InputError(
+                f"the input is not what the interrupted run to {out} has encoded: files, their "
+                f"sizes, times of change, or the size of parts differ. {_REMEDY}"
+            )
         return
     discard_unfinished(out)
     with creation_errors(out):
@@ -214,40 +220,14 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
     )
 
 
-def _refuse_changes(out: Path, before: _Begun, now: _Begun) -> None:
-    for name, value in now.settings.items():
-        if before.settings.get(name) != value:
-            raise InputError(
-                f"{out} was begun with other settings: {name} was {before.settings.get(name)}, "
-                f"and is {value}. Give the same, or begin again with --overwrite."
-            )
-    if before.parts != now.parts:
-        raise InputError(
-            f"the input is not what the interrupted run to {out} has encoded: files, their sizes, "
-            f"times of change, or the size of parts differ. {_REMEDY}"
-        )
-
-
 def _is_finished(place: Path, number: int, suffix: str) -> bool:
     part, record = record_of(place, number, suffix)
     return part.is_file() and record.is_file()
 
 
-def _new_record(place: Path, number: int, suffix: str) -> PartRecord:
-    """Reads the record of a part that an executor has just finished."""
-    if not _is_finished(place, number, suffix):
-        raise InputError(
-            f"the executors wrote part {number} to disks of their own; name an output in a "
-            "folder that all machines share."
-        )
-    return read_record(place, number, suffix, content=False)
-
-
 def _publish(
     out: Path,
-    settings: Mapping[str, Any],
-    counts: Mapping[str, int],
-    dim: int,
+    about: Mapping[str, Any],
     parts: Sequence[TextPart],
     records: Mapping[int, PartRecord],
 ) -> None:
@@ -258,13 +238,7 @@ def _publish(
         file, record = record_of(place, number, out.suffix)[0], records[number]
         facts = {"bytes": record.bytes, "sha256": record.sha256_of_part}
         entries.append({"file": file.name, "n": record.n, "source": part.name, **facts})
-    manifest = {
-        "format_version": _VERSION,
-        **settings,
-        "dim": dim,
-        **counts,
-        "parts": entries,
-    }
+    manifest = {"format_version": _VERSION, **about, "parts": entries}
     with storage_errors(out):
         write_text(place / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
         with creation_errors(out):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
@@ -112,15 +113,14 @@ def _checked(sha256: str | None, address: str) -> str:
 def _wait_and_fetch(address: str, folder: Path, progress: Progress | None) -> None:
     """Downloads and unpacks, or waits for the process that does."""
     require("data", "httpx", "tenacity")
-    from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
-
-    attempts = Retrying(
-        retry=retry_if_exception_type(BusyError),
-        stop=stop_after_delay(_PATIENCE),
-        wait=wait_fixed(_POLL),
-        reraise=True,
-    )
-    attempts(_fetch, address, folder, progress)
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return _fetch(address, folder, progress)
+        except BusyError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_POLL)
 
 
 def _fetch(address: str, folder: Path, progress: Progress | None) -> None:

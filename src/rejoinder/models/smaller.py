@@ -32,10 +32,6 @@ class ExportOptions:
     unknown_buckets: int | None = None
     """Number of buckets of unknown words kept, the first ones; 0 ignores unknown words."""
 
-    def describe(self) -> dict[str, Any]:
-        """Returns the options as JSON values."""
-        return asdict(self)
-
 
 def smaller(
     model: ModelContents, options: ExportOptions, *, any_dim: bool = False
@@ -49,23 +45,30 @@ def smaller(
         InputError: an option does nothing, or the model can't be cut so.
         ModelError: a weight is beyond the largest float16.
     """
-    _check_some(options)
+    if options == ExportOptions():
+        raise InputError(
+            "nothing is to be made smaller; give a dtype, dim, max_words or unknown_buckets."
+        )
+    if options.dtype not in (None, *DTYPES):
+        raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
     made = replace(model, tensors=dequantized(model.tensors))
     if options.dim is not None:
         made = _with_dim(made, options.dim, any_dim=any_dim)
-    if options.unknown_buckets is not None:
-        made = _with_buckets(made, options.unknown_buckets)
-    if options.max_words is not None:
-        made = _with_words(made, options.max_words)
+    if options.unknown_buckets is not None or options.max_words is not None:
+        made = _with_rows(made, options)
     made = replace(made, tensors=_stored(model, made, options.dtype))
     again = options == ExportOptions(dtype="int8") and model.weight_type == "int8"
-    if again or _same_tensors(made.tensors, model.tensors):
+    same = made.tensors.keys() == model.tensors.keys() and all(
+        tensor.dtype == model.tensors[name].dtype and np.array_equal(tensor, model.tensors[name])
+        for name, tensor in made.tensors.items()
+    )
+    if again or same:
         raise InputError(f"{model.name} has weights of {options.dtype} already; nothing changes.")
     before = {} if model.export is None else {"export": dict(model.export)}
     earlier = [] if model.export is None else model.export["dropped"]
     facts = {
         "from": {"name": model.name, "sha256": model.sha256, **before},
-        **options.describe(),
+        **asdict(options),
         "dropped": sorted({*earlier, *(model.heads.keys() - made.heads.keys())}),
     }
     return replace(made, export=facts, sha256="")
@@ -77,34 +80,6 @@ def nested_dims(model: ModelContents) -> Sequence[int]:
     for key in ("config", "training", "nested_dims"):
         table = table.get(key) if isinstance(table, Mapping) else None
     return [size for size in table if isinstance(size, int)] if isinstance(table, list) else []
-
-
-def _same_tensors(one: Tensors, other: Tensors) -> bool:
-    """Returns whether two models have tensors of the same names, types and values."""
-    return one.keys() == other.keys() and all(
-        one[name].dtype == other[name].dtype and np.array_equal(one[name], other[name])
-        for name in one
-    )
-
-
-def _check_some(options: ExportOptions) -> None:
-    """Refuses options that ask for nothing, or for a type that is unknown."""
-    if options == ExportOptions():
-        raise InputError(
-            "nothing is to be made smaller; give a dtype, dim, max_words or unknown_buckets."
-        )
-    if options.dtype is not None and options.dtype not in DTYPES:
-        raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
-
-
-def _table_of(model: ModelContents, option: str) -> str:
-    """Returns the name of the table of words of a model."""
-    if not isinstance(model.features, WordFeatures) or model.kind.table is None:
-        raise InputError(
-            f"{option} is for models that read words; the {model.kind.name} {model.name} reads "
-            "subwords, which are made of each other."
-        )
-    return f"encoder.{model.kind.table}"
 
 
 def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents:
@@ -159,55 +134,39 @@ def _cut_head(tensors: Tensors, layers: int, dim: int) -> Tensors:
     return cut
 
 
-def _with_buckets(model: ModelContents, buckets: int) -> ModelContents:
-    """Returns a model with fewer buckets of unknown words, whose rows stay as they were trained.
+def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
+    """Returns a model with fewer words, or fewer buckets of unknown words.
 
-    A mean of the rows that fall together was no better on STS-B dev and P@1: trained rows point
-    anywhere, so that a row of its own tells a word as well, and a mean is short.
+    Rows stay as they were trained. A mean of the rows that fall together was no better on STS-B dev
+    and P@1: trained rows point anywhere, so one of them tells a word as well, and a mean is short.
     """
-    table = _table_of(model, "unknown_buckets")
-    features: Any = model.features
+    features = model.features
+    if not isinstance(features, WordFeatures) or model.kind.table is None:
+        raise InputError(
+            "max_words and unknown_buckets are for models that read words; the "
+            f"{model.kind.name} {model.name} reads subwords, which are made of each other."
+        )
     known, before = len(features.vocabulary), features.unknown_buckets
-    if not 0 <= buckets < before:
+    words = known if options.max_words is None else options.max_words
+    buckets = before if options.unknown_buckets is None else options.unknown_buckets
+    if options.max_words is not None and not 1 <= words < known:
+        raise InputError(
+            f"max_words must be from 1 to {known - 1:,}, fewer than the {known:,} words of "
+            f"{model.name}; got {words:,}."
+        )
+    if options.unknown_buckets is not None and not 0 <= buckets < before:
         allowed = f"from 0 to {before - 1:,}" if before else "it has none"
         raise InputError(f"unknown_buckets is {buckets:,}; {model.name}: {allowed}.")
-    words, trained, bigrams = np.split(model.tensors[table], [known, known + before])
-    return _with_rows(
-        model,
-        replace(features, unknown_buckets=buckets),
-        np.concatenate([words, trained[:buckets], bigrams]),
-    )
-
-
-def _with_words(model: ModelContents, words: int) -> ModelContents:
-    """Returns a model with fewer words; the others are unknown to it."""
-    table = _table_of(model, "max_words")
-    features: Any = model.features
-    known = features.vocabulary.words
-    if not 1 <= words < len(known):
-        raise InputError(
-            f"max_words must be from 1 to {len(known) - 1:,}, fewer than the {len(known):,} words "
-            f"of {model.name}; got {words:,}."
-        )
-    rows = model.tensors[table]
-    return _with_rows(
-        model,
-        replace(features, vocabulary=Vocabulary(known[:words])),
-        np.concatenate([rows[:words], rows[len(known) :]]),
-    )
-
-
-def _with_rows(
-    model: ModelContents, features: WordFeatures, rows: NDArray[np.floating]
-) -> ModelContents:
-    """Returns a model with a shorter table; rows of bigrams are behind all others."""
-    tensors = {**model.tensors, f"encoder.{model.kind.table}": rows}
-    if BIGRAM_ROWS in tensors:
-        old: Any = model.features
+    tensors, table = dict(model.tensors), f"encoder.{model.kind.table}"
+    of_words, of_buckets, bigrams = np.split(tensors[table], [known, known + before])
+    tensors[table] = np.concatenate([of_words[:words], of_buckets[:buckets], bigrams])
+    if BIGRAM_ROWS in tensors:  # their rows follow all others
         places = tensors[BIGRAM_ROWS]
-        moved = places - np.int32(old.words - features.words)
+        moved = places - np.int32(known + before - words - buckets)
         tensors[BIGRAM_ROWS] = np.where(places < 0, places, moved)
-    return replace(model, features=features, tensors=tensors)
+    vocabulary = Vocabulary(features.vocabulary.words[:words])
+    kept = replace(features, vocabulary=vocabulary, unknown_buckets=buckets)
+    return replace(model, features=kept, tensors=tensors)
 
 
 def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Tensors:
@@ -219,19 +178,17 @@ def _stored(source: ModelContents, made: ModelContents, dtype: str | None) -> Te
             f"int8 is for embedding tables, of which a sentence reads single rows; the "
             f"{made.kind.name} {made.name} has none. float16 is the smallest type for it."
         )
-    for name, tensor in tensors.items():
-        kept = source.tensors[name].dtype
-        if name == table and np.dtype(dtype or kept) == np.int8:
+    for name, tensor in made.tensors.items():
+        if tensor.ndim < 2 or tensor.dtype == np.int32:
             continue
-        if tensor.ndim > 1 and tensor.dtype != np.int32:
-            chosen = (
-                kept if dtype is None else np.dtype("float32" if dtype == "float32" else "float16")
+        kept = np.dtype(dtype or source.tensors[name].dtype)
+        if kept == np.int8 and name == table:
+            rows, scales = quantize_rows(tensor.astype(np.float32))
+            tensors[name], tensors[scales_name(name)] = rows, scales
+        else:
+            tensors[name] = _as_type(
+                tensor, np.dtype(np.float16) if kept == np.int8 else kept, name
             )
-            tensors[name] = _as_type(tensor, chosen, name)
-    if table is not None and np.dtype(dtype or source.tensors[table].dtype) == np.int8:
-        tensors[table], tensors[scales_name(table)] = quantize_rows(
-            tensors[table].astype(np.float32)
-        )
     return tensors
 
 

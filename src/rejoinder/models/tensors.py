@@ -22,29 +22,19 @@ LARGE = 64 * 2**20
 _TYPES = {"U8": "u1", "I8": "<i1", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4"}
 
 
-def read_tensors(path: Path, *, remedy: str) -> Tensors:
+def read_tensors(path: Path, *, remedy: str = "write it again.", mapped: bool = False) -> Tensors:
     """Returns the tensors of a file, not to be changed. `remedy` says what to do about damage.
 
-    Raises:
-        ModelError: the file can't be read, or is not of that format.
-    """
-    try:
-        if path.stat().st_size < LARGE:
-            copied: Tensors = load_file(path)
-            return copied
-    except UNREADABLE as error:
-        raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
-    return map_tensors(path, remedy=remedy)
-
-
-def map_tensors(path: Path, *, remedy: str = "write it again.") -> Tensors:
-    """Returns the tensors of a file as read-only maps of it, whatever its size.
+    A large file, or any with `mapped`, is mapped into memory.
 
     Raises:
         ModelError: the file can't be read, or is not of that format.
     """
     try:
-        return _mapped(path)
+        if mapped or path.stat().st_size >= LARGE:
+            return _mapped(path)
+        copied: Tensors = load_file(path)
+        return copied
     except UNREADABLE as error:
         raise ModelError(f"{path} can't be read: {error}; {remedy}") from None
 

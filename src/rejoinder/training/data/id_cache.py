@@ -21,7 +21,7 @@ from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import BusyError, ModelError, StorageError
 from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import file_facts, sha256_of
-from rejoinder.models.tensors import Tensors, map_tensors
+from rejoinder.models.tensors import Tensors, read_tensors
 from rejoinder.text.ragged import Ragged, offsets_of
 from rejoinder.training.data.pair_rows import PairTexts
 
@@ -58,7 +58,7 @@ class IdCache:
     def read(self, block: Block) -> PairTexts | None:
         """Returns the ids of a block; None if they are not stored, or damaged."""
         try:
-            tensors = map_tensors(self._path(block))
+            tensors = read_tensors(self._path(block), mapped=True)
         except ModelError:
             return None
         if tensors.keys() != {*_ARRAYS, "sha256"} or tensors["sha256"].tobytes() != _hash(tensors):
