@@ -1,6 +1,7 @@
 """A real server on a free port of the loopback, in a thread, for tests of `rejoinder.serve`."""
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from rejoinder.serve.server import Limits, open_socket, server_of
 from rejoinder.serve.service import Service
 from rejoinder.serve.settings import ServerSettings
 
+_PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Not used; httpx would load the certificates of all authorities for each client."""
 TEXTS = ("How old are you?", "Where do you live?", "I like pizza.", "How old are you?")
 
 
@@ -72,7 +75,7 @@ def running_app(app: FastAPI, limits: Limits | None = None) -> Iterator[Running]
         thread.start()
         assert started.wait(30)
         address = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=address, timeout=30, trust_env=False, verify=_PLAIN) as client:
             yield Running(client, app.state.service, address, port, loops[0])
         server.should_exit = True
         thread.join(30)

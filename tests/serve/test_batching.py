@@ -4,7 +4,6 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import numpy as np
 
 from rejoinder.serve.batching import Batcher
@@ -107,8 +106,7 @@ def test_clients_share_batches_and_get_their_own_vectors(server, encoder):
     texts = [[f"client {n} says {word}" for word in ("how", "old")] for n in range(64)]
 
     def ask(some):
-        with httpx.Client(base_url=server.address, timeout=30) as client:
-            return client.post("/embed", json={"inputs": some}).json()
+        return server.client.post("/embed", json={"inputs": some}).json()
 
     sizes = []
     observed = server.service.batcher._observe

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,10 +21,6 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import note, status_line
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
-
-if TYPE_CHECKING:
-    from rejoinder.index.indexing import Index
-    from rejoinder.inference.sentence_stream import EncodingProgress
 
 EXAMPLES = """Examples:
 
@@ -87,14 +83,8 @@ def index(
 ) -> None:
     """Write an index of texts, or change one: their embeddings, for search by meaning."""
     set_quiet(quiet)
-    changes = {
-        "--add": add,
-        "--update": update,
-        "--delete": delete,
-        "--compact": compact,
-        "--check": check,
-    }
-    chosen = [option for option, value in changes.items() if value]
+    changes = {"add": add, "update": update, "delete": delete, "compact": compact, "check": check}
+    chosen = [f"--{name}" for name, value in changes.items() if value]
     if len(chosen) > 1:
         raise InputError(f"{' and '.join(chosen)} are two commands; give one of them.")
     change = chosen[0] if chosen else None
@@ -104,12 +94,9 @@ def index(
     if columns is not None and change not in (None, "--add", "--update"):
         raise InputError(f"--columns is for texts that are added, and {change} adds none.")
     for_new = {
-        "--copy-model": copy_model,
-        "--overwrite": overwrite,
-        "--response": response,
-        "--recall": recall != 0.98,
-        "--dtype": dtype != "float32",
-    }
+        "--copy-model": copy_model, "--overwrite": overwrite, "--response": response,
+        "--recall": recall != 0.98, "--dtype": dtype != "float32",
+    }  # fmt: skip
     wrong = [option for option, value in for_new.items() if value and change is not None]
     if wrong:
         raise InputError(
@@ -118,17 +105,24 @@ def index(
     from rejoinder.index.indexing import Index
     from rejoinder.index.lists import LEAST_ROWS
 
+    encoder = model_folder(model, model_sha256) if model else None
     with encoding_bar() as progress:
         if change is None:
-            encoder = str(model_folder(model, model_sha256)) if model else None
             made = Index.create(
                 out, Path(texts or ""), encoder, columns=columns,
                 response=response, recall=recall, dtype=dtype, copy_model=copy_model,
                 overwrite=overwrite, progress=progress,
             )  # fmt: skip
         else:
-            made = Index.open(out, model_folder(model, model_sha256) if model else None)
-            _change(made, change, texts or "", columns, progress)
+            made = Index.open(out, encoder)
+        if add or update:
+            made.add(Path(texts or ""), columns=columns, update=update, progress=progress)
+        elif delete:
+            made.delete(read_lines(texts or ""))
+        elif compact:
+            made.compact()
+        elif check:
+            made.check()
     if as_json:
         typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
     else:
@@ -138,16 +132,3 @@ def index(
             "search is exact, and slow among so many texts, because faiss is not installed; "
             "after pip install 'rejoinder[index]' --compact makes it fast"
         )
-
-
-def _change(
-    opened: "Index", change: str, file: str, columns: str | None, progress: "EncodingProgress"
-) -> None:
-    if change in ("--add", "--update"):
-        opened.add(Path(file), columns=columns, update=change == "--update", progress=progress)
-    elif change == "--delete":
-        opened.delete(read_lines(file))
-    elif change == "--compact":
-        opened.compact()
-    else:
-        opened.check()

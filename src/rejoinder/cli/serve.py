@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,10 +17,6 @@ from rejoinder.cli.options import (
 )
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
-
-if TYPE_CHECKING:
-    from rejoinder.index.folder import TextIndex
-    from rejoinder.models.folder import ModelContents
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
 
@@ -110,28 +106,22 @@ def serve(
     lines = list(stream_texts(texts, columns)) if texts is not None else []
     opened = None if index is None else TextIndex(index)
     require("serve", "fastapi", "uvicorn", "httptools", "orjson", "prometheus_client")
+    from rejoinder.index.indexing import place_of_model, refuse_other_model
+    from rejoinder.models.folder import read_model
     from rejoinder.serve.app import create_app
     from rejoinder.serve.server import open_socket, server_of
 
     with open_socket(settings.host, settings.port) as listening:
-        contents = _contents(model, model_sha256, opened)
+        if opened is None or model is not None:
+            contents = read_model(model_folder(model, model_sha256))
+        else:
+            contents = read_model(place_of_model(opened))
+        if opened is not None:
+            refuse_other_model(opened, contents.describe())
         app = create_app(contents, settings, texts=lines, index=opened, threads=threads)
-        line = f"{contents.name} at {_address(host, listening.getsockname()[1])}"
+        address = f"[{host}]" if ":" in host else host
+        line = f"{contents.name} at http://{address}:{listening.getsockname()[1]}"
         server_of(app, lambda: note(line)).run(sockets=[listening])
-
-
-def _contents(model: str | None, sha256: str | None, opened: "TextIndex | None") -> "ModelContents":
-    """Returns the model to serve: that of the index if there is one and no other is named."""
-    from rejoinder.models.folder import read_model
-
-    if opened is None:
-        return read_model(model_folder(model, sha256))
-    from rejoinder.index.indexing import place_of_model, refuse_other_model
-
-    place = place_of_model(opened) if model is None else model_folder(model, sha256)
-    contents = read_model(place)
-    refuse_other_model(opened, contents.describe())
-    return contents
 
 
 def _api_key(file: Path | None) -> str | None:
@@ -145,8 +135,3 @@ def _api_key(file: Path | None) -> str | None:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--api-key-file {file} can't be read: {error}.") from None
-
-
-def _address(host: str, port: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}"

@@ -34,30 +34,17 @@ def open_socket(host: str, port: int) -> socket.socket:
     Raises:
         InputError: the address is not one of this machine, or the port is taken.
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM
-        )
-        # asyncio sends small answers at once only where the socket names its protocol; without
-        # that each waits 40 ms for the client's acknowledgement
-        listening = socket.socket(family, kind, protocol)
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise _no_socket(host, port, error) from None
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise _no_socket(host, port, error) from None
+        # Python adds the address to the text of the operating system
+        number = error.errno or 0
+        reason = (os.strerror(number) if number > 0 else str(error.strerror or error)).lower()
+        raise InputError(f"can't listen on {host} port {port}: {reason}.") from None
+    # for all connections: small answers would wait 40 ms for the client's acknowledgement
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
-
-
-def _no_socket(host: str, port: int, error: OSError) -> InputError:
-    # Python adds the address to the text of the operating system
-    number = error.errno or 0
-    reason = (os.strerror(number) if number > 0 else str(error.strerror or error)).lower()
-    return InputError(f"can't listen on {host} port {port}: {reason}.")
 
 
 class Server(uvicorn.Server):

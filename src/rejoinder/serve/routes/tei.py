@@ -1,7 +1,7 @@
 """The routes of text-embeddings-inference."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
@@ -114,12 +114,10 @@ async def rerank(request: Request, body: Rerank) -> Response:
     await service.check_lengths("texts", texts, body.truncate)
     cosines = (await service.cosines(body.query, texts)).tolist()
     order = sorted(range(len(texts)), key=lambda index: -cosines[index])
-    answer: list[dict[str, Any]] = []
-    for index in order:
-        cosine = cosines[index]
-        score = cosine if body.raw_scores else (1 + cosine) / 2
-        text = {"text": texts[index]} if body.return_text else {}
-        answer.append({"index": index, "score": score, **text})
+    scores = [cosine if body.raw_scores else (1 + cosine) / 2 for cosine in cosines]
+    answer = [{"index": index, "score": scores[index]} for index in order]
+    if body.return_text:
+        answer = [hit | {"text": texts[hit["index"]]} for hit in answer]
     return json_response(answer)
 
 
