@@ -1,4 +1,4 @@
-"""JSON lines as columns: read by Polars, and line by line only to find the line at fault."""
+"""Fields of JSON lines as columns, and the line at fault where one is."""
 
 import io
 import json
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import polars as pl
 
 from rejoinder.errors import InputError
@@ -19,9 +20,12 @@ or boolean that is read as its JSON text."""
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """The errors that Polars raises for files that it can't read. Its code panics at some damage."""
 
-_NOT_TEXT = r"^\s*(?:[\[{]|-?\d[\d.eE+-]*$|true$|false$)|\x00"
-"""Matches what Polars makes of values that are no strings, and NUL. It
-matches some strings too, so that a match only means that the lines are read one by one."""
+_TYPES: Mapping[FieldType, tuple[Any, Any]] = {
+    "text": (str, pl.String()),
+    "texts": (list[str], pl.List(pl.String())),
+    "label": (str | int | float | bool, pl.String()),
+}
+"""What JSON holds, and the type of the column."""
 
 
 def read_objects(content: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
@@ -40,7 +44,7 @@ def first_object(content: bytes, path: Path) -> Mapping[str, Any]:
         InputError: all lines are blank, or the first one is not an object.
     """
     for number, line in _numbered(content):
-        return _object(line, path, number)
+        return json_object(line, path, number)
     raise InputError(f"{path} has no rows; a JSON object on each line is needed.")
 
 
@@ -66,14 +70,39 @@ def json_rows(
     Raises:
         InputError: a line is not an object, or a field is missing or of another type.
     """
-    schema = {name: _POLARS_TYPES[type_] for name, type_ in fields.items()}
-    try:
-        frame = read_objects(content.removeprefix(BYTE_ORDER_MARK), schema)
-    except POLARS_ERRORS:
-        frame = None
-    if frame is not None and _is_sound(frame, fields, optional):
-        return frame
-    return _line_by_line(content, path, fields, optional, first_line)
+    kinds = [
+        (name, _TYPES[type_][0] | None, None) if name == optional else (name, _TYPES[type_][0])
+        for name, type_ in fields.items()
+    ]
+    kind = msgspec.defstruct("_Line", kinds, kw_only=True)
+    decode = msgspec.json.Decoder(kind).decode
+    rows: list[Any] = []
+    for number, line in _numbered(content, first_line):
+        try:
+            row = decode(line)
+        except ValueError:  # it is at fault, or Python alone reads it: NaN, halves of pairs
+            found = json_object(line, path, number)
+            row = kind(
+                **{
+                    name: _value(found.get(name), name, type_, path, number)
+                    for name, type_ in fields.items()
+                    if name != optional or found.get(name) is not None
+                }
+            )
+        rows.append(row)
+        if optional and getattr(row, optional) is None is not getattr(rows[0], optional):
+            _value(None, optional, fields[optional], path, number)
+    columns = {
+        name: [getattr(row, name) for row in rows]
+        if type_ != "label"
+        else [_label(getattr(row, name)) for row in rows]
+        for name, type_ in fields.items()
+    }
+    return pl.DataFrame(columns, schema={name: _TYPES[type_][1] for name, type_ in fields.items()})
+
+
+def _label(value: str | float | None) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
@@ -86,7 +115,7 @@ def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
     """
     rows = []
     for number, line in _numbered(content):
-        values = _object(line, path, number)
+        values = json_object(line, path, number)
         found = [(name, values[name]) for name in names if values.get(name) is not None]
         rows.append(
             [
@@ -130,59 +159,18 @@ def line_of(content: bytes, row: int) -> int:
     raise IndexError(row)
 
 
-_POLARS_TYPES: dict[str, pl.DataType] = {
-    "text": pl.String(),
-    "texts": pl.List(pl.String()),
-    "label": pl.String(),
-}
-
-
-def _is_sound(frame: pl.DataFrame, fields: Mapping[str, FieldType], optional: str | None) -> bool:
-    """Returns whether the columns certainly hold what the lines say."""
-    for name, type_ in fields.items():
-        column = frame.get_column(name)
-        nulls = column.null_count()
-        if nulls and not (name == optional and nulls == len(column)):
-            return False
-        if type_ == "texts":
-            column = column.filter(column.list.len() > 0).explode()
-            if column.null_count():
-                return False
-        if type_ != "label" and column.str.contains(_NOT_TEXT).any():
-            return False
-    return True
-
-
-def _line_by_line(
-    content: bytes,
-    path: Path,
-    fields: Mapping[str, FieldType],
-    optional: str | None,
-    first_line: int,
-) -> pl.DataFrame:
-    columns: dict[str, list[Any]] = {name: [] for name in fields}
-    present: bool | None = None
-    for number, line in _numbered(content, first_line):
-        values = _object(line, path, number)
-        for name, type_ in fields.items():
-            value = values.get(name)
-            if name == optional:
-                present = value is not None if present is None else present
-                if value is None and not present:
-                    columns[name].append(None)
-                    continue
-            columns[name].append(_value(value, name, type_, path, number))
-    schema = {name: _POLARS_TYPES[type_] for name, type_ in fields.items()}
-    return pl.DataFrame(columns, schema=schema)
-
-
 def _numbered(content: bytes, first_line: int = 1) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(io.BytesIO(content.removeprefix(BYTE_ORDER_MARK)), first_line):
         if line.strip():
             yield number, line
 
 
-def _object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
+def json_object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
+    """Returns the object on a line.
+
+    Raises:
+        InputError: it is not JSON, or not an object. The message names the line.
+    """
     try:
         value = json.loads(line.decode("utf-8"), strict=False)
     except (ValueError, RecursionError) as error:
@@ -200,8 +188,8 @@ def _object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
 
 def _value(value: Any, name: str, type_: FieldType, path: Path, number: int) -> Any:
     """Returns a value converted to the type of its field, or refuses it."""
-    if type_ == "label" and isinstance(value, bool | int | float):
-        return json.dumps(value)
+    if type_ == "label" and isinstance(value, int | float):
+        return value
     if type_ == "texts" and isinstance(value, list):
         if all(isinstance(text, str) for text in value):
             return [replace_surrogates(text) for text in value]
