@@ -7,6 +7,7 @@ continued or discarded (`files.unfinished`). If `runs/a` is a link, all of these
 place that it leads to.
 """
 
+import fcntl
 import os
 import shutil
 import threading
@@ -15,9 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rejoinder.errors import BusyError, InputError
+from rejoinder.errors import BusyError
 from rejoinder.io.files.outputs import is_device, refuse_inputs, refuse_occupied, resolved
-from rejoinder.io.files.platform import open_lock, process_description, remove_locked, try_lock
+from rejoinder.io.files.platform import process_description
 from rejoinder.io.files.storage import refused
 
 
@@ -57,22 +58,18 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     if is_device(path):
         yield
         return
-    held: _Held | None = None
-    try:  # around all of it: a signal may end the process at any line
-        with _GUARD:
-            held = _HELD.get(path) or _acquire(path)
-            held.users += 1
-            if held.users == 1:
-                _HELD[path] = held
-                recover(path)
+    with _GUARD:
+        held = _HELD.get(path) or _acquire(path)
+        _HELD[path] = held
+        held.users += 1
+    try:
         yield
     finally:
         with _GUARD:
-            if held is not None:
-                held.users -= 1
-                if held.users < 1:
-                    _HELD.pop(path, None)
-                    _release(path, held)
+            held.users -= 1
+            if held.users < 1:
+                del _HELD[path]
+                _release(path, held)
 
 
 @contextmanager
@@ -87,13 +84,7 @@ def claim_output(
         StorageError: its parent folder can't be written.
     """
     refuse_inputs(path, inputs)
-    try:
-        refuse_occupied(path, overwrite=overwrite)
-    except InputError:
-        lock = beside(resolved(path), "lock")
-        if lock.exists():  # of a process that was killed when it had finished
-            _abandon(lock, None)
-        raise
+    refuse_occupied(path, overwrite=overwrite)
     with claim(path):
         refuse_occupied(path, overwrite=overwrite)  # the claim may have restored an old folder
         yield
@@ -161,62 +152,50 @@ def _remove(path: Path) -> None:
 
 
 def _acquire(path: Path) -> _Held:
-    created: list[Path] = []
-    lock = beside(path, "lock")
-    handle: int | None = None
+    held = _Held(-1, [])
     try:
-        created += [folder for folder in path.parents if not folder.exists()]
+        held.created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        while handle is None:
-            handle = open_lock(lock)
-            if not try_lock(handle):
-                holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
-                raise BusyError(
-                    f"{path} is being written by another command ({holder or 'just begun'}); wait "
-                    "for it to end, or name another output."
-                )
-            if not _is_at(lock, handle):
-                os.close(handle)  # its last holder removed it between the two calls: try again
-                handle = None
-        os.ftruncate(handle, 0)
-        os.write(handle, process_description().encode("utf-8", "surrogateescape"))
-        return _Held(handle, created)
+        held.handle = _locked(path)
+        os.ftruncate(held.handle, 0)
+        os.write(held.handle, process_description().encode("utf-8", "surrogateescape"))
+        recover(path)
     except BaseException as error:  # also the exit that a signal raises
-        _abandon(lock, handle)
-        _remove_empty(created)
+        _release(path, held)
         if isinstance(error, OSError):
             raise refused(path, error) from None
         raise
+    return held
 
 
-def _abandon(lock: Path, handle: int | None) -> None:
-    """Removes the lock file of a claim that failed, unless another process holds it."""
-    with suppress(OSError):  # such as a folder that can't be written
-        if handle is None:  # it was not opened, or a signal came before its number was returned
-            handle = open_lock(lock)
-        if try_lock(handle) and _is_at(lock, handle):
-            remove_locked(lock, handle)
-        else:  # another process holds it, or removed it, and the lock there now is another's
+def _locked(path: Path) -> int:
+    """Returns the open lock file of an output. The kernel unlocks it when the process ends."""
+    lock = beside(path, "lock")
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), lock.stat()):
+                return handle
+        except FileNotFoundError:
+            pass  # its last holder removed it between the two calls: try again
+        except BlockingIOError:
+            holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
             os.close(handle)
+            raise BusyError(
+                f"{path} is being written by another command ({holder or 'just begun'}); wait for "
+                "it to end, or name another output."
+            ) from None
+        os.close(handle)
 
 
 def _release(path: Path, held: _Held) -> None:
-    remove_locked(beside(path, "lock"), held.handle)
-    _remove_empty(held.created)
-
-
-def _remove_empty(created: list[Path]) -> None:
-    """Removes folders that were created for an output, as far as they are empty."""
-    for folder in created:
+    if held.handle >= 0:
+        with suppress(OSError):  # its folder may have been removed
+            beside(path, "lock").unlink()
+        os.close(held.handle)
+    for folder in held.created:
         try:
             folder.rmdir()
-        except OSError:
+        except OSError:  # it is not empty
             return
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    """Returns whether the open file `handle` is still the file at `path`."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False

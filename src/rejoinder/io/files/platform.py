@@ -1,4 +1,4 @@
-"""Everything that differs between Linux, macOS and Windows: file locks, signals, the processor."""
+"""What the operating system says and does: signals, the processor, memory."""
 
 import ctypes
 import os
@@ -6,7 +6,6 @@ import platform
 import signal
 import socket
 import sys
-from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,10 +15,8 @@ _MAX_WORKERS = 16
 _HUGE_PAGE = 2 << 20
 _MADV_HUGEPAGE = 14
 
-TERMINATION_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
-"""The signals that ask a process to end. Windows has no SIGHUP."""
+TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask a process to end."""
 
 
 def process_description() -> str:
@@ -31,9 +28,7 @@ def process_description() -> str:
 
 def usable_cores() -> int:
     """Returns the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def default_workers() -> int:
@@ -48,12 +43,9 @@ def default_workers() -> int:
 @cache
 def processor_name() -> str:
     """Returns the name of the processor, such as `AMD EPYC 7763`."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()  # Linux
-    except OSError:
-        return platform.processor() or platform.machine()
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if sys.platform == "linux" else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def ask_for_huge_pages(address: int, size: int) -> None:
@@ -64,52 +56,8 @@ def ask_for_huge_pages(address: int, size: int) -> None:
     """
     if sys.platform != "linux":
         return
-    first, end = -(-address // _HUGE_PAGE) * _HUGE_PAGE, address + size
-    if end - first >= _HUGE_PAGE:
-        length = (end - first) // _HUGE_PAGE * _HUGE_PAGE
-        ctypes.CDLL(None).madvise(
-            ctypes.c_void_p(first), ctypes.c_size_t(length), _MADV_HUGEPAGE
-        )  # advice: a refusal changes nothing
-
-
-def open_lock(path: Path) -> int:
-    """Opens a lock file for reading and writing, and creates it if it is missing."""
-    return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def try_lock(handle: int) -> bool:
-        """Locks the open file `handle` for this process; returns false if another one holds it."""
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def remove_locked(path: Path, handle: int) -> None:
-        """Removes a lock file that this process holds. Windows can't remove an open file."""
-        os.close(handle)
-        with suppress(OSError):  # another process has opened and locked it meanwhile
-            path.unlink()
-
-else:
-    import fcntl
-
-    def try_lock(handle: int) -> bool:
-        """Locks the open file `handle` for this process; returns false if another one holds it.
-
-        The kernel releases the lock when the process ends, however it ends.
-        """
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def remove_locked(path: Path, handle: int) -> None:
-        """Removes a lock file that this process holds, and then releases it."""
-        with suppress(OSError):  # its folder may have been removed
-            path.unlink()
-        os.close(handle)
+    first = -(-address // _HUGE_PAGE) * _HUGE_PAGE
+    length = (address + size - first) // _HUGE_PAGE * _HUGE_PAGE
+    if length > 0:  # it is advice: a refusal changes nothing
+        madvise = ctypes.CDLL(None).madvise
+        madvise(ctypes.c_void_p(first), ctypes.c_size_t(length), _MADV_HUGEPAGE)

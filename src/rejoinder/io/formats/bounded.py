@@ -1,22 +1,21 @@
 """Decompression within limits: the output is counted, so that an archive bomb is refused."""
 
-import bz2
-import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, NoReturn, Protocol, cast
+from typing import IO, NoReturn, Protocol
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.storage import lacks_memory
-from rejoinder.io.formats.compression import Frames
+from rejoinder.io.formats.compression import MAGIC, Frames
 
-_ZSTD_PIECE = 1 << 10
-"""Bytes given to zstandard at a time: a block of 4 bytes can become 128 KiB."""
+_PACKED_BYTES = 1 << 10
+"""Bytes that are decompressed at a time: four of zstd can become 128 KiB."""
 
 
 @dataclass(frozen=True)
@@ -94,35 +93,34 @@ class Metered:
         return data
 
 
-class _ZstdReader:
-    """A stream of decompressed zstd frames. The library's own reader misses a cut end."""
+class _Unpacked:
+    """A stream of the decompressed content of a file."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._frames = file, Frames(".zst")
-        self._ready, self._ended = io.BytesIO(), False
+    def __init__(self, suffix: str, file: IO[bytes]) -> None:
+        self._file, self._frames = file, Frames(suffix)
+        self._pieces = self._decompressed()
+        self._ready = io.BytesIO()
 
     def read(self, size: int = -1, /) -> bytes:
         """Returns at most `size` bytes, b"" at the end."""
         if size < 0:
             return b"".join(iter(lambda: self.read(1 << 20), b""))
-        while not (data := self._ready.read(size)) and not self._ended:
-            self._ready = io.BytesIO(self._next())
+        while not (data := self._ready.read(size)):
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            self._ready = io.BytesIO(piece)
         return data
 
-    def _next(self) -> bytes:
-        packed = self._file.read(_ZSTD_PIECE)
-        if not packed:
-            self._ended = True
-            if self._frames.is_open:
-                raise EOFError("it ends within compressed data")
-        return b"".join(self._frames.decompress(packed))
+    def _decompressed(self) -> Iterator[bytes]:
+        while packed := self._file.read(_PACKED_BYTES):
+            yield from self._frames.decompress(packed)
+        if self._frames.is_open:
+            raise EOFError("it ends within compressed data")
 
 
 OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
-    ".gz": lambda file: cast("Reader", gzip.GzipFile(fileobj=file)),
-    ".bz2": lambda file: cast("Reader", bz2.BZ2File(file)),
-    ".xz": lambda file: cast("Reader", lzma.LZMAFile(file)),  # noqa: SIM115 -- its file is closed
-    ".zst": _ZstdReader,
+    suffix: partial(_Unpacked, suffix) for suffix in MAGIC.values()
 }
 """Functions that open a stream of the decompressed content, in bounded memory, by suffix."""
 

@@ -6,9 +6,9 @@ DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError, MissingExtraError
 from rejoinder.io.files.storage import lacks_memory, read_errors
@@ -24,22 +24,8 @@ MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"
 """The first bytes of a compressed file, and the suffix of its format."""
 
 
-_PIECE_BYTES = 1 << 20
-"""Most decompressed bytes of a piece, so that a small file of zeros can't fill the memory."""
-_ZSTD_BYTES = 1 << 12
-"""Bytes given to zstd at a time, which has no such limit: at worst 170 MB come out of them."""
-
-
-class _Decompressor(Protocol):
-    """The interface that the decompressors of all four libraries share."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, /) -> bytes: ...
+_SLICE_BYTES = {".zst": 1 << 12, ".bz2": 1 << 12, ".xz": 1 << 12, ".gz": 1 << 16}
+"""Bytes that are decompressed at a time: of zeros, at most 170 MB come out of them."""
 
 
 class Decoders:
@@ -48,8 +34,8 @@ class Decoders:
     def __init__(self) -> None:
         self._zstd: Any = None
 
-    def open(self, suffix: str) -> _Decompressor:
-        """Returns a decompressor of one frame."""
+    def open(self, suffix: str) -> Any:
+        """Returns a decompressor of one frame; those of all libraries have the same methods."""
         if suffix != ".zst":
             return _DECOMPRESSORS[suffix]()
         if self._zstd is None:
@@ -58,47 +44,13 @@ class Decoders:
             except ImportError:
                 raise MissingExtraError("zstandard", "extract") from None
             self._zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-        decompressor: _Decompressor = self._zstd.decompressobj()
-        return decompressor
+        return self._zstd.decompressobj()
 
 
-_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
     ".gz": lambda: zlib.decompressobj(31),
-}
-
-
-def _by_limit(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
-    """Yields what bz2 and xz make of bytes, in pieces."""
-    yield frame.decompress(data, _PIECE_BYTES)
-    while not frame.eof and not frame.needs_input:
-        yield frame.decompress(b"", _PIECE_BYTES)
-    return b""
-
-
-def _by_tail(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
-    """Yields what zlib makes of bytes, in pieces."""
-    while data:
-        yield frame.decompress(data, _PIECE_BYTES)
-        data = frame.unconsumed_tail
-    return b""
-
-
-def _by_slices(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
-    """Yields what zstd makes of bytes, a few of them at a time; returns those after the frame."""
-    for start in range(0, len(data), _ZSTD_BYTES):
-        yield frame.decompress(data[start : start + _ZSTD_BYTES])
-        if frame.eof:
-            return data[start + _ZSTD_BYTES :]
-    return b""
-
-
-_PIECES: dict[str, Callable[[Any, bytes], Generator[bytes, None, bytes]]] = {
-    ".zst": _by_slices,
-    ".bz2": _by_limit,
-    ".xz": _by_limit,
-    ".gz": _by_tail,
 }
 
 
@@ -110,8 +62,8 @@ class Frames:
 
     def __init__(self, suffix: str, decoders: Decoders | None = None) -> None:
         self._new = partial((decoders or Decoders()).open, suffix)
-        self._pieces = _PIECES[suffix]
-        self._frame: _Decompressor | None = None
+        self._slice = _SLICE_BYTES[suffix]
+        self._frame: Any = None
 
     @property
     def is_open(self) -> bool:
@@ -120,15 +72,17 @@ class Frames:
 
     def decompress(self, data: bytes) -> Iterator[bytes]:
         """Yields the decompressed content of the next bytes of the file."""
-        while data:
-            if self._frame is None:
-                if not (data := data.lstrip(b"\0")):
-                    return
-                self._frame = self._new()
-            rest = yield from self._pieces(self._frame, data)
-            data = b""
-            if self._frame.eof:
-                data, self._frame = self._frame.unused_data + rest, None
+        for start in range(0, len(data), self._slice):
+            rest = data[start : start + self._slice]
+            while rest:
+                if self._frame is None:
+                    if not (rest := rest.lstrip(b"\0")):
+                        break
+                    self._frame = self._new()
+                yield self._frame.decompress(rest)
+                rest = b""
+                if self._frame.eof:
+                    rest, self._frame = self._frame.unused_data, None
 
 
 def compression_of(head: bytes) -> str | None:
