@@ -155,3 +155,13 @@ def test_the_config_of_the_run_is_in_the_card(config):
     assert "| phases | 5 steps of 64 pairs, then 6 steps of None pairs |" in card
     [block] = re.findall(r"```json\n(.*?)```", card, re.DOTALL)
     assert json.loads(block) == tree
+
+
+def test_the_lines_of_python_run_as_they_stand(tmp_path, monkeypatch):
+    write_model(tmp_path / "path/to/this/folder", dan_model())
+    card = (tmp_path / "path/to/this/folder/MODEL_CARD.md").read_text("utf-8")
+    [lines] = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(lines, names)
+    assert names["encoder"].describe()["name"] == "tiny"

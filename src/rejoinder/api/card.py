@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rejoinder.errors import InputError, TrainingError
-from rejoinder.evaluation.report.tables import overview
-from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_results
-from rejoinder.evaluation.tasks import task_groups
-from rejoinder.evaluation.variants import variants, with_label
+from rejoinder.errors import InputError, TrainingError, require
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.outputs import refuse_inputs, resolved
 from rejoinder.models.card import FILE, Measured, model_card
 from rejoinder.models.config import WEIGHTS, read_config
 from rejoinder.models.find import find_model
+
+if TYPE_CHECKING:
+    from rejoinder.evaluation.results import Result
 
 _PAIRS = ("sts", "stsb", "stsb-unrepeated")
 _CLASSES = ("senteval", "probing", "snli")
@@ -54,16 +52,13 @@ def write_card(
     folder = find_model(model)
     config = read_config(folder)
     own = [result for path in results for result in _own_results(Path(path), config)]
-    keys = {result.key for result in own}
-    others = [read_results(Path(path)) for path in baselines]
-    runs = [own, *([result for result in run if result.key in keys] for run in others)]
     if baselines and not own:
-        raise InputError("--baseline stands beside the results of the model; name them, too.")
+        raise InputError("--baseline is for results beside --results of the model; give both.")
     machine, minutes = _machine(folder, None if run is None else Path(run), config)
     card = model_card(
         config,
         Measured(
-            results=_tables(runs) if any(runs) else "",
+            results=_tables(own, baselines) if own else "",
             index=list(_index(own)),
             machine=machine,
             minutes=minutes,
@@ -76,8 +71,11 @@ def write_card(
     return path
 
 
-def _own_results(path: Path, config: dict[str, Any]) -> list[Result]:
+def _own_results(path: Path, config: dict[str, Any]) -> "list[Result]":
     """Reads results, and refuses those of another model."""
+    require("eval", "polars")
+    from rejoinder.evaluation.results_file import read_results
+
     results = read_results(path)
     for result in results[:1]:  # a file has one encoder
         given = (result.encoder.get("sha256"), result.encoder.get("adaptation"))
@@ -90,12 +88,18 @@ def _own_results(path: Path, config: dict[str, Any]) -> list[Result]:
     return results
 
 
-def _tables(runs: Sequence[Sequence[Result]]) -> str:
+def _tables(own: "Sequence[Result]", baselines: Sequence[Path | str]) -> str:
     """Returns the main scores as Markdown, and a line on what was not checked for leaks."""
+    from rejoinder.evaluation.report.tables import overview
+    from rejoinder.evaluation.results_file import read_results
+
+    keys = {result.key for result in own}
+    others = [read_results(Path(path)) for path in baselines]
+    runs = [own, *([result for result in run if result.key in keys] for run in others)]
     shown = [run for run in runs if run]
     text = overview(shown).markdown()
     unchecked = {
-        result.task: None for result in runs[0] if any(_UNCHECKED in note for note in result.notes)
+        result.task: None for result in own if any(_UNCHECKED in note for note in result.notes)
     }
     if unchecked:
         text += f"\nNot checked for leaks into the training data: {', '.join(unchecked)}.\n"
@@ -103,8 +107,12 @@ def _tables(runs: Sequence[Sequence[Result]]) -> str:
     return f"{text}\nMeasured {'; '.join(sorted(about))}.\n"
 
 
-def _index(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def _index(results: "Sequence[Result]") -> Iterator[dict[str, Any]]:
     """Yields an entry of `model-index` for each result."""
+    if not results:
+        return
+    from rejoinder.evaluation.variants import variants, with_label
+
     labels = variants(results)
     for result in results:
         family, _, protocol = result.task.partition("/")
@@ -124,6 +132,8 @@ def _index(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 
 def _task_type(task: str) -> str:
+    from rejoinder.evaluation.tasks import task_groups
+
     groups = task_groups()
 
     def among(names: Sequence[str]) -> bool:

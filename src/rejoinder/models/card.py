@@ -12,6 +12,7 @@ from rejoinder.datasets.catalogue import catalogue
 from rejoinder.datasets.licences import DataRow
 from rejoinder.io.formats.yaml import yaml_text
 from rejoinder.models.adaptation.linear import source_of
+from rejoinder.models.shipped import shipped_models
 from rejoinder.models.terms import Terms, terms_of, training_rows
 
 FILE = "MODEL_CARD.md"
@@ -60,8 +61,8 @@ def model_card(
     terms = terms_of(training_rows(training, config.get("adaptation")))
     known = any(row.licence.known for row in terms.rows)
     if use is None:
-        path = json.dumps(config["name"], ensure_ascii=False)
-        use = Use("rejoinder", text["python"].format(path=path).strip(), FILE)
+        name = config["name"] if config["name"] in shipped_models() else "path/to/this/folder"
+        use = Use("rejoinder", text["python"].format(path=json.dumps(name)).strip(), FILE)
     parts = [
         f"---\n{yaml_text(_front_matter(config, terms, measured, use))}---\n",
         text["head"].format(
