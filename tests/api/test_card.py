@@ -4,6 +4,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,7 +75,7 @@ def test_a_model_without_its_run_has_the_card_that_it_was_written_with(work, tmp
 def test_results_of_another_encoder_are_refused(work, tmp_path):
     with pytest.raises(InputError, match="holds results of baseline:bow, whose weights or"):
         write_card(work / "alone", results=[work / "bow.json"])
-    with pytest.raises(InputError, match="--baseline .* --results"):
+    with pytest.raises(InputError, match=r"--baseline .* --results"):
         write_card(work / "alone", baselines=[work / "bow.json"])
     with pytest.raises(InputError, match="can't be read as results"):
         write_card(work / "alone", results=[tmp_path / "none.json"])
@@ -92,6 +94,12 @@ def test_the_command_writes_the_card_and_names_it(work, tmp_path):
     result = CliRunner().invoke(app, words)
     assert json.loads(result.stdout) == {"out": str(tmp_path / "two.md")}
     assert "| baseline:bow |" in (tmp_path / "two.md").read_text("utf-8")
+
+
+def test_a_card_without_results_needs_no_extra(work, tmp_path):
+    code = "import sys; sys.modules['polars'] = sys.modules['torch'] = None; "
+    code += f"from rejoinder.api.card import write_card; write_card({str(work / 'alone')!r})"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
 
 def test_info_shows_the_terms_and_what_they_follow_from(work):

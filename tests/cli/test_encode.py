@@ -107,6 +107,7 @@ def test_json_sums_up_what_was_written(place):
         "unknown": 1,
         "too_long": 0,
         "resumed": 0,
+        "foreign": 0.5,
     }
 
 
@@ -126,7 +127,7 @@ def test_a_pipe_is_written(place):
     [
         ([], "more than 40 tokens in 1 of 2 sentences: the rest was not read"),
         (["--on-too-long", "split"], "1 of 2 sentences: each is the mean of pieces of 40 tokens"),
-        (["--on-too-long", "error"], "line 2 has more tokens than the model reads, 40"),
+        (["--on-too-long", "error"], "line 2 has 60 tokens"),
     ],
 )
 def test_long_lines_are_told(place, words, said):

@@ -259,6 +259,21 @@ def test_texts_that_are_too_long_are_told_or_refused(call, tmp_path, words, told
     assert "has 60 tokens, and the model reads 40" in err
 
 
+def test_encode_and_index_note_texts_of_mostly_unknown_words(call, model, tmp_path):
+    german, english = tmp_path / "german.txt", tmp_path / "english.txt"
+    german.write_text("wo ist meine bestellung ?\n" * 50 + "how old are you ?\n" * 50, "utf-8")
+    english.write_text("how old are you ?\n" * 99 + "wo ist es\n", "utf-8")
+    for path, is_noted in ((german, True), (english, False)):
+        options = ["--model", model, "--out"]
+        for command in (
+            ["encode", "--sentences", path, *options, path.with_suffix(".npy")],
+            ["encode", "--sentences", path, "--model", model],
+            ["index", path, *options, path.with_suffix("")],
+        ):
+            _, _, noted = call(*command)
+            assert ("% of the " in noted) == is_noted, (command, noted)
+
+
 def test_info_says_what_it_is(call, model):
     status, out, _ = call("info", model, "--json")
     facts = json.loads(out)

@@ -163,5 +163,5 @@ def test_the_lines_of_python_run_as_they_stand(tmp_path, monkeypatch):
     [lines] = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names = {}
-    exec(lines, names)
+    exec(lines, names)  # noqa: S102
     assert names["encoder"].describe()["name"] == "tiny"

@@ -26,6 +26,7 @@ from rejoinder.cli.options import (
 from rejoinder.cli.output import (
     form_of,
     note,
+    note_foreign,
     note_zero,
     print_encoded,
     print_lines,
@@ -230,12 +231,15 @@ def _print(
     from rejoinder.inference.sentence_stream import encoded_chunks
 
     counts: Counter[str] = Counter()
+    foreign = 0.0
 
     def counted() -> "Iterator[EncodedChunk]":
+        nonlocal foreign
         with encoding_bar() as show:
             show(0, 0, None)
             for chunk in encoded_chunks(encoder, lines, response=response, batch_size=batch_size):
                 counts.update(n=len(chunk.texts), unknown=chunk.unknown, too_long=chunk.too_long)
+                foreign += chunk.foreign * len(chunk.texts)
                 show(counts["n"], 0, None)
                 yield chunk
 
@@ -244,6 +248,7 @@ def _print(
     else:
         print_lines(_json_lines(counted()) if form == "json" else _tsv_lines(counted()))
     note_zero(counts["unknown"], counts["n"])
+    note_foreign(foreign / max(counts["n"], 1), "sentences")
     note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
 

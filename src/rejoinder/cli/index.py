@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,9 +18,12 @@ from rejoinder.cli.options import (
     QuietOption,
     set_quiet,
 )
-from rejoinder.cli.output import note, status_line
+from rejoinder.cli.output import note, note_foreign, status_line
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
+
+if TYPE_CHECKING:
+    from rejoinder.index.indexing import Index
 
 EXAMPLES = """Examples:
 
@@ -103,7 +106,6 @@ def index(
             f"{' and '.join(wrong)} can only be given for a new index; {change} changes one."
         )
     from rejoinder.index.indexing import Index
-    from rejoinder.index.lists import LEAST_ROWS
 
     encoder = model_folder(model, model_sha256) if model else None
     with encoding_bar() as progress:
@@ -127,6 +129,16 @@ def index(
         typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
     else:
         status_line(f"{out}: {len(made):,} texts")
+    _note(made, added=change in (None, "--add", "--update"))
+
+
+def _note(made: "Index", *, added: bool) -> None:
+    """Says what may surprise about an index, and about the texts that were `added`."""
+    from rejoinder.index.lists import LEAST_ROWS
+    from rejoinder.inference.sentence_stream import foreign_share
+
+    if added:
+        note_foreign(foreign_share(made.encoder, made.newest(32)), "texts")
     if len(made) >= LEAST_ROWS and made.is_exact and made.recall < 1:
         note(
             "search is exact, and slow among so many texts, because faiss is not installed; "

@@ -51,6 +51,15 @@ def note(sentence: str) -> None:
     status_line(f"rejoinder: {sentence}")
 
 
+def note_foreign(share: float, texts: str) -> None:
+    """Prints the share of `texts` (a plural noun) whose words are mostly unknown, from 10 % on."""
+    if share >= 0.1:
+        note(
+            f"most words of about {share:.0%} of the {texts} are unknown to the model; are they in "
+            "the language that it was trained on? Their vectors mean little"
+        )
+
+
 def note_zero(count: int, total: int) -> None:
     """Prints how many sentences have the zero vector, if any."""
     if count:
@@ -64,6 +73,7 @@ def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
     else:
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
     note_zero(written.unknown, written.n)
+    note_foreign(written.foreign, "sentences")
 
 
 def form_of(*, as_json: bool, as_tsv: bool = False) -> str:

@@ -150,6 +150,11 @@ class TextIndex:
         """Share of the ten nearest texts that approximate search is to find."""
         return self.manifest.recall
 
+    def newest(self, most: int) -> list[str]:
+        """Returns at most `most` of the texts that were added last, from all over them."""
+        texts = self._segments[-1].texts if self._segments else ()
+        return [texts[row] for row in range(0, len(texts), -(-len(texts) // most) or 1)]
+
     @property
     def is_exact(self) -> bool:
         """Whether each search is exact: no 200,000 texts, or `recall=1`, or made without FAISS."""

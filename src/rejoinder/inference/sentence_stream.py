@@ -1,6 +1,6 @@
 """Sentences as a stream: read, and encoded a chunk at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -36,6 +36,14 @@ class EncodedChunk:
     embeddings: Embeddings
     unknown: int
     too_long: int
+    foreign: float
+    """See `foreign_share`."""
+
+
+def foreign_share(encoder: SentenceEncoder, texts: Sequence[str]) -> float:
+    """Returns the share of texts whose words are mostly unknown, from 0 to 1, by a sample of 32."""
+    sample = texts[:: max(1, len(texts) // 32)]
+    return float((encoder.unknown_share(sample) > 0.5).mean()) if len(sample) else 0.0
 
 
 def encoded_chunks(
@@ -65,7 +73,7 @@ def encoded_chunks(
             place=partial(_line, name, first),
         )
         unknown = int((~embeddings.any(axis=1)).sum())
-        yield EncodedChunk(chunk, embeddings, unknown, long)
+        yield EncodedChunk(chunk, embeddings, unknown, long, foreign_share(encoder, chunk))
         first += len(chunk)
 
 
