@@ -76,7 +76,7 @@ def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):
     assert "continue with --resume, or begin again with --overwrite" in again.stderr
     ended = run(place, "--sentences", "lines", "--out", out.name, "--resume", "--json")
     assert (ended.returncode, json.loads(ended.stdout)["resumed"]) == (0, 8_192)
-    assert f"{out.name} is resumed behind its first 8,192 sentences" in ended.stderr
+    assert f"{out.name} is resumed after its first 8,192 sentences" in ended.stderr
     assert run(place, "--sentences", "lines", "--out", whole.name).returncode == 0
     assert out.read_bytes() == whole.read_bytes()
     assert [path.name for path in place.iterdir() if path.name.startswith(".")] == []

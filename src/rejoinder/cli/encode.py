@@ -2,15 +2,15 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.encode_on_engine import encode_on_engine
 from rejoinder.cli.lines import as_text, stream_texts
-from rejoinder.cli.models import note_too_long, open_encoder
+from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
     JsonOption,
@@ -30,13 +30,15 @@ from rejoinder.cli.output import (
     note_zero,
     print_encoded,
     print_lines,
-    print_rows,
+    print_table,
 )
 from rejoinder.errors import InputError
+from rejoinder.io.formats.texts import read_strings
 
 if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
-    from rejoinder.inference.sentence_stream import EncodedChunk, EncodingProgress
+    from rejoinder.inference.encoding import EncodedFile
+    from rejoinder.inference.sentence_stream import EncodedChunk
 
 EXAMPLES = """Examples:
 
@@ -106,171 +108,119 @@ def encode(
     """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    if columns is not None and (engine is not None or (texts and texts != ["-"])):
+    words = [*(texts or [])]
+    if columns is not None and (engine is not None or words not in ([], ["-"])):
         raise InputError("--columns is for --sentences FILE, without --engine.")
-    if engine is not None:
-        encode_on_engine(
-            engine,
-            [*(texts or []), *([sentences] if sentences else [])],
-            out,
-            model=(model, model_sha256, on_too_long),
-            as_json=as_json,
-            as_tsv=as_tsv,
-            master=master,
-            threads=threads,
-            response=response,
-            batch_size=batch_size,
-            resume=resume,
-            overwrite=overwrite,
-        )
-        return
-    if master is not None or threads is not None:
+    if engine is None and (master is not None or threads is not None):
         raise InputError("--master and --threads are for --engine spark and --engine ray.")
-    file = _input_file(texts or [], sentences)
-    given = [as_text(text) for text in texts or []]
-    if out is None:
-        if resume or overwrite:
-            raise InputError("--resume and --overwrite are about the file of --out, and none is.")
-        lines = given if file is None else stream_texts(file, columns)
-        encoder = open_encoder(model, model_sha256, on_too_long)
-        _print(encoder, lines, form, response=response, batch_size=batch_size)
-        return
-    if as_tsv:
+    if out is None and (resume or overwrite):
+        raise InputError("--resume and --overwrite are about the file of --out, and none is.")
+    if out is not None and as_tsv:
         raise InputError("--out writes a file and --tsv prints embeddings: leave one of them out.")
-    _write(
-        out,
-        given if file is None else stream_texts(file, columns) if file == "-" else Path(file),
-        columns=None if file in (None, "-") else columns,
-        model=(model, model_sha256, on_too_long),
-        as_json=as_json,
-        response=response,
-        batch_size=batch_size,
-        resume=resume,
-        overwrite=overwrite,
-    )
+    shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
+    kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}
+    if engine is not None:
+        from rejoinder.inference.engines import encoding_engine
+        from rejoinder.inference.part_encoding import encode_files, finished_parts
 
-
-def _input_file(texts: list[str], sentences: str | None) -> str | None:
-    """Returns the file to read (`-` is standard input), or None if `texts` are to be encoded."""
-    if texts and sentences is not None:
-        raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
-    if not texts or texts == ["-"]:
-        return sentences or "-"
-    file = next(filter(os.path.isfile, texts), None)
-    if file is not None:
-        raise InputError(f"{file} is a file; its lines are encoded by --sentences {file}.")
-    return None
-
-
-def _write(
-    out: Path,
-    source: Path | Iterable[str],
-    *,
-    columns: str | None,
-    model: tuple[str | None, str | None, str],
-    as_json: bool,
-    response: bool,
-    batch_size: int,
-    resume: bool,
-    overwrite: bool,
-) -> None:
-    """Writes the embeddings to a file, and says what was written."""
-    from rejoinder.cli.progress import encoding_bar
-    from rejoinder.inference.encoding import check_output, encode_file, interrupted_sentences
-    from rejoinder.io.files.claims import claim
-
-    check_output(out, resume=resume, overwrite=overwrite)
-    with claim(out):  # before the model is loaded, which may take long
-        encoder = open_encoder(*model)
-        try:
-            with encoding_bar() as show:
-                progress = _telling(out, show) if resume else show
-                written = encode_file(
-                    encoder,
-                    source,
-                    out,
-                    columns=columns,
-                    response=response,
-                    batch_size=batch_size,
-                    resume=resume,
-                    overwrite=overwrite,
-                    progress=progress,
-                )
-        except (KeyboardInterrupt, SystemExit):
-            kept = interrupted_sentences(out)
-            if kept:
-                note(f"{kept:,} sentences are kept; the same command with --resume continues")
-            raise
-    print_encoded(written, out, as_json=as_json)
-    note_too_long(encoder, written.too_long, written.n, "sentences")
-
-
-def _telling(out: Path, show: "EncodingProgress") -> "EncodingProgress":
-    """Returns `show`, which on its first call also says where the work is resumed."""
-    is_first = True
-
-    def tell(done: int, read: int, size: int | None) -> None:
-        nonlocal is_first
-        if is_first:
-            note(
-                f"{out} is resumed behind its first {done:,} sentences"
-                if done
-                else f"no interrupted run has begun {out}: it begins with the first sentence"
+        encoding_engine(engine)
+        sources = [*words, *([sentences] if sentences else [])]
+        if out is None or not sources or "-" in sources:
+            raise InputError(
+                f"--engine {engine} encodes files to a folder: name the files, and the folder by "
+                "--out, such as vectors.parquet."
             )
-        is_first = False
-        show(done, read, size)
-
-    return tell
-
-
-def _print(
-    encoder: "SentenceEncoder", lines: Iterable[str], form: str, *, response: bool, batch_size: int
-) -> None:
-    """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
-    from rejoinder.cli.progress import encoding_bar
-    from rejoinder.inference.sentence_stream import encoded_chunks
-
-    counts: Counter[str] = Counter()
-    foreign = 0.0
-
-    def counted() -> "Iterator[EncodedChunk]":
-        nonlocal foreign
-        with encoding_bar() as show:
-            show(0, 0, None)
-            for chunk in encoded_chunks(encoder, lines, response=response, batch_size=batch_size):
-                counts.update(n=len(chunk.texts), unknown=chunk.unknown, too_long=chunk.too_long)
-                foreign += chunk.foreign * len(chunk.texts)
-                show(counts["n"], 0, None)
-                yield chunk
-
-    if form == "table":
-        _print_table(counted(), encoder.dim)
+        work = partial(
+            encode_files, model_folder(model, model_sha256), sources, out, engine=engine,
+            master=master, threads=threads, on_too_long=on_too_long, **kept,
+        )  # fmt: skip
+        written = _written(work, lambda: "{} of {} parts".format(*finished_parts(out)))
+        print_encoded(written, out, as_json=as_json)
+        return
+    source = _source(words, sentences, columns)
+    if out is None:
+        lines = read_strings(source, columns) if isinstance(source, Path) else source
+        encoder = open_encoder(model, model_sha256, on_too_long)
+        counts = _print(encoder, lines, form, shared)
     else:
-        print_lines(_json_lines(counted()) if form == "json" else _tsv_lines(counted()))
-    note_zero(counts["unknown"], counts["n"])
-    note_foreign(foreign / max(counts["n"], 1), "sentences")
+        from rejoinder.inference.encoding import check_output, encode_file, interrupted_sentences
+        from rejoinder.io.files.claims import claim
+
+        check_output(out, resume=resume, overwrite=overwrite)
+        with claim(out):  # before the model is loaded, which may take long
+            encoder = open_encoder(model, model_sha256, on_too_long)
+            if resume:
+                done = interrupted_sentences(out)
+                note(
+                    f"{out} is resumed after its first {done:,} sentences"
+                    if done
+                    else f"no interrupted run has begun {out}: it begins with the first sentence"
+                )
+            in_file = columns if isinstance(source, Path) else None
+            work = partial(encode_file, encoder, source, out, columns=in_file, **kept)
+            written = _written(work, lambda: f"{interrupted_sentences(out):,} sentences")
+        print_encoded(written, out, as_json=as_json)
+        counts = {"n": written.n, "too_long": written.too_long}
     note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
 
-def _json_lines(chunks: "Iterable[EncodedChunk]") -> Iterator[str]:
-    from rejoinder.io.formats.embedding_files.jsonl import json_lines
-
-    for chunk in chunks:
-        yield from json_lines(chunk.texts, chunk.embeddings)
-
-
-def _tsv_lines(chunks: "Iterable[EncodedChunk]") -> Iterator[str]:
-    from rejoinder.io.formats.embedding_files.jsonl import exact
-
-    for chunk in chunks:
-        for row in chunk.embeddings:
-            yield "\t".join(map(exact, row.tolist()))
+def _source(words: list[str], sentences: str | None, columns: str | None) -> Path | Iterable[str]:
+    """Returns the file to read, or the texts of arguments or of standard input."""
+    if words and sentences is not None:
+        raise InputError("sentences are given as arguments or by --sentences FILE, not both.")
+    if not words or words == ["-"]:
+        file = sentences or "-"
+        return stream_texts(file, columns) if file == "-" else Path(file)
+    file = next(filter(os.path.isfile, words), "")
+    if file:
+        raise InputError(f"{file} is a file; its lines are encoded by --sentences {file}.")
+    return list(map(as_text, words))
 
 
-def _print_table(chunks: "Iterable[EncodedChunk]", dim: int) -> None:
-    rows = [
-        (text, " ".join(f"{value:+.3f}" for value in row[:6]) + (" …" if dim > 6 else ""))
-        for chunk in chunks
-        for text, row in zip(chunk.texts, chunk.embeddings[:, :6].tolist(), strict=True)
-    ]
-    print_rows(("sentence", f"first {min(6, dim)} of {dim}"), rows, "table")
+def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "EncodedFile":
+    """Does the work with a bar. If it is interrupted, notes what is `kept`, if that is anything."""
+    from rejoinder.cli.progress import encoding_bar
+
+    try:
+        with encoding_bar() as show:
+            return work(progress=show)
+    except (KeyboardInterrupt, SystemExit):
+        if not (said := kept()).startswith("0 "):
+            note(f"{said} are kept; the same command with --resume continues")
+        raise
+
+
+def _print(
+    encoder: "SentenceEncoder", lines: Iterable[str], form: str, settings: dict[str, Any]
+) -> Mapping[str, int]:
+    """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
+    from rejoinder.cli.progress import encoding_bar
+    from rejoinder.inference.sentence_stream import encoded_chunks
+    from rejoinder.io.formats.embedding_files.jsonl import exact, json_lines
+
+    counts: Counter[str] = Counter()
+
+    def counted(chunk: "EncodedChunk") -> "EncodedChunk":
+        n, foreign = len(chunk.texts), round(chunk.foreign * len(chunk.texts))
+        counts.update(n=n, unknown=chunk.unknown, foreign=foreign, too_long=chunk.too_long)
+        show(counts["n"], 0, None)
+        return chunk
+
+    with encoding_bar() as show:
+        show(0, 0, None)
+        chunks = map(counted, encoded_chunks(encoder, lines, **settings))
+        if form == "json":
+            print_lines(line for c in chunks for line in json_lines(c.texts, c.embeddings))
+        elif form == "tsv":
+            print_lines("\t".join(map(exact, row.tolist())) for c in chunks for row in c.embeddings)
+        else:
+            rows = [
+                (text, " ".join(f"{value:+.3f}" for value in row) + " …" * (encoder.dim > 6))
+                for chunk in chunks
+                for text, row in zip(chunk.texts, chunk.embeddings[:, :6].tolist(), strict=True)
+            ]
+            columns = ("sentence", f"first {min(6, encoder.dim)} of {encoder.dim}")
+            print_table("", columns, rows)
+    note_zero(counts["unknown"], counts["n"])
+    note_foreign(counts["foreign"] / max(counts["n"], 1), "sentences")
+    return counts

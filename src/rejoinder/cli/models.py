@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.cli.options import JsonOption, QuietOption, TsvOption, set_quiet
+from rejoinder.cli.options import JsonOption, OnTooLong, QuietOption, TsvOption, set_quiet
 from rejoinder.cli.output import form_of, note, print_rows
 from rejoinder.errors import InputError
 
@@ -70,7 +70,7 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
     if model is None:
         if sha256 is not None:
             raise InputError(
-                "--model-sha256 is for a model at an https address, and none is given by --model."
+                "--model-sha256 is for a MODEL at an https address, and none is given."
             )
         return shipped_model()
     if not is_address(model):
@@ -82,17 +82,12 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
 
 
 def open_encoder(
-    model: str | None, sha256: str | None, on_too_long: str = "truncate"
+    model: str | None, sha256: str | None, on_too_long: OnTooLong
 ) -> "SentenceEncoder":
-    """Loads the model that `--model` and `--model-sha256` mean, as `model_folder` does.
-
-    `on_too_long` is the value of `--on-too-long`.
-    """
+    """Loads the model that `--model` and `--model-sha256` mean, as `model_folder` does."""
     from rejoinder.inference.encoder import SentenceEncoder
-    from rejoinder.inference.outputs import checked_way
 
-    way = checked_way(on_too_long)
-    return SentenceEncoder.load(model_folder(model, sha256), on_too_long=way)
+    return SentenceEncoder.load(model_folder(model, sha256), on_too_long=on_too_long)
 
 
 def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str) -> None:
@@ -100,10 +95,7 @@ def note_too_long(encoder: "SentenceEncoder", count: int, total: int, texts: str
     if not count:
         return
     most = encoder.describe()["max_tokens"]
-    done = {
-        "truncate": "the rest was not read",
-        "split": f"each is the mean of pieces of {most:,} tokens",
-    }
-    note(
-        f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done[encoder.on_too_long]}"
-    )
+    done = "the rest was not read"
+    if encoder.on_too_long == "split":
+        done = f"each is the mean of pieces of {most:,} tokens"
+    note(f"more than {most:,} tokens in {count:,} of {total:,} {texts}: {done}")

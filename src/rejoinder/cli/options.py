@@ -5,7 +5,7 @@ silences `cli.output` and `cli.progress`, by which all but errors is written to 
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ ModelOption = Annotated[
         show_default="rejoinder-base",
     ),
 ]
-"""A model that `cli.models.model_folder` finds; None is the default model. See `cli.words`."""
+"""A model that `cli.models.model_folder` finds; None is the default model.."""
 ModelSha256Option = Annotated[
     str | None,
     typer.Option(metavar="HEX", help="SHA-256 of the archive, for a MODEL at an https address."),
@@ -60,8 +60,9 @@ ColumnsOption = Annotated[
 ]
 """`--columns` of the commands that read files of texts."""
 
+OnTooLong = Literal["error", "truncate", "split"]
 OnTooLongOption = Annotated[
-    str,
+    OnTooLong,
     typer.Option(
         "--on-too-long",
         metavar="WAY",
@@ -69,7 +70,7 @@ OnTooLongOption = Annotated[
         "pieces, whose mean is taken).",
     ),
 ]
-"""`--on-too-long`, which `cli.models.open_encoder` checks."""
+"""`--on-too-long`."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TsvOption = Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")]

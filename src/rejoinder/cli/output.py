@@ -131,7 +131,7 @@ def print_table(
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     boundless = console.options.update(width=100_000)
     cells = [[_cell(value) for value in row] for row in rows]
     for left_out in range(len(spare) + 1):
@@ -155,7 +155,7 @@ def print_table(
             table.add_row(*(row[number] for number in shown))
         if console.measure(table, options=boundless).minimum <= console.width:
             break
-    console.print(table, markup=False)
+    console.print(table)
     if left_out:
         names = ", ".join(spare[:left_out])
         print_wrapped(f"No room for {names}: a wider terminal, a pipe or --json shows them.")

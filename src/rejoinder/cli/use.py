@@ -1,6 +1,7 @@
 """`rejoinder similarity`, `search`, `rank` and `info`: use a trained model."""
 
-import json
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +19,14 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, note, print_rows
+from rejoinder.cli.output import form_of, note, print_json, print_rows, print_table
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
-    from rejoinder.index.indexing import Index
     from rejoinder.inference.encoder import SentenceEncoder
 
 _LISTED = 5
-"""Number of sentences without a known word that a note names."""
+"""Number of pairs that a note names."""
 
 SIMILARITY_EXAMPLES = """Examples:
 
@@ -90,28 +90,27 @@ def similarity(
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
     encoder = open_encoder(model, model_sha256, on_too_long)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    left, right = (encoder.encode([row[side] for row in rows]) for side in (0, 1))
+    firsts, seconds = map(list, zip(*rows, strict=True))
+    left, right = encoder.encode(firsts), encoder.encode(seconds)
     values = {"cosine": encoder.similarity_pairwise(left, right)}
     values["score"] = 5 * values["cosine"].clip(0)
     if angular:
         values["angular"] = encoder.similarity_pairwise(left, right, "angular")
-    columns = [[round(value, 6) for value in column.tolist()] for column in values.values()]
-    shown = [
-        (*row, *numbers) for row, numbers in zip(rows, zip(*columns, strict=True), strict=True)
-    ]
-    unknown = _unknown(encoder, [sentence for row in rows for sentence in row])
-    names = [_names(unknown, first=row[0], second=row[1]) for row in rows]
-    _print(("first", "second", *values), shown, names, form)
-    listed = [f"{name} of pair {number}" for number, row in enumerate(names, 1) for name in row]
-    examples = ", ".join(listed[:_LISTED]) + (", …" if len(listed) > _LISTED else "")
-    _note_unknown(len(listed), 2 * len(rows), "sentences", f" ({examples})")
+    numbers = ([round(value, 6) for value in column.tolist()] for column in values.values())
+    unknown = _unknown(encoder, [*firsts, *seconds])
+    _print(
+        ("first", "second", *values), list(zip(firsts, seconds, *numbers, strict=True)), form,
+        unknown, first=firsts, second=seconds,
+    )  # fmt: skip
+    pairs_of = [number for number, row in enumerate(rows, 1) if unknown.intersection(row)]
+    _note_unknown(unknown, [*firsts, *seconds], "sentences", f" ({_numbered(pairs_of)})")
     swapped = [number for number, row in enumerate(rows, 1) if encoder.confuses(*row)]
     if swapped:
         note(
-            f"the same words in another order (pair {', '.join(map(str, swapped[:_LISTED]))}): the "
-            "model can't tell such sentences apart"
+            f"the same words in another order ({_numbered(swapped)}): the model can't tell such "
+            "sentences apart"
         )
-    _note_long(encoder, "sentences", [sentence for row in rows for sentence in row])
+    _note_long(encoder, [*firsts, *seconds], "sentences")
 
 
 def search(
@@ -154,47 +153,41 @@ def search(
     if not wanted:
         raise InputError("a query is needed, as an argument or by --queries FILE.")
     form = form_of(as_json=as_json, as_tsv=as_tsv)
+    texts: list[str] = []
     if index is not None:
         from rejoinder.index.indexing import Index
-        from rejoinder.inference.outputs import checked_way
 
         place = None if model is None else model_folder(model, model_sha256)
-        opened = Index.open(index, place, on_too_long=checked_way(on_too_long))
-        _search_index(opened, wanted, top_k, form, exact=exact)
-        return
-    texts = list(stream_texts(corpus, columns))
-    encoder = open_encoder(model, model_sha256, on_too_long)
+        opened = Index.open(index, place, on_too_long=on_too_long)
+        encoder, where = opened.encoder, "id"
+        found: list[list[tuple[float, str | int, str]]] = [
+            [(hit.score, hit.id, hit.text) for hit in hits]
+            for hits in opened.search(wanted, top_k, exact=exact)
+        ]
+    else:
+        texts = list(stream_texts(corpus, columns))
+        encoder, where = open_encoder(model, model_sha256, on_too_long), "line"
+        found = [
+            [(hit.score, hit.index + 1, hit.text) for hit in hits]
+            for hits in encoder.search(wanted, texts, top_k)
+        ]
     rows = [
-        (text, rank, round(hit.score, 6), hit.index + 1, hit.text)
-        for text, hits in zip(wanted, encoder.search(wanted, texts, top_k), strict=True)
-        for rank, hit in enumerate(hits, 1)
+        (text, rank, round(score, 6), place, hit)
+        for text, hits in zip(wanted, found, strict=True)
+        for rank, (score, place, hit) in enumerate(hits, 1)
     ]
+    names = ("query", "rank", "cosine", where, "text")
     unknown = _unknown(encoder, [*wanted, *(row[-1] for row in rows)])
-    names = [_names(unknown, query=row[0], text=row[-1]) for row in rows]
-    _print(("query", "rank", "cosine", "line", "text"), rows, names, form)
-    count = sum(text in unknown for text in wanted)
-    _note_unknown(count, len(wanted), "queries")
-    count = sum(row[-1] in unknown for row in rows)
-    _note_unknown(count, len(rows), "hits")
-    _note_long(encoder, "queries", wanted)
-    _note_long(encoder, "sentences", texts)
-
-
-def _search_index(
-    opened: "Index", queries: list[str], top_k: int, form: str, *, exact: bool
-) -> None:
-    """Prints what an index has for each query."""
-    rows = [
-        (query, rank, round(hit.score, 6), hit.id, hit.text)
-        for query, hits in zip(queries, opened.search(queries, top_k, exact=exact), strict=True)
-        for rank, hit in enumerate(hits, 1)
-    ]
-    unknown = _unknown(opened.encoder, queries)
-    names = [_names(unknown, query=row[0]) for row in rows]
-    _print(("query", "rank", "cosine", "id", "text"), rows, names, form)
-    count = sum(query in unknown for query in queries)
-    _note_unknown(count, len(queries), "queries")
-    _note_long(opened.encoder, "queries", queries)
+    if form == "table":
+        for text, of_query in groupby(rows, itemgetter(0)):
+            print_table(text, names[1:], [row[1:] for row in of_query])
+    else:
+        sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
+        _print(names, rows, form, unknown, **sides)
+    _note_unknown(unknown, wanted, "queries")
+    _note_unknown(unknown, [row[-1] for row in rows], "hits")
+    _note_long(encoder, wanted, "queries")
+    _note_long(encoder, texts, "sentences")
 
 
 def rank(
@@ -222,13 +215,16 @@ def rank(
         (position, round(hit.score, 6), hit.index + 1, hit.text)
         for position, hit in enumerate(encoder.rank(message, texts, top_k), 1)
     ]
-    unknown = _unknown(encoder, [message, *texts])
-    names = [_names(unknown, message=message, response=row[-1]) for row in rows]
-    _print(("rank", "score", "line", "response"), rows, names, form)
-    _note_unknown(int(message in unknown), 1, "messages")
-    _note_unknown(sum(text in unknown for text in texts), len(texts), "responses")
-    _note_long(encoder, "messages", [message])
-    _note_long(encoder, "responses", texts)
+    best = [row[-1] for row in rows]
+    unknown = _unknown(encoder, [message, *best])
+    _print(
+        ("rank", "score", "line", "response"), rows, form, unknown,
+        message=[message] * len(rows), response=best,
+    )  # fmt: skip
+    _note_unknown(unknown, [message], "messages")
+    _note_unknown(unknown, best, "responses")
+    _note_long(encoder, [message], "messages")
+    _note_long(encoder, texts, "responses")
 
 
 def info(
@@ -265,7 +261,7 @@ def info(
     facts["data_licences"] = terms_of(rows).reason
     form = form_of(as_json=as_json, as_tsv=as_tsv)
     if form == "json":
-        typer.echo(json.dumps({**facts, "training": training}, ensure_ascii=False))
+        print_json({**facts, "training": training})
         return
     facts |= {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
     if contents.adaptation is not None:
@@ -281,32 +277,35 @@ def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
     return {text for text, unknown in zip(distinct, flags, strict=True) if unknown}
 
 
-def _note_unknown(count: int, total: int, texts: str, which: str = "") -> None:
-    """Prints how many `texts` (a plural noun) have mostly unknown words, if any."""
-    if count:
+def _print(
+    columns: tuple[str, ...], rows: list[Any], form: str, unknown: set[str], **sides: list[str]
+) -> None:
+    """Prints rows. JSON also names the `sides`, texts by name, that are unknown in a row."""
+    if form == "json":
+        columns = (*columns, "unknown")
+        told = zip(*sides.values(), strict=True)
+        names = [[name for name, t in zip(sides, row, strict=True) if t in unknown] for row in told]
+        rows = [(*row, named) for row, named in zip(rows, names, strict=True)]
+    print_rows(columns, rows, form)
+
+
+def _note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:
+    """Notes how many `texts` (`name`, a plural noun) have mostly unknown words, if any."""
+    if count := sum(text in unknown for text in texts):
         note(
-            f"most words of {count:,} of {total:,} {texts} are unknown to the model{which}; are "
-            "they in the language that it was trained on? Their scores mean little"
+            f"most words of {count:,} of {len(texts):,} {name} are unknown to the model{which}; "
+            "are they in the language that it was trained on? Their scores mean little"
         )
 
 
-def _note_long(encoder: "SentenceEncoder", name: str, texts: list[str]) -> None:
+def _note_long(encoder: "SentenceEncoder", texts: list[str], name: str) -> None:
     note_too_long(encoder, int(encoder.too_long(texts).sum()), len(texts), name)
 
 
-def _names(unknown: set[str], **texts: str) -> list[str]:
-    """Returns the names of the texts that are `unknown`."""
-    return [name for name, text in texts.items() if text in unknown]
-
-
-def _print(
-    columns: tuple[str, ...], rows: list[tuple[Any, ...]], unknown: list[list[str]], form: str
-) -> None:
-    """Prints rows. JSON also names the texts of a row whose words are mostly unknown."""
-    if form == "json":
-        columns = (*columns, "unknown")
-        rows = [(*row, names) for row, names in zip(rows, unknown, strict=True)]
-    print_rows(columns, rows, form)
+def _numbered(pairs: list[int]) -> str:
+    """Returns the first few numbers of pairs as words."""
+    listed = ", ".join(map(str, pairs[:_LISTED]))
+    return f"pair {listed}{', …' if len(pairs) > _LISTED else ''}"
 
 
 def _plain(value: object) -> str:
