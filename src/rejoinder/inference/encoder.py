@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.inference.comparisons import Comparisons
 from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
+from rejoinder.inference.search import Comparisons
 from rejoinder.inference.sentence_transformer_arguments import Arguments, output_form
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
@@ -68,7 +68,7 @@ class SentenceEncoder(Comparisons):
             threads = whole_number("threads", threads, 1_024)
         self._model, self._threads = model, threads
         self._on_too_long = checked_way(on_too_long)
-        self._dim = model.dim
+        self.dim = model.dim
         self._outputs = ModelOutputs(model, threads, self._on_too_long)
 
     @classmethod
@@ -130,11 +130,6 @@ class SentenceEncoder(Comparisons):
             threads=self._threads,
             on_too_long=self._on_too_long,
         )
-
-    @property
-    def dim(self) -> int:
-        """Dimension D of the embeddings."""
-        return self._dim
 
     def get_embedding_dimension(self) -> int:
         """Returns `dim`, by the name that it has in sentence-transformers."""
@@ -238,7 +233,7 @@ class SentenceEncoder(Comparisons):
             normalize, form = output_form(arguments, normalize, self.dim)
         rows, _ = self.encoded(
             texts,
-            batch_size,
+            whole_number("batch_size", batch_size),
             on_too_long,
             normalize=normalize is None or flag("normalize", normalize),
             show=show,
@@ -273,7 +268,7 @@ class SentenceEncoder(Comparisons):
         show = show_progress_bar is not None and flag("show_progress_bar", show_progress_bar)
         rows, _ = self.encoded(
             texts,
-            batch_size,
+            whole_number("batch_size", batch_size),
             on_too_long,
             response=True,
             normalize=flag("normalize", normalize),
@@ -298,7 +293,7 @@ class SentenceEncoder(Comparisons):
         """
         rows, long = self._outputs.embed(
             texts,
-            whole_number("batch_size", batch_size),
+            batch_size,
             response=response,
             normalize=normalize,
             show=show,

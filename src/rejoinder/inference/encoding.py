@@ -13,6 +13,7 @@ from msgspec import to_builtins
 from rejoinder.errors import InputError
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import whole_number
 from rejoinder.inference.outputs import OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_stream import (
@@ -99,6 +100,7 @@ def encode_file(
     begun = time.perf_counter()
     path = Path(out)
     way = encoder.on_too_long if on_too_long is None else checked_way(on_too_long)
+    batch_size = whole_number("batch_size", batch_size)
     form = format_of(path)
     source = sentences_of(sentences, columns)
     with claim(path, inputs=[sentences] if isinstance(sentences, str | Path) else ()):

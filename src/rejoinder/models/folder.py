@@ -12,7 +12,6 @@ from safetensors.numpy import save_file
 
 from rejoinder.encoders import EncoderKind
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
-from rejoinder.encoders.kinds import Shapes
 from rejoinder.encoders.quantized import scales_name
 from rejoinder.errors import ModelError
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
@@ -36,9 +35,7 @@ from rejoinder.models.version_1 import renamed
 from rejoinder.text.features import TextFeatures, load_features
 from rejoinder.version import VERSION
 
-_TYPES: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
 _FLOATS = (np.float16, np.float32)
-_ROWS = (np.int8, *_FLOATS)
 _REMEDY = "Copy the whole folder again."
 
 
@@ -89,7 +86,7 @@ class ModelContents:
         dtypes = [
             tensor.dtype
             for name, tensor in self.tensors.items()
-            if name.startswith("encoder.") and name not in _TYPES and tensor.ndim > 1
+            if name.startswith("encoder.") and name != BIGRAM_ROWS and tensor.ndim > 1
         ]
         return min(dtypes, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float32)).name
 
@@ -125,7 +122,7 @@ def write_model(folder: Path, model: ModelContents, *, overwrite: bool = False) 
     """
     tensors = {name: np.asarray(value, order="C") for name, value in sorted(model.tensors.items())}
     config = config_of(model)
-    _check_tensors(tensors, _shapes(config, str(folder)), config, str(folder))
+    _check_tensors(tensors, config, folder)
     if model.adaptation is not None:
         model.adaptation.check_dim(model.dim, f"{folder}: ")
     with new_folder(folder, overwrite=overwrite) as new:
@@ -176,7 +173,6 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
         ModelError: the folder is not a model, or is damaged; the message says where.
     """
     config = read_config(folder)
-    shapes = _shapes(config, str(folder / FILE))
     for name, facts in config["files"].items():
         try:
             check_file(folder / name, facts, ModelError, _REMEDY, content=verify)
@@ -185,7 +181,7 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
     tensors = read_tensors(folder / WEIGHTS, remedy=_REMEDY)
     if config["format_version"] == 1:
         tensors = renamed(tensors)
-    _check_tensors(tensors, shapes, config, str(folder / WEIGHTS), values=verify)
+    _check_tensors(tensors, config, folder / WEIGHTS, values=verify)
     adaptation = None
     if config.get("adaptation") is not None:
         adaptation = read_adaptation(folder / ADAPTATION)
@@ -210,24 +206,18 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
     )
 
 
-def _shapes(config: Mapping[str, Any], where: str) -> Shapes:
-    """Returns the shapes of the tensors of a folder; a graph holds those of its encoder."""
-    shapes = expected_shapes(config, where)
-    if config["format_version"] < GRAPH_FORMAT:
-        return shapes
-    return {name: shape for name, shape in shapes.items() if not name.startswith("encoder.")}
-
-
 def _check_tensors(
-    tensors: Tensors, shapes: Shapes, config: Mapping[str, Any], where: str, *, values: bool = True
+    tensors: Tensors, config: Mapping[str, Any], where: Path, *, values: bool = True
 ) -> None:
-    types = dict(_TYPES)
-    kind = known_kind(config["encoder"], where)
-    if kind.table is not None and config["format_version"] < GRAPH_FORMAT:
-        table = f"encoder.{kind.table}"
-        types[table] = _ROWS
+    shapes = expected_shapes(config, str(where))
+    types: dict[str, tuple[type, ...]] = {BIGRAM_ROWS: (np.int32,)}
+    table = f"encoder.{known_kind(config['encoder'], str(where)).table}"
+    if config["format_version"] == GRAPH_FORMAT:  # the graph holds those of the encoder
+        shapes = {name: shape for name, shape in shapes.items() if not name.startswith("encoder.")}
+    elif table in shapes:
+        types[table] = (np.int8, *_FLOATS)
         if table in tensors and tensors[table].dtype == np.int8:
-            shapes = shapes | {scales_name(table): tensors[table].shape[:1]}
+            shapes[scales_name(table)] = tensors[table].shape[:1]
             types[scales_name(table)] = (np.float32,)
     missing, foreign = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if missing or foreign:
@@ -253,8 +243,14 @@ def _check_tensors(
     if not tensors["scale"] > 0:
         raise ModelError(f"{where}: scale is {tensors['scale']}; it must be above 0.")
     if BIGRAM_ROWS in tensors:
-        text = config["text"]
-        _check_bigrams(tensors, text["words"] + text.get("unknown_buckets", 0), where)
+        # each word and each trained bucket needs a row, which the sums do not check
+        rows, count = tensors[BIGRAM_ROWS], len(tensors["encoder.table.weight"])
+        words = config["text"]["words"] + config["text"]["unknown_buckets"]
+        if count < words or rows.min() < -1 or rows.max() >= count:
+            raise ModelError(
+                f"{where}: the table has {count} rows, for {words} words and the rows "
+                f"{rows.min()} to {rows.max()} of {BIGRAM_ROWS}. The folder is damaged."
+            )
 
 
 def _finite(tensor: NDArray[Any]) -> bool:
@@ -263,12 +259,3 @@ def _finite(tensor: NDArray[Any]) -> bool:
         return True
     # an infinity or NaN makes the largest or the least value one
     return bool(np.isfinite(tensor.max(initial=0)) and np.isfinite(tensor.min(initial=0)))
-
-
-def _check_bigrams(tensors: Tensors, words: int, where: str) -> None:
-    """Checks that each word and each trained bucket has a row; the sparse product does not."""
-    rows, table = tensors[BIGRAM_ROWS], tensors["encoder.table.weight"]
-    if len(table) < words:
-        raise ModelError(f"{where}: the table has {len(table)} rows for {words} words.")
-    if rows.min() < -1 or rows.max() >= len(table):
-        raise ModelError(f"{where}: {BIGRAM_ROWS} names rows beyond the {len(table)} of the table.")
