@@ -380,8 +380,11 @@ def test_a_config_that_lacks_a_key(model, table):
         (lambda t: t.update(extra=np.zeros(1, np.float32)), r"\['extra'\] are unknown"),
         (lambda t: t[TABLE].__setitem__((3, 2), np.nan), f"{TABLE} contains values that are"),
         (lambda t: t[HEAD].__setitem__((0, 0), np.inf), f"{HEAD} contains values"),
-        (lambda t: t[BIGRAM_ROWS].__setitem__(1, 10_000), r"rows -?\d+ to \d+ of encoder.bigram_rows"),
-        (lambda t: t[BIGRAM_ROWS].__setitem__(1, -2), r"rows -?\d+ to \d+ of encoder.bigram_rows"),
+        (
+            lambda t: t[BIGRAM_ROWS].__setitem__(1, 10_000),
+            r"rows .* of encoder\.bigram_rows",
+        ),
+        (lambda t: t[BIGRAM_ROWS].__setitem__(1, -2), r"rows .* of encoder\.bigram_rows"),
         (
             lambda t: t.update({TABLE: t[TABLE][:20].copy()}),
             f"has 20 rows, for {len(WORDS)} words",

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
 from rejoinder.text.columns import as_series, normalize, tokenize
-from rejoinder.text.normalize import normalize_text, tokens_of
-from rejoinder.text.strings import as_strings
+from rejoinder.text.normalize import as_strings, normalize_text, tokens_of
 from rejoinder.text.unicode_14 import DIGIT, LETTER, OTHER, SPACE, UNICODE, classes
 
 QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
-from rejoinder.text.normalize import tokens_of
-from rejoinder.text.strings import as_strings
+from rejoinder.text.normalize import as_strings, tokens_of
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import WordIds

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rejoinder.encoders.layers import Array, unit_rows
 from rejoinder.errors import InputError
 from rejoinder.protocols import Embeddings
-from rejoinder.text.strings import as_strings
+from rejoinder.text.normalize import as_strings
 
 Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
 """One sentence or many: a list, any iterable, a column of Polars or pandas, a NumPy array."""

@@ -14,7 +14,7 @@ from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.io.formats.texts import read_strings
 from rejoinder.protocols import Embeddings
-from rejoinder.text.strings import as_strings
+from rejoinder.text.normalize import as_strings
 
 CHUNK = 8_192
 """Number of sentences that are encoded at a time: what is in memory, and what a killed process may

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.text.normalize import PATTERN, QUOTES
-from rejoinder.text.strings import as_strings
+from rejoinder.text.normalize import PATTERN, QUOTES, as_strings
 
 _ROWS = 32_768
 

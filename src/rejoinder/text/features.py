@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
 from rejoinder.text.buckets import bigram_buckets
-from rejoinder.text.normalize import RULES, tokens_of
+from rejoinder.text.normalize import RULES, as_strings, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.text.strings import as_strings
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import WordIds

@@ -7,9 +7,11 @@ points assigned in Unicode `UNICODE`; every later version of Python normalises t
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
+from rejoinder.errors import InputError
+from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.text.unicode_14 import DIGIT, LETTER, SPACE, runs
 
 RULES = 1
@@ -22,6 +24,31 @@ QUOTES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": 
 """Quotation marks and apostrophes, and the straight ones that they become."""
 _QUOTES = str.maketrans(QUOTES)
 _ASCII = re.compile(r"[a-z]+(?:'[a-z]+)*|[0-9]+|[^ \t-\ra-z0-9]")
+
+
+def as_strings(sentences: Iterable[str]) -> list[str]:
+    r"""Returns sentences as a list of strings. Halves of surrogate pairs become U+FFFD.
+
+    >>> as_strings(["Hi.", "a\udc00"])
+    ['Hi.', 'a\ufffd']
+
+    Raises:
+        InputError: an element is not a string. The message names its index.
+    """
+    items = list(sentences)
+    for index, item in enumerate(items):
+        if not isinstance(item, str):
+            raise InputError(
+                f"sentence {index} is a {type(item).__name__}; sentences must be strings."
+            )
+    joined = "".join(items)
+    if joined.isascii():
+        return items
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        return [replace_surrogates(item) for item in items]
+    return items
 
 
 def normalize_text(text: str) -> str:

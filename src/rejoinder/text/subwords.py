@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError, ModelError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.text.normalize import RULES, normalize_text
+from rejoinder.text.normalize import RULES, as_strings, normalize_text
 from rejoinder.text.ragged import Ragged
-from rejoinder.text.strings import as_strings
 from rejoinder.text.unicode_14 import UNICODE
 
 if TYPE_CHECKING:
