@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumps import comment, lines
-from rejoinder.corpus.engines.local import merge, run
+from rejoinder.corpus.engines.local import engine as local
+from rejoinder.corpus.engines.local import join
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Carried, Manifest, read_manifest
 from rejoinder.corpus.shards import COLUMNS
@@ -253,10 +254,10 @@ def test_the_same_dumps_again_give_the_same_bytes(three):
 
 
 def test_memory_and_threads_change_no_byte(three, tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(run, "_STORE_SHARE", 1e-9)
-    monkeypatch.setattr(run, "_GROWTH", 1 << 40)
-    monkeypatch.setattr(merge, "_BATCH_ROWS", 1)
-    monkeypatch.setattr(run, "_PIECE_ROWS", 1)
+    monkeypatch.setattr(local, "_STORE_SHARE", 1e-9)
+    monkeypatch.setattr(local, "_GROWTH", 1 << 40)
+    monkeypatch.setattr(join, "_BATCH_ROWS", 1)
+    monkeypatch.setattr(local, "_PIECE_ROWS", 1)
     other = tmp_path_factory.mktemp("other")
     for name in ("march", "april", "may"):
         shutil.copy(three / f"{name}.jsonl", other)

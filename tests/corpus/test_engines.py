@@ -11,15 +11,14 @@ import pyarrow as pa
 import pytest
 
 from dumps import comment, lines
-from rejoinder.corpus import query
-from rejoinder.corpus.engines import ENGINES, open_engine
-from rejoinder.corpus.engines.base import Engine, Reading, Resources
+from rejoinder.corpus import query, writer
+from rejoinder.corpus.engines import ENGINES, Extraction, Resources, open_engine
+from rejoinder.corpus.engines.by_query import QueryEngine
+from rejoinder.corpus.engines.spark import engine as spark_engine
 from rejoinder.corpus.extract import extract
+from rejoinder.corpus.options import Columns, ExtractOptions
 from rejoinder.corpus.reading.readers import Report
 from rejoinder.corpus.reading.strings import as_table
-from rejoinder.corpus.rules import PROFILES
-from rejoinder.corpus.schema import Columns
-from rejoinder.corpus.shards import SHARD_ROWS
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.spark.session import OpenSession, open_session
@@ -31,8 +30,10 @@ DUMP = lines(
     comment("d", "Answers nothing now", "t1_c"),
     comment("e", "Good &amp; sound  to hear", "t1_b"),
 )
-HUNDREDS = 6_100
-"""Hundreds of pairs that fill three shards: two of train, one of dev."""
+HUNDREDS = 100
+"""Hundreds of pairs that fill four shards of `ROWS`: two of train, one of dev, one of test."""
+ROWS = 8_192
+"""Rows of a shard here: a whole one takes seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +45,13 @@ def spark(tmp_path_factory) -> Iterator[OpenSession]:
     session.close()
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request, tmp_path) -> Iterator[Engine]:
+@pytest.fixture(params=["duckdb", "spark"])
+def engine(request, tmp_path) -> Iterator[QueryEngine]:
+    """An engine that computes the query; the local one is compared by whole extractions."""
     if request.param == "spark":
         request.getfixturevalue("spark")
     opened = open_engine(request.param, Resources(tmp_path))
+    assert isinstance(opened, QueryEngine)
     yield opened
     opened.close()
 
@@ -61,18 +64,15 @@ def read(engine, tmp_path) -> Callable[..., tuple[ibis.Table, Report]]:
         files = [tmp_path / f"RC-{number}.jsonl" for number in range(len(dumps))]
         for path, dump in zip(files, dumps, strict=True):
             path.write_bytes(dump)
-        reading = Reading(
-            files,
-            columns or Columns(),
-            lambda table: query.classified(table, PROFILES["paper"], query.Filters()),
-            **options,
-        )
-        return engine.read("comments", reading, lambda *_: None)
+        checked = ExtractOptions(columns=columns or Columns(), **options)
+        return engine.read(Extraction(files, checked), lambda *_: None)
 
     return call
 
 
-def write(engine: Engine, pairs: ibis.Table, folder: Path, limit: int | None = None) -> Written:
+def write(
+    engine: QueryEngine, pairs: ibis.Table, folder: Path, limit: int | None = None
+) -> Written:
     folder.mkdir()
     return engine.write(pairs, limit, folder, lambda *_: None)
 
@@ -163,7 +163,7 @@ def test_text_is_measured_and_ordered_by_character_and_byte(engine, read, tmp_pa
     assert [row[0] for row in rows_of(tmp_path / "out", written)] == ["Z", "é", "\uffff", "😀"]
 
 
-def _many(engine: Engine) -> ibis.Table:
+def _many(engine: QueryEngine) -> ibis.Table:
     """Pairs in three splits, and several shards of train, in no order."""
     numbers = ibis.range(0, HUNDREDS).unnest().name("n").as_table()
     numbers = numbers.cross_join(ibis.range(0, 100).unnest().name("k").as_table())
@@ -199,11 +199,13 @@ def _expected(limit: int | None) -> Iterator[pa.Table]:
         part=part.cast(pl.Int8),
     )
     ordered = frame.sort(query.ORDER).head(limit or len(frame))
-    yield from map(as_table, ordered.iter_slices(50_001))
+    yield from map(as_table, ordered.iter_slices(3_001))
 
 
-@pytest.mark.parametrize("limit", [None, SHARD_ROWS + 5])
-def test_shards_are_those_of_one_writer(engine, tmp_path, limit):
+@pytest.mark.parametrize("limit", [None, ROWS + 5])
+def test_shards_are_those_of_one_writer(engine, tmp_path, limit, monkeypatch):
+    for module in (writer, spark_engine):
+        monkeypatch.setattr(module, "SHARD_ROWS", ROWS)
     (tmp_path / "expected").mkdir()
     expected = write_shards(tmp_path / "expected", _expected(limit))
     written = write(engine, _many(engine), tmp_path / "out", limit)
@@ -220,11 +222,11 @@ def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
         comment(
             f"c{number}",
             f"This is comment number {'one' * (number % 7)}",
-            f"t1_c{number // 2}" if number % 50 else "t3_p",
+            f"t1_c{number // 8}" if number % 50 else "t3_p",
             link_id="",
             subreddit=f"tests{number % 3}",
         )
-        for number in range(3_000)
+        for number in range(600)
     ]
     comments += [comments[7], {**comments[9], "body": "An earlier text, by its letters"}]
     for part in range(2):
@@ -236,8 +238,8 @@ def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
             tmp_path / engine,
             engine=engine,
             split=(60.0, 20.0, 20.0),
-            limit=1_500,
-            max_reply_count=700,
+            limit=300,
+            max_reply_count=140,
         )
     one, other = (
         {path.name: path.read_bytes() for path in (tmp_path / engine).iterdir()}

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from dumps import LONG, comment, lines
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import read_manifest
-from rejoinder.corpus.options import parse_date
+from rejoinder.corpus.options import as_columns, parse_date
 from rejoinder.corpus.query import split_borders
-from rejoinder.corpus.schema import as_columns
 from rejoinder.corpus.shards import BLOCK_ROWS, open_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sealed

@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -13,25 +13,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from rejoinder.corpus import query
-from rejoinder.corpus.engines.local.hashes import places
-from rejoinder.corpus.engines.local.reading import Classifier, Database
-from rejoinder.corpus.engines.local.rows import Rows
-from rejoinder.corpus.options import Filters
-from rejoinder.corpus.reading.json_lines import ParsedBlock, lines_of, parse_block
-from rejoinder.corpus.reading.strings import (
-    Chosen,
-    Strings,
-    as_strings,
-    gather,
-    hashes,
-    same,
-    sorted_runs,
-)
-from rejoinder.corpus.reading.texts import clean_and_letters
-from rejoinder.corpus.rules import profile
-from rejoinder.corpus.schema import COMMENTS
+from rejoinder.cli.main import app
+from rejoinder.corpus.engines.by_query import QueryEngine
+from rejoinder.corpus.engines.local.join import PairsInFiles, PairsInMemory
+from rejoinder.corpus.options import ExtractOptions
+from rejoinder.corpus.reading import comments, json_lines, strings
+from rejoinder.corpus.reading.comments import Parsed, clean_and_letters
+from rejoinder.corpus.reading.json_lines import parse_block
+from rejoinder.corpus.reading.strings import as_strings, gather
+from rejoinder.io.formats.line_blocks import BlockMemory
 from rejoinder.kernels import kernel
 
 needs_kernel = pytest.mark.skipif(
@@ -74,7 +66,7 @@ def json_line(draw: st.DrawFn) -> bytes:
     return content
 
 
-def as_read(block: bytes) -> ParsedBlock:
+def as_read(block: bytes) -> Parsed:
     return parse_block(block, ("id", "body", "parent_id"), ("id", "body"), "RC.jsonl", 5)
 
 
@@ -88,6 +80,37 @@ def test_every_line_reads_as_without_the_kernel(block):
     assert found.table.equals(expected.table)
     assert list(found.numbers) == list(expected.numbers)
     assert found.malformed == expected.malformed
+
+
+@needs_kernel
+def test_the_command_takes_the_fast_paths(tmp_path, small_dump, monkeypatch):
+    """The kernels, pairs as rows in memory, memory of blocks that is used again, fewer columns."""
+    called: set[str] = set()
+
+    def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            called.add(function.__name__)
+            return function(*arguments)
+
+        return call
+
+    class Noted:
+        def __init__(self, name: str) -> None:
+            self.native = kernel(name)
+
+        def __getattr__(self, name: str) -> Any:
+            return noted(getattr(self.native, name))
+
+    for module in (comments, json_lines, strings):
+        monkeypatch.setattr(module, "kernel", Noted)
+    for owner, name in ((PairsInMemory, "table"), (BlockMemory, "give_back")):
+        monkeypatch.setattr(owner, name, noted(getattr(owner, name)))
+    monkeypatch.setattr(PairsInFiles, "write", noted(PairsInFiles.write))
+    monkeypatch.setattr(QueryEngine, "extract", noted(QueryEngine.extract))
+    told = CliRunner().invoke(app, ["extract", str(small_dump), "--out", str(tmp_path / "pairs")])
+    assert told.exit_code == 0
+    assert called == {"json_fields", "text_facts", "gather", "table", "give_back"}
+    assert "created" not in ExtractOptions().columns_read.names
 
 
 @needs_kernel
@@ -140,113 +163,3 @@ def test_rows_outside_of_a_column_are_refused():
     for which, row in ((0, 2), (1, 0)):
         with pytest.raises(IndexError, match=f"no row {row} in column {which}"):
             gather([column], np.uint32([which]), np.uint32([row]))
-
-
-@needs_kernel
-@given(st.lists(json_line(), max_size=6).map(b"\n".join))
-def test_lines_are_counted(block):
-    found = lines_of(block)
-    assert found == (len(block.removesuffix(b"\n").split(b"\n")) if block else 0)
-    with without_kernel():
-        assert lines_of(block) == found
-
-
-PAPER = profile("paper")
-references = st.sampled_from(
-    ["", "a", "b", "t1_a", "t1_b", "t1_", "t3_a", "t3_", "t1_t3_a", "t", "é"]
-)
-
-
-@needs_kernel
-@settings(deadline=None)
-@given(st.lists(st.tuples(references, *[st.none() | references] * 2), max_size=8))
-def test_comments_have_the_keys_that_the_query_gives_them(found):
-    # a comment without a thread can't be parted
-    found = [comment for comment in found if comment[2] not in (None, "", "t3_")]
-    strings = {name: pa.array([""] * len(found), pa.large_string()) for name in COMMENTS}
-    for name, values in zip(("id", "parent", "thread"), zip(*found, strict=True), strict=False):
-        strings[name] = pa.array(values, pa.large_string())
-    strings["letters"] = pa.array([0] * len(found), pa.int32())
-    batch = pa.record_batch([strings[name] for name in COMMENTS], list(COMMENTS))
-
-    def classified() -> Rows:
-        select = partial(query.classified, rules=PAPER, filters=Filters())
-        return Classifier(Database(), select, [rule.name for rule in PAPER])(batch)[0]
-
-    rows = classified()
-    with without_kernel():
-        expected = classified()
-    assert rows.answers.tolist() == expected.answers.tolist()
-    answers = rows.answers
-    # the hashes are others, but the same of them are equal
-    mine = np.concatenate([rows.id, rows.parent[answers], rows.thread])
-    theirs = np.concatenate([expected.id, expected.parent[answers], expected.thread])
-    assert (mine[:, None] == mine).tolist() == (theirs[:, None] == theirs).tolist()
-
-
-def test_regular_ids_have_different_hashes():
-    ids = [
-        f"{name}_{thread:06d}_{number:03d}"
-        for name in ("southpark", "t", "a-longer-name-of-a-set")
-        for thread in range(3_000)
-        for number in range(20)
-    ]
-    strings = as_strings(pl.Series(ids))
-    assert len(np.unique(hashes(strings))) == len(ids)
-    with without_kernel():
-        assert len(np.unique(hashes(strings))) == len(ids)
-
-
-@given(
-    st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=20),
-    st.lists(st.integers(0, 2**64 - 1), max_size=5),
-    st.data(),
-)
-def test_hashes_are_found(present, others, data):
-    asked = data.draw(st.lists(st.sampled_from([*present, *others, 0]), max_size=20))
-    found = places(np.array(present, np.uint64), np.array(asked, np.uint64))
-    assert found.tolist() == [present.index(one) if one in present else -1 for one in asked]
-    with without_kernel():
-        again = places(np.array(present, np.uint64), np.array(asked, np.uint64))
-    assert again.tolist() == found.tolist()
-
-
-def chosen_of(values: list[str]) -> Chosen:
-    """Chooses values from two columns, in which they stand in another order."""
-    columns: list[Strings] = [as_strings(pl.Series(["", *values[half::2]])) for half in range(2)]
-    index = np.arange(len(values), dtype=np.uint32)
-    return Chosen(columns, index % 2, index // 2 + 1)
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(texts, max_size=6), min_size=1, max_size=5))
-def test_runs_of_strings_are_sorted(runs):
-    values = [text for run in runs for text in run]
-    starts = np.cumsum([0, *map(len, runs)])
-    expected = [text for run in runs for text in sorted(run, key=str.encode)]
-    assert [values[row] for row in sorted_runs(chosen_of(values), starts)] == expected
-    with without_kernel():
-        assert [values[row] for row in sorted_runs(chosen_of(values), starts)] == expected
-
-
-@given(st.lists(texts, max_size=6), st.lists(texts, max_size=6))
-def test_strings_are_compared(first, second):
-    for other, expected in ((second, first == second), (list(first), True)):
-        assert same(chosen_of(first), chosen_of(other)) is expected
-        with without_kernel():
-            assert same(chosen_of(first), chosen_of(other)) is expected
-
-
-@needs_kernel
-def test_joins_refuse_what_does_not_fit():
-    native = kernel("corpus.reading._join")
-    column = as_strings(pl.Series(["a", "b"]))
-    chosen = Chosen([column], np.uint32([0, 0]), np.uint32([0, 1]))
-    for starts in ([0, 1], [0, 3], [1, 2], [0, 2, 1, 2], []):
-        with pytest.raises(ValueError, match="runs"):
-            native.sorted_runs(chosen, np.array(starts, np.int64))
-    with pytest.raises(ValueError, match="runs"):
-        native.sorted_runs(chosen._replace(rows=np.uint32([0, 2])), np.array([0, 2]))
-    with pytest.raises(ValueError, match="three columns"):
-        native.keys([column, column])
-    assert not same(chosen, chosen._replace(rows=np.uint32([0, 2])))

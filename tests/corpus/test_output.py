@@ -13,8 +13,8 @@ import ibis
 import pytest
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.engines import ENGINES, open_engine, register_engine
-from rejoinder.corpus.engines.base import Resources
+from rejoinder.corpus.engines import ENGINES, Resources, open_engine, register_engine
+from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import BusyError, InputError, StorageError
@@ -103,7 +103,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, dump):
 
 
 def test_a_disk_too_full_to_spill_is_named(tmp_path):
-    engine = open_engine("duckdb", Resources(tmp_path, "150MB", 1))
+    engine = DuckDBEngine(Resources(tmp_path, "150MB", 1))
     engine.connection.con.execute("SET max_temp_directory_size = '1MB'")  # as on a nearly full disk
     engine.connection.con.execute("SET memory_limit = '20MB'")
     numbers = ibis.range(0, 2_000).unnest().name("n").as_table()
@@ -130,7 +130,7 @@ def test_a_memory_that_does_not_suffice_is_refused(tmp_path, memory, threads, me
 def test_threads_are_no_more_than_memory_allows(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     for memory, threads in (("150MB", 1), ("450MB", 4), ("2GiB", 21), ("1TB", 64)):
-        engine = open_engine("duckdb", Resources(tmp_path, memory))
+        engine = DuckDBEngine(Resources(tmp_path, memory))
         [(found,)] = engine.connection.con.sql("SELECT current_setting('threads')").fetchall()
         assert found == threads
         engine.close()
@@ -178,7 +178,7 @@ def test_an_extraction_does_not_import_pandas(tmp_path, small_dump):
 
 
 def test_ctrl_c_within_a_query_is_an_interruption(tmp_path):
-    engine = open_engine("duckdb", Resources(tmp_path, "200MB", 1))
+    engine = DuckDBEngine(Resources(tmp_path, "200MB", 1))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):

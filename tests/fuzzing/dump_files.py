@@ -14,8 +14,9 @@ import zstandard
 
 from dumps import comment
 from fuzzing.datasets import damaged
+from rejoinder.corpus.options import ExtractOptions, as_columns
+from rejoinder.corpus.reading.comments import ARROW
 from rejoinder.corpus.reading.readers import Report, read_comments
-from rejoinder.corpus.schema import COMMENTS, as_columns
 from rejoinder.errors import RejoinderError
 
 _COMMENTS = [
@@ -65,13 +66,14 @@ def checker(folder: Path) -> Callable[[Random], bool]:
         path.write_bytes(damaged(content, random))
         report = Report()
         try:
-            batches = list(read_comments([path], as_columns(columns), report))
+            options = ExtractOptions(columns=as_columns(columns))
+            batches = list(read_comments([path], options, report, lambda batch: batch))
         except RejoinderError as error:
             assert "\n" not in str(error)  # noqa: PT017 -- one sentence
             str(error).encode()
             return False
         for batch in batches:
-            assert dict(pl.DataFrame(batch).schema) == dict(COMMENTS), batch.schema
+            assert batch.schema == ARROW
             assert not batch["text"].null_count
         return not report.files[0].malformed
 

@@ -7,13 +7,14 @@ from random import Random
 import pyarrow as pa
 
 from fuzzing.json_lines import KEYS, json_lines, malformed_line
-from rejoinder.corpus.reading.json_lines import ParsedBlock, parse_block
+from rejoinder.corpus.reading.comments import Parsed
+from rejoinder.corpus.reading.json_lines import parse_block
 
 FIELDS = KEYS[:-1]
 NEEDED = ("id", "body")
 
 
-def parse(block: bytes, first_line: int = 1) -> ParsedBlock:
+def parse(block: bytes, first_line: int = 1) -> Parsed:
     """A block as a dump holds it."""
     return parse_block(block, FIELDS, NEEDED, "dump.jsonl", first_line)
 

@@ -70,6 +70,13 @@ def extract(
             "first line."
         ),
     ] = None,
+    max_line: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Size beyond which a line is malformed, such as 64MB. Default: 16MiB.",
+        ),
+    ] = None,
     subreddits: Annotated[
         str | None, typer.Option(help="Read only these, separated by commas.")
     ] = None,
@@ -121,6 +128,7 @@ def extract(
             rules=rules,
             columns=columns,
             separator={"\\t": "\t", "tab": "\t"}.get(separator or "", separator),
+            max_line=max_line,
             subreddits=subreddits.split(",") if subreddits else (),
             since=since,
             until=until,

@@ -8,28 +8,24 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
-from rejoinder.corpus import query
-from rejoinder.corpus.by_query import by_query
 from rejoinder.corpus.carry import Carry, carrying, check_carry
-from rejoinder.corpus.diagnosis import no_pairs
-from rejoinder.corpus.engines import open_engine, refuse_addresses
-from rejoinder.corpus.engines.base import (
-    DirectEngine,
-    Engine,
+from rejoinder.corpus.engines import (
     Extraction,
     Outcome,
-    Reading,
     Resources,
+    open_engine,
+    refuse_addresses,
 )
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest
-from rejoinder.corpus.options import ExtractOptions, ExtractProgress, Filters, parse_date
+from rejoinder.corpus.options import (
+    Columns,
+    ExtractOptions,
+    ExtractProgress,
+    Filters,
+    as_columns,
+    parse_date,
+)
 from rejoinder.corpus.reading.files import find_files
-from rejoinder.corpus.reading.readers import Report
-from rejoinder.corpus.rules import profile
-from rejoinder.corpus.schema import Columns, as_columns
-from rejoinder.corpus.writer import Written
 from rejoinder.errors import InputError
 from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse_occupied
 from rejoinder.io.files.addresses import Address
@@ -37,7 +33,11 @@ from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.places import Place, as_place, scratch_folder, size_of
+from rejoinder.io.formats.amounts import parse_bytes
+from rejoinder.io.formats.line_blocks import LONGEST_LINE
 from rejoinder.version import VERSION
+
+_LISTED = 3
 
 
 def extract(
@@ -47,6 +47,7 @@ def extract(
     rules: str = "paper",
     columns: Columns | Mapping[str, str] | str | None = None,
     separator: str | None = None,
+    max_line: str | None = None,
     subreddits: Sequence[str] = (),
     since: str | datetime.date | None = None,
     until: str | datetime.date | None = None,
@@ -79,6 +80,7 @@ def extract(
             string. None means the fields of the public Reddit dumps.
         separator: character between the columns of CSV and TSV files. None means that it is
             detected in the first line of each file.
+        max_line: size beyond which a line is malformed, such as `64MB`. None means 16 MiB.
         subreddits: sources to read, in any case. Empty means all.
         since: first date to read, such as `2021-02-28`, in UTC.
         until: first date not to read any more.
@@ -124,6 +126,7 @@ def extract(
         split=split,
         strict=strict,
         separator=separator,
+        **({} if max_line is None else {"max_line": int(parse_bytes(max_line, "--max-line"))}),
     )
     target, state = as_place(out), None if carry is None else Path(carry)
     progress = progress or (lambda *_: None)
@@ -139,11 +142,9 @@ def extract(
             _carrying(state, options, files, progress) as carried,
         ):
             opened = open_engine(engine, Resources(spill, memory, threads, master))
-            try:
-                manifest = _extract(opened, files, folder, options, carried, progress)
-            finally:
-                opened.close()
-                shutil.rmtree(spill, ignore_errors=True)
+            outcome = opened.extract(Extraction(files, options, carried), folder, progress)
+            shutil.rmtree(spill, ignore_errors=True)
+            manifest = _manifest(options, carried, outcome)
             if isinstance(folder, Address):
                 check_ours(folder)
             manifest.write(folder)
@@ -182,76 +183,21 @@ def _carrying(
     return carrying(state, options, paths, progress)
 
 
-def _extract(
-    engine: Engine,
-    files: Sequence[Place],
-    folder: Place,
-    options: ExtractOptions,
-    carry: Carry | None,
-    progress: ExtractProgress,
-) -> Manifest:
-    rules = profile(options.rules)
-    columns = options.columns
-    if options.filters.since is None and options.filters.until is None:
-        columns = columns.without_dates()
-    names = [rule.name for rule in rules]
-    if options.filters != Filters():
-        names.insert(0, "filtered")
-    reading = Reading(
-        files,
-        columns,
-        lambda comments: query.classified(comments, rules, options.filters),
-        options.strict,
-        options.separator,
-    )
-    extraction = Extraction(
-        reading, names, options.split, options.limit, options.max_reply_count, carry
-    )
-    outcome: Outcome | None = None
-    if isinstance(engine, DirectEngine):
-        outcome = engine.at_once(extraction, folder, progress)
-    if outcome is None:
-        outcome = by_query(engine, extraction, folder, progress)
-    report, fates, written = outcome.report, outcome.fates, outcome.written
-    read = sum(file.comments for file in report.files)
-    malformed = sum(file.malformed for file in report.files)
-    lost = outcome.parent_not_found + outcome.parent_dropped
-    counts = Counts(
-        lines=(read // 2 if options.columns.are_pairs else read) + malformed,
-        malformed=malformed,
-        comments=read,
-        duplicates=outcome.duplicates,
-        conflicts=outcome.conflicts,
-        dropped={name: fates.get(name, 0) for name in names},
-        kept=fates["kept"],
-        without_parent=fates["kept"] - fates["replies"],
-        parent_not_found=outcome.parent_not_found,
-        parent_dropped=outcome.parent_dropped,
-        capped=fates["replies"] - (written.rows - outcome.carried_replies) - lost,
-        pairs=written.rows,
-        unique_inputs=written.unique_inputs,
-        unique_responses=written.unique_responses,
-    )
+def _manifest(options: ExtractOptions, carry: Carry | None, outcome: Outcome) -> Manifest:
+    report, written = outcome.report, outcome.written
+    counts = _counts(options, outcome)
     # pairs may come with later dumps, if there are comments at all
     if not written.rows and not (carry and counts.comments):
-        raise InputError(no_pairs(engine, outcome.table, files, counts, report.malformed))
-    manifest = _manifest(options, report, counts, written)
-    return structs.replace(manifest, carry=_carried(carry, outcome)) if carry else manifest
-
-
-def _carried(carry: Carry, outcome: Outcome) -> Carried:
-    return Carried(
-        increment=carry.number,
-        comments=carry.comments,
-        messages=outcome.carried_messages,
-        replies=outcome.carried_replies,
-        overruled=outcome.overruled,
-    )
-
-
-def _manifest(
-    options: ExtractOptions, report: Report, counts: Counts, written: Written
-) -> Manifest:
+        raise InputError(_no_pairs(counts, outcome))
+    carried = None
+    if carry:
+        carried = Carried(
+            increment=carry.number,
+            comments=carry.comments,
+            messages=outcome.carried_messages,
+            replies=outcome.carried_replies,
+            overruled=outcome.overruled,
+        )
     recorded: dict[str, Any] = {
         "columns": dict(options.columns.names),
         **asdict(options.filters),
@@ -259,6 +205,7 @@ def _manifest(
         "max_replies": options.max_reply_count,
         "split": list(options.split),
         **({"separator": options.separator} if options.separator else {}),
+        **({"max_line": options.max_line} if options.max_line != LONGEST_LINE else {}),
     }
     return Manifest(
         rejoinder_version=VERSION,
@@ -278,4 +225,54 @@ def _manifest(
         sources=dict(sorted(written.sources.items())),
         shards=tuple(written.shards),
         malformed=tuple(report.malformed),
+        carry=carried,
+    )
+
+
+def _counts(options: ExtractOptions, outcome: Outcome) -> Counts:
+    report, fates, written = outcome.report, outcome.fates, outcome.written
+    read = sum(file.comments for file in report.files)
+    malformed = sum(file.malformed for file in report.files)
+    lost = outcome.parent_not_found + outcome.parent_dropped
+    return Counts(
+        lines=(read // 2 if options.columns.are_pairs else read) + malformed,
+        malformed=malformed,
+        comments=read,
+        duplicates=outcome.duplicates,
+        conflicts=outcome.conflicts,
+        dropped={name: fates.get(name, 0) for name in options.rule_names},
+        kept=fates["kept"],
+        without_parent=fates["kept"] - fates["replies"],
+        parent_not_found=outcome.parent_not_found,
+        parent_dropped=outcome.parent_dropped,
+        capped=fates["replies"] - (written.rows - outcome.carried_replies) - lost,
+        pairs=written.rows,
+        unique_inputs=written.unique_inputs,
+        unique_responses=written.unique_responses,
+    )
+
+
+def _no_pairs(counts: Counts, outcome: Outcome) -> str:
+    """Returns a message with the fate of the comments and an example of ids that don't match."""
+    report = outcome.report
+    names = ", ".join(file.path.name for file in report.files[:_LISTED])
+    names += " …" if len(report.files) > _LISTED else ""
+    if not counts.lines:
+        be = "it is" if len(report.files) == 1 else "they are"
+        return f"no comments in {names}: {be} empty."
+    if not counts.comments:
+        first = "".join(
+            f" {line.file} line {line.line}: {line.problem}." for line in report.malformed[:1]
+        )
+        return (
+            f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
+            "as JSON lines, or by their endings .csv, .tsv and .parquet; see --columns."
+        )
+    dropped = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
+    return (
+        f"no pairs in {names}: of {counts.comments} comments the rules dropped "
+        f"{sum(counts.dropped.values())} ({dropped or 'none'}); of the rest "
+        f"{counts.without_parent} answer no comment, {counts.parent_not_found} a comment that is "
+        f"not there, {counts.parent_dropped} a dropped one.{outcome.unmatched} See --rules and "
+        "--columns."
     )

@@ -1,17 +1,120 @@
-"""The options of an extraction, checked."""
+"""The options of an extraction, checked: columns, filters, limits."""
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rejoinder.corpus.rules import profile
-from rejoinder.corpus.schema import Columns
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, nearest
+from rejoinder.io.formats.line_blocks import LONGEST_LINE
 
 ExtractProgress = Callable[[str, int, int | None], None]
 """Called with the name of a stage, how much of it is done, and the total or None if unknown.
 The stages are `checking` (with `carry`), `reading` (bytes of the files), `joining`, `sorting` and
 `writing` (pairs)."""
+
+FIELDS = ("id", "parent", "thread", "author", "source", "created", "text")
+"""The fields of a comment that extraction reads, all text."""
+
+COMMENTS: Mapping[str, str] = {
+    **dict.fromkeys(FIELDS, "string"),
+    "clean": "string",
+    "letters": "int32",
+}
+"""Columns and types of the table that readers deliver: the fields, the cleaned text (null if
+cleaning changes nothing), and the number of Unicode letters in the text as published."""
+
+REDDIT: Mapping[str, str] = {
+    "id": "id",
+    "parent": "parent_id",
+    "thread": "link_id",
+    "author": "author",
+    "source": "subreddit",
+    "created": "created_utc",
+    "text": "body",
+}
+"""The fields of the public Reddit comment dumps."""
+
+PAIR_FIELDS = ("message", "reply")
+_LEAST_LINE = 1_000_000
+"""Files come in pieces of this size, and only longer lines are looked at."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of the files holds which field."""
+
+    names: Mapping[str, str] = field(default_factory=lambda: dict(REDDIT))
+    """Column by field, for comments or for pairs of `message` and `reply`."""
+    given: bool = False
+    """Whether the user named the columns. Then each one must exist."""
+
+    @property
+    def are_pairs(self) -> bool:
+        """Whether the files hold messages with their replies rather than comments."""
+        return "message" in self.names
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether the columns are numbers from 1, for tables without a header."""
+        return all(name.isdigit() for name in self.names.values())
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The columns to read, once each."""
+        return tuple(dict.fromkeys(self.names.values()))
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns without which a row is malformed."""
+        fields = PAIR_FIELDS if self.are_pairs else ("id", "text")
+        return tuple(self.names[name] for name in fields)
+
+    def missing(self, present: Sequence[str]) -> list[str]:
+        """Returns the named or needed columns that are not in `present`."""
+        needed = set(self.names) if self.given else {"id", "parent", "text"} & set(self.names)
+        return sorted(self.names[name] for name in needed if self.names[name] not in present)
+
+    def check(self, present: Sequence[str], source: str) -> None:
+        """Refuses files that lack a named or needed column."""
+        if missing := self.missing(present):
+            raise InputError(
+                f"{source} has no column {', '.join(map(repr, missing))}; its columns are "
+                f"{', '.join(map(repr, present))}. Name yours with --columns id=…,parent=…,text=…."
+            )
+
+
+def as_columns(columns: Columns | Mapping[str, str] | str | None) -> Columns:
+    """Returns columns from a mapping of fields to columns or from its text; None means Reddit's.
+
+    >>> as_columns("message=question,reply=answer").needed
+    ('question', 'answer')
+    """
+    if columns is None:
+        return Columns()
+    if isinstance(columns, Columns):
+        return columns
+    names = _parsed(columns) if isinstance(columns, str) else dict(columns)
+    known = (*FIELDS, *PAIR_FIELDS)
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"--columns: unknown field {unknown[0]!r}, {nearest(unknown[0], known)}.")
+    needed = set(PAIR_FIELDS) if names.keys() & set(PAIR_FIELDS) else {"id", "parent", "text"}
+    if missing := sorted(needed - names.keys()):
+        raise InputError(f"--columns names no {', '.join(missing)}; {sorted(needed)} are needed.")
+    return Columns(names, given=True)
+
+
+def _parsed(text: str) -> dict[str, str]:
+    """Parses `id=msg_id,parent=reply_to,text=message`."""
+    names: dict[str, str] = {}
+    for item in text.split(","):
+        name, equals, column = (part.strip() for part in item.partition("="))
+        if not equals or not column:
+            raise InputError(f"--columns: {item!r} is not FIELD=COLUMN.")
+        if name in names:
+            raise InputError(f"--columns names {name!r} twice.")
+        names[name] = column
+    return names
 
 
 @dataclass(frozen=True)
@@ -38,6 +141,8 @@ class ExtractOptions:
     split: tuple[float, float, float] = (95.0, 2.5, 2.5)
     strict: bool = False
     separator: str | None = None
+    max_line: int = LONGEST_LINE
+    """Bytes of a line beyond which it is malformed."""
 
     def __post_init__(self) -> None:
         profile(self.rules)
@@ -50,6 +155,24 @@ class ExtractOptions:
                 f"--separator {self.separator!r}: one character, such as ';', and not a quote or "
                 "line end."
             )
+
+        if self.max_line < _LEAST_LINE:
+            raise InputError(f"--max-line {self.max_line:,} bytes is too little; 1MB is the least.")
+
+    @property
+    def columns_read(self) -> Columns:
+        """The columns, without the time of a comment where no filter needs it."""
+        dated = self.filters.since is not None or self.filters.until is not None
+        if dated or self.columns.given:
+            return self.columns
+        names = self.columns.names.items()
+        return Columns({name: column for name, column in names if name != "created"})
+
+    @property
+    def rule_names(self) -> list[str]:
+        """The names under which comments are dropped, in the order of the rules."""
+        filtered = ["filtered"] if self.filters != Filters() else []
+        return filtered + [rule.name for rule in profile(self.rules)]
 
 
 def parse_date(date: str | datetime.date | None) -> int | None:

@@ -6,14 +6,12 @@ rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage 
 
 import functools
 import operator
-from collections.abc import Sequence
 
 import ibis
 import ibis.expr.types as ir
 
-from rejoinder.corpus.options import Filters
-from rejoinder.corpus.rules import Rule
-from rejoinder.corpus.schema import COMMENTS
+from rejoinder.corpus.options import COMMENTS, ExtractOptions, Filters
+from rejoinder.corpus.rules import profile
 
 ORDER = ("part", "thread_id", "response_id")
 """The columns that order the output. Strings are compared as bytes of UTF-8."""
@@ -24,18 +22,17 @@ _POST = "t3_"
 
 def comments_table(name: str) -> ir.Table:
     """Returns the table of comments that readers deliver, `COMMENTS`, by its name in an engine."""
-    columns = {column: "int32" if column == "letters" else "string" for column in COMMENTS}
-    return ibis.table(ibis.schema(columns), name=name)
+    return ibis.table(ibis.schema(COMMENTS), name=name)
 
 
-def classified(comments: ir.Table, rules: Sequence[Rule], filters: Filters) -> ir.Table:
+def classified(comments: ir.Table, options: ExtractOptions) -> ir.Table:
     """Returns each comment with its clean text and the first rule that it breaks.
 
     Columns: id, parent (a comment's id without prefix; null if the parent is a post, missing, or
     the comment itself), thread, source, rule (null for a comment that is kept), text.
     """
-    broken = [(rule.broken_by(comments), rule.name) for rule in rules]
-    if (outside := _outside(comments, filters)) is not None:
+    broken = [(rule.broken_by(comments), rule.name) for rule in profile(options.rules)]
+    if (outside := _outside(comments, options.filters)) is not None:
         broken = [(outside, "filtered"), *broken]
     parent = comments.parent
     return comments.select(

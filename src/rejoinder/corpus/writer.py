@@ -5,20 +5,16 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import SPLITS, Shard
-from rejoinder.corpus.reading.ahead import mapped_ahead
-from rejoinder.corpus.reading.strings import as_arrow, as_strings, hashes, one_array
+from rejoinder.corpus.reading.readers import mapped_ahead
+from rejoinder.corpus.reading.strings import as_arrow, one_array
 from rejoinder.corpus.shards import BLOCK_ROWS, COLUMNS, SHARD_ROWS
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.hashed import sha256_of, sha256_of_file
@@ -27,7 +23,7 @@ from rejoinder.io.files.places import Place
 _SCHEMA = pa.schema([(name, pa.large_string()) for name in COLUMNS])
 _REPEATED = ["thread_id", "source", "split"]
 """The columns that are written with a dictionary: their values repeat within a row group."""
-_MERGED_AT = 4_000_000
+_TEXTS = ("input", "response")
 
 
 @dataclass
@@ -43,48 +39,32 @@ class Written:
     unique_responses: int = 0
 
 
-class _Shard(NamedTuple):
-    """What is known of a shard that was written."""
-
-    entry: Shard
-    sources: Counter[str]
-    inputs: NDArray[np.uint64]
-    """(N,) hashes of its messages."""
-    responses: NDArray[np.uint64]
-    """(N,) hashes of its replies."""
-
-
 def write_shards(folder: Place, tables: Iterator[pa.Table], threads: int = 1) -> Written:
     """Writes pairs, ordered by `part` (0 train, 1 dev, 2 test), as shards of one split each.
 
     As many shards as `threads` are written at a time, while the rows of the next one are collected.
     """
+
+    def write(job: tuple[int, tuple[str, pa.Table]]) -> tuple[Shard, pl.DataFrame, list[pl.Series]]:
+        number, (split, table) = job
+        shard = write_shard(folder, number, split, table)
+        sources = pl.Series("source", table["source"]).value_counts()
+        # of hashes, because they take 8 bytes per text
+        return shard, sources, [pl.Series(table[name]).hash(seed=0) for name in _TEXTS]
+
     written = Written()
-    inputs, responses = _Distinct(), _Distinct()
-    for shard in mapped_ahead(partial(_written, folder), enumerate(_shards(tables)), threads):
-        entry = shard.entry
-        written.shards.append(entry)
-        written.rows += entry.rows
-        written.splits[entry.split] += entry.rows
-        for source, rows in shard.sources.items():
+    hashes: list[list[pl.Series]] = [[pl.Series(dtype=pl.UInt64)] * len(_TEXTS)]
+    for shard, sources, found in mapped_ahead(write, enumerate(_shards(tables)), threads):
+        written.shards.append(shard)
+        written.rows += shard.rows
+        written.splits[shard.split] += shard.rows
+        for source, rows in sources.iter_rows():
             by_split = written.sources[source]
-            by_split[entry.split] = by_split.get(entry.split, 0) + rows
-        inputs.add(shard.inputs)
-        responses.add(shard.responses)
-    written.unique_inputs, written.unique_responses = len(inputs), len(responses)
+            by_split[shard.split] = by_split.get(shard.split, 0) + rows
+        hashes.append(found)
+    distinct = [pl.concat(column).n_unique() for column in zip(*hashes, strict=True)]
+    written.unique_inputs, written.unique_responses = distinct
     return written
-
-
-def _written(folder: Place, job: tuple[int, tuple[str, pa.Table]]) -> _Shard:
-    number, (split, table) = job
-    entry = write_shard(folder, number, split, table)
-    counts = pc.value_counts(one_array(table["source"]))
-    values, numbers = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-    return _Shard(
-        entry,
-        Counter(dict(zip(values, numbers, strict=True))),
-        *(hashes(as_strings(table[name])) for name in ("input", "response")),
-    )
 
 
 def _shards(tables: Iterator[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
@@ -151,23 +131,3 @@ def _write_parquet(split: str, table: pa.Table, target: Path | io.BytesIO) -> No
             # in one piece: pages must not depend on how the rows came
             rows = table.slice(start, BLOCK_ROWS).combine_chunks()
             writer.write_table(rows.append_column("split", splits[: len(rows)]), BLOCK_ROWS)
-
-
-class _Distinct:
-    """Counts different texts by their 64-bit hashes, which takes 8 bytes per text."""
-
-    def __init__(self) -> None:
-        self.known = pl.Series(dtype=pl.UInt64)
-        self.fresh: list[pl.Series] = []
-
-    def add(self, hashes: NDArray[np.uint64]) -> None:
-        self.fresh.append(pl.Series(hashes))
-        if sum(map(len, self.fresh)) > max(_MERGED_AT, len(self.known)):
-            # numpy.unique took thirty times as long
-            self.known, self.fresh = self._together().unique(), []
-
-    def _together(self) -> pl.Series:
-        return pl.concat([self.known, *self.fresh])
-
-    def __len__(self) -> int:
-        return self._together().n_unique()

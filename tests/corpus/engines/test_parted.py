@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import rejoinder.corpus.extract as steps
 from dumps import comment, lines
-from rejoinder.corpus.engines.local import merge, run
+from rejoinder.corpus.engines.by_query import QueryEngine
+from rejoinder.corpus.engines.local import engine as local
+from rejoinder.corpus.engines.local import join
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.errors import InputError
@@ -82,13 +83,13 @@ def both(tmp_path):
 def own_way(monkeypatch) -> list[str]:
     """Lists the engines that the query is computed by."""
     asked: list[str] = []
-    by_query = steps.by_query
+    by_query = QueryEngine.extract
 
     def noted(engine, *rest):
         asked.append(type(engine).__name__)
         return by_query(engine, *rest)
 
-    monkeypatch.setattr(steps, "by_query", noted)
+    monkeypatch.setattr(QueryEngine, "extract", noted)
     return asked
 
 
@@ -96,9 +97,9 @@ def own_way(monkeypatch) -> list[str]:
 @pytest.mark.parametrize("seed", range(3))
 def test_repeated_and_lost_comments(both, own_way, monkeypatch, seed, spilled):
     if spilled:
-        monkeypatch.setattr(run, "_STORE_SHARE", 1e-6)
-        monkeypatch.setattr(merge, "_BATCH_ROWS", 3)
-        monkeypatch.setattr(run, "_PIECE_ROWS", 10)
+        monkeypatch.setattr(local, "_STORE_SHARE", 1e-6)
+        monkeypatch.setattr(join, "_BATCH_ROWS", 3)
+        monkeypatch.setattr(local, "_PIECE_ROWS", 10)
     manifest = both(dump(seed, 400, repeated=0.1, lost=0.05), split=(70, 20, 10))
     counts = manifest.counts
     assert min(counts.pairs, counts.duplicates, counts.conflicts, counts.parent_not_found) > 0
@@ -154,7 +155,7 @@ def test_no_pairs_are_explained_and_nothing_is_left(tmp_path):
 
 
 def test_a_prefix_is_left_out_once_also_of_spilled_comments(both, own_way, monkeypatch):
-    monkeypatch.setattr(run, "_STORE_SHARE", 1e-9)
+    monkeypatch.setattr(local, "_STORE_SHARE", 1e-9)
     fields = {"link_id": "t3_t3_x"}
     asks = comment("t1_t1_a", "How are you?", **fields)
     assert both(lines(asks, comment("b", "Fine, thanks", "t1_t1_a", **fields))).counts.pairs == 1

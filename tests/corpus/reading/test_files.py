@@ -9,8 +9,8 @@ import pytest
 
 from dumps import comment, lines
 from rejoinder.corpus.extract import extract
+from rejoinder.corpus.options import as_columns
 from rejoinder.corpus.reading.files import find_files
-from rejoinder.corpus.schema import as_columns
 from rejoinder.errors import InputError
 
 DUMP = lines(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))

@@ -12,9 +12,9 @@ import pytest
 import zstandard
 
 from dumps import comment, lines
-from rejoinder.corpus.reading.cleaning import unescape
+from rejoinder.corpus.options import as_columns
+from rejoinder.corpus.reading.comments import unescape
 from rejoinder.corpus.reading.files import find_files
-from rejoinder.corpus.schema import as_columns
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats import line_blocks as module
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.line_blocks import BlockMemory, line_blocks, reused_line_blocks
 from rejoinder.io.formats.text_lines import file_lines
@@ -40,12 +39,11 @@ def test_memory_is_used_again_when_it_was_given_back(parts, size, held):
     assert len(used) <= held + 2
 
 
-def test_a_line_that_is_too_long_leaves_its_beginning_and_all_other_lines(monkeypatch):
-    monkeypatch.setattr(module, "LONGEST_LINE", 5_000)
+def test_a_line_that_is_too_long_leaves_its_beginning_and_all_other_lines():
     lines = [b"one", b"x" * 9_000, b"two", b"y" * 5_000, b"z" * 30_000, b"", b"three"]
     content, told = b"\n".join(lines), []
     pieces = [content[start : start + 700] for start in range(0, len(content), 700)]
-    found = b"".join(line_blocks(pieces, 1_000, told.append)).split(b"\n")
+    found = b"".join(line_blocks(pieces, 1_000, told.append, 5_000)).split(b"\n")
     assert [line[:1] for line in found] == [line[:1] for line in lines]
     assert [len(line) for line in found] == [3, 1_000, 3, 5_000, 1_000, 0, 5]
     assert len(told) == 2

@@ -5,8 +5,7 @@ import sys
 import pytest
 from py4j.protocol import Py4JError
 
-from rejoinder.corpus.engines import open_engine
-from rejoinder.corpus.engines.base import Resources
+from rejoinder.corpus.engines import Resources, open_engine
 from rejoinder.errors import InputError, MissingExtraError, StorageError
 from rejoinder.io.spark.failures import spark_errors, told_to_driver
 from rejoinder.io.spark.session import open_session

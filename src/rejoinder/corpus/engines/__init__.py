@@ -1,14 +1,20 @@
-"""Engines that compute the one query of extraction."""
+"""Engines of extraction: each reads comments, finds the pairs, and writes them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from rejoinder.errors import InputError, MissingExtraError, nearest
+from rejoinder.errors import InputError, missing_extra, nearest
 from rejoinder.registry import resolve
 
-if TYPE_CHECKING:
-    from rejoinder.corpus.engines.base import Engine, Opener, Resources
+if TYPE_CHECKING:  # the command lists the engines before it needs their packages
+    from collections.abc import Sequence
+
+    from rejoinder.corpus.carry import Carry
+    from rejoinder.corpus.options import ExtractOptions, ExtractProgress
+    from rejoinder.corpus.reading.readers import Report
+    from rejoinder.corpus.writer import Written
     from rejoinder.io.files.places import Place
 
 ENGINES: dict[str, str] = {
@@ -18,6 +24,90 @@ ENGINES: dict[str, str] = {
 }
 """`module:class` by name of the engine. The module is imported when the engine is used. A function
 instead of a class will do (see `Opener`)."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where an engine runs, and what it may take. None means the engine's default."""
+
+    spill: Path
+    """Folder on this machine for data that does not fit into memory."""
+    memory: str | None = None
+    """Amount of memory, such as `2GB`."""
+    threads: int | None = None
+    """Largest number of threads."""
+    master: str | None = None
+    """Address of the cluster that computes. None means this machine."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What is extracted."""
+
+    files: "Sequence[Place]"
+    options: "ExtractOptions"
+    carry: "Carry | None" = None
+    """Comments of earlier extractions, for the local engine alone."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The pairs that were written, and what became of all comments."""
+
+    report: "Report"
+    duplicates: int
+    """Number of rows that repeat another row."""
+    conflicts: int
+    """Number of rows that differ from the row with the same id that was kept."""
+    fates: Mapping[str, int]
+    """Number of comments by the first rule that they break, `kept`, and `replies` among these."""
+    parent_not_found: int
+    """Number of kept replies whose parent is missing."""
+    parent_dropped: int
+    """Number of kept replies whose parent broke a rule."""
+    written: "Written"
+    unmatched: str = ""
+    """A sentence with a parent that is no comment's id, where no pair was written."""
+    carried_messages: int = 0
+    """Number of pairs with a carried message."""
+    carried_replies: int = 0
+    """Number of pairs with a carried reply."""
+    overruled: int = 0
+    """Number of carried comments in whose place one extraction might have kept another row."""
+
+
+class Engine(Protocol):
+    """Extracts pairs.
+
+    Comments and pairs stay inside of the engine, which may be on other machines. A new engine is a
+    module and a line in `ENGINES` (see `docs/extend/engine.md`). Its contract is tested by
+    `tests/corpus/test_engines.py`.
+    """
+
+    def extract(
+        self, extraction: Extraction, folder: "Place", progress: "ExtractProgress"
+    ) -> Outcome:
+        """Reads the comments, joins them, writes the pairs to `folder`, and frees all resources.
+
+        The comments are those of `readers.read_comments`. The rows of each shard and its bytes are
+        those of `writer.write_shards` for the pairs in the order `query.ORDER`.
+
+        Raises:
+            InputError: whatever `read_comments` raises, or the replies form a circle.
+        """
+        ...
+
+
+class Opener(Protocol):
+    """Opens an engine: a class of engines or a function."""
+
+    def __call__(self, resources: Resources, /) -> Engine:
+        """Returns an engine.
+
+        Raises:
+            InputError: one of the resources has no effect on this engine, or does not suffice.
+        """
+        ...
 
 
 def register_engine(name: str, opener: str) -> None:
@@ -49,17 +139,16 @@ def refuse_addresses(name: str, places: "Iterable[Place]") -> None:
         )
 
 
-def open_engine(name: str, resources: "Resources") -> "Engine":
+def open_engine(name: str, resources: Resources) -> Engine:
     """Opens an engine of `ENGINES`."""
     return _opener(name)(resources)
 
 
-def _opener(name: str) -> "Opener":
+def _opener(name: str) -> Opener:
     if name not in ENGINES:
         raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
     try:
         opener: Opener = resolve(ENGINES[name])
-    except ImportError as error:
-        package = (error.name or name).partition(".")[0]
-        raise MissingExtraError(package, "extract") from None
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) or error from None
     return opener

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus import query
-from rejoinder.corpus.engines.base import Reading, Resources
+from rejoinder.corpus.engines import Extraction, Resources
+from rejoinder.corpus.engines.by_query import QueryEngine
 from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.reading.comments import ARROW
 from rejoinder.corpus.reading.readers import Report, read_comments
-from rejoinder.corpus.schema import COMMENTS
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.places import Place, size_of
@@ -29,13 +30,11 @@ _LEAST = 150_000_000
 _LEAST_PER_THREAD = 100_000_000
 """Bytes that sufficed for three million comments. Two thirds of them did not."""
 _FRAME_ROWS = 65_536
+_BATCH_ROWS = 16_384
 _STREAM = "stream_of_comments"
-_ARROW = pa.schema(
-    [(name, pa.int32() if name == "letters" else pa.large_string()) for name in COMMENTS]
-)
 
 
-class DuckDBEngine:
+class DuckDBEngine(QueryEngine):
     """An in-memory database that spills into a folder."""
 
     def __init__(self, resources: Resources) -> None:
@@ -52,63 +51,47 @@ class DuckDBEngine:
     @cached_property
     def connection(self) -> Any:
         """The database, opened when it is first used: that takes a fifth of a second."""
-        connection = ibis.duckdb.connect()
-        settings = {
-            "memory_limit": f"{int(self.memory * _SHARE)}B",
-            "temp_directory": str(self.spill),
-            "threads": str(self.threads),
-            # its bar goes to standard output, which may hold --json
-            "enable_progress_bar": "false",
-        }
-        for name, value in settings.items():
-            quoted = value.replace("'", "''")
-            self._guarded(partial(connection.con.execute, f"SET {name} = '{quoted}'"))
+        connection = self._guarded(
+            lambda: ibis.duckdb.connect(
+                memory_limit=f"{int(self.memory * _SHARE)}B",
+                temp_directory=str(self.spill),
+                threads=self.threads,
+            )
+        )
+        # its bar goes to standard output, which may hold --json
+        connection.con.execute("SET enable_progress_bar = false")
         return connection
 
-    def read(
-        self, name: str, reading: Reading, progress: ExtractProgress
-    ) -> tuple[ir.Table, Report]:
-        """Keeps the selection of the comments as the table `name`."""
+    def read(self, extraction: Extraction, progress: ExtractProgress) -> tuple[ir.Table, Report]:
+        """Keeps the comments."""
         report = Report()
-        pieces = read_comments(
-            reading.files,
-            reading.columns,
-            report,
-            strict=reading.strict,
-            separator=reading.separator,
-        )
-        size = sum(map(size_of, reading.files))
+        size = sum(map(size_of, extraction.files))
         failed: list[BaseException] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
             try:
-                for comments in pieces:
+                for comments in read_comments(
+                    extraction.files, extraction.options, report, lambda batch: batch
+                ):
                     progress("reading", report.bytes_read, size)
-                    table = pa.Table.from_batches([comments]).cast(_ARROW)
-                    yield from table.to_batches(max_chunksize=16_384)
+                    yield from pa.Table.from_batches([comments]).to_batches(_BATCH_ROWS)
             except BaseException as error:
                 failed.append(error)
                 raise
 
-        reader = pa.RecordBatchReader.from_batches(_ARROW, batches())
-        self.connection.con.register(_STREAM, reader)
-        sql = ibis.to_sql(reading.select(query.comments_table(_STREAM)), dialect="duckdb")
+        stream = pa.RecordBatchReader.from_batches(ARROW, batches())
+        comments = query.comments_table(_STREAM)
+        sql = ibis.to_sql(query.classified(comments, extraction.options), dialect="duckdb")
         try:
-            return self._keep(name, sql), report
+            return self._keep_stream("comments", stream, sql), report
         except duckdb.Error:
             if failed:  # DuckDB wraps the exceptions of a reader: raise the reader's own
                 raise failed[0] from None
             raise
-        finally:
-            self.connection.con.unregister(_STREAM)
 
     def take(self, name: str, frame: pl.DataFrame) -> ir.Table:
         """Keeps the rows of a frame as the table `name`."""
-        self.connection.con.register(_STREAM, frame.to_arrow())
-        try:
-            return self._keep(name, f"SELECT * FROM {_STREAM}")  # noqa: S608
-        finally:
-            self.connection.con.unregister(_STREAM)
+        return self._keep_stream(name, frame.to_arrow(), f"SELECT * FROM {_STREAM}")  # noqa: S608
 
     def keep(self, name: str, expression: ir.Table) -> ir.Table:
         """Computes a table once and keeps it as `name`."""
@@ -124,12 +107,12 @@ class DuckDBEngine:
         """Writes pairs to shards, as a stream in the order of the output."""
         progress("sorting", 0, None)
         tables = self._stream(query.ordered(pairs, limit))
-        return write_shards(folder, _counted(tables, progress))
+        return write_shards(folder, counted(tables, progress))
 
     def close(self) -> None:
         """Closes the connection, which drops its tables and spilled data."""
-        if "connection" in vars(self):
-            self.connection.disconnect()
+        if (connection := vars(self).pop("connection", None)) is not None:
+            connection.disconnect()
 
     def _stream(self, expression: ir.Table) -> Iterator[pa.Table]:
         """Yields a result in its order. The first table is empty, so that there are columns."""
@@ -140,6 +123,13 @@ class DuckDBEngine:
         yield pa.Table.from_batches([], schema=reader.schema)
         while (batch := self._guarded(lambda: next(reader, None))) is not None:
             yield pa.Table.from_batches([batch])
+
+    def _keep_stream(self, name: str, stream: Any, sql: str) -> ir.Table:
+        self.connection.con.register(_STREAM, stream)
+        try:
+            return self._keep(name, sql)
+        finally:
+            self.connection.con.unregister(_STREAM)
 
     def _keep(self, name: str, sql: str) -> ir.Table:
         # the order of kept rows does not matter, and preserving it costs memory
@@ -172,7 +162,8 @@ class DuckDBEngine:
             raise
 
 
-def _counted(tables: Iterator[pa.Table], progress: ExtractProgress) -> Iterator[pa.Table]:
+def counted(tables: Iterator[pa.Table], progress: ExtractProgress) -> Iterator[pa.Table]:
+    """Yields tables of pairs that are written, and tells how many pairs there were."""
     done = 0
     for table in tables:
         done += len(table)

@@ -1,15 +1,14 @@
 """Comments from Parquet files: typed columns become the same text as in JSON lines."""
 
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from rejoinder.corpus.reading.json_lines import ParsedBlock, without_missing
+from rejoinder.corpus.options import Columns
+from rejoinder.corpus.reading.comments import Parsed, number_text, without_missing
 from rejoinder.corpus.reading.strings import as_table
-from rejoinder.corpus.schema import Columns
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, local_copy
 from rejoinder.io.formats.json_lines import POLARS_ERRORS
@@ -20,7 +19,7 @@ _BLOCK_ROWS = 65_536
 
 def parquet_pieces(
     path: Place, columns: Columns, on_read: Callable[[int], None]
-) -> Iterator[Callable[[], ParsedBlock]]:
+) -> Iterator[Callable[[], Parsed]]:
     """Yields functions that parse the rows of a file, about 65,536 rows at a time.
 
     A row with null in a needed column is malformed. `on_read` is called with the approximate
@@ -37,11 +36,11 @@ def parquet_pieces(
 
 def _pieces(
     file: Path, path: Place, columns: Columns, on_read: Callable[[int], None]
-) -> Iterator[Callable[[], ParsedBlock]]:
+) -> Iterator[Callable[[], Parsed]]:
     scan = pl.scan_parquet(file, glob=False)
     schema = scan.collect_schema()
     columns.check(schema.names(), str(path))
-    wanted = [name for name in dict.fromkeys(columns.names.values()) if name in schema]
+    wanted = [name for name in columns.wanted if name in schema]
     for name in wanted:
         if schema[name].is_nested():
             raise InputError(
@@ -58,9 +57,7 @@ def _pieces(
         on_read(size * len(frame) // max(rows, 1))
 
 
-def _parsed(
-    frame: pl.DataFrame, numbers: range, needed: tuple[str, ...], path: Place
-) -> ParsedBlock:
+def _parsed(frame: pl.DataFrame, numbers: range, needed: tuple[str, ...], path: Place) -> Parsed:
     try:
         text = frame.select(_as_text(column) for column in frame)
     except POLARS_ERRORS as error:
@@ -71,16 +68,9 @@ def _parsed(
 
 
 def _as_text(values: pl.Series) -> pl.Series:
-    """Returns (N,) strings: floats as in JSON lines, NaN and infinities as null."""
-    text = values.cast(pl.String)
-    if not values.dtype.is_float():
-        return text
-    text = text.set(~values.is_finite().fill_null(True), None).str.strip_suffix(".0")
-    rows = text.str.contains("e", literal=True).fill_null(False).arg_true()
-    if not len(rows):
-        return text
-    digits = [format(Decimal(number), "f") for number in text.gather(rows)]
-    return text.scatter(rows, digits)
+    if values.dtype.is_float():
+        return pl.Series(values.name, map(number_text, values), dtype=pl.String)
+    return values.cast(pl.String)
 
 
 def _first_line(error: BaseException) -> str:

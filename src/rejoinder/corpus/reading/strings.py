@@ -40,16 +40,6 @@ class Strings(NamedTuple):
         return pl.Series(self.to_arrow(), dtype=pl.String)
 
 
-class Chosen(NamedTuple):
-    """(N,) strings: string i is row `rows[i]` of column `which[i]`, without `prefix`."""
-
-    columns: Sequence[Strings]
-    which: Index
-    rows: Index
-    prefix: str = ""
-    """Three bytes that are left out of the strings that have them, or none."""
-
-
 def as_strings(values: pa.Array | pa.ChunkedArray | pl.Series) -> Strings:
     """Returns the strings of an array; a null becomes an empty string."""
     if isinstance(values, pl.Series):
@@ -114,37 +104,3 @@ def gather(columns: Sequence[Strings], which: Index, rows: Index, prefix: str = 
     together = pl.concat([pl.Series([], dtype=pl.String), *(one.to_polars() for one in columns)])
     found = together.gather(starts[which] + rows)
     return as_strings(found.str.strip_prefix(prefix) if prefix else found)
-
-
-def hashes(strings: Strings) -> NDArray[np.uint64]:
-    """Returns (N,) 64-bit hashes of strings, the same ones within a process."""
-    native = kernel("corpus.reading._join")
-    if native is not None:
-        return np.frombuffer(native.hashes(strings), np.uint64)
-    return strings.to_polars().hash(seed=0).to_numpy()
-
-
-def same(first: Chosen, second: Chosen) -> bool:
-    """Returns whether two choices hold the same strings in the same order."""
-    native = kernel("corpus.reading._join")
-    if native is not None:
-        return bool(native.same(first, second))
-    return bool(gather(*first).to_arrow().equals(gather(*second).to_arrow()))
-
-
-def sorted_runs(chosen: Chosen, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns (N,) an order of the strings in which each of the runs is sorted by bytes of UTF-8.
-
-    Run i are the strings from `starts[i]` to `starts[i + 1]`.
-
-    >>> column = as_strings(pl.Series(["b", "c", "a", "d"]))
-    >>> which, rows = np.uint32([[0, 0, 0, 0], [0, 1, 2, 3]])
-    >>> sorted_runs(Chosen([column], which, rows), np.array([0, 3, 4])).tolist()
-    [2, 0, 1, 3]
-    """
-    native = kernel("corpus.reading._join")
-    if native is not None:
-        return np.frombuffer(native.sorted_runs(chosen, starts), np.int64)
-    run = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    frame = pl.DataFrame({"run": run, "string": gather(*chosen).to_polars()})
-    return frame.select(pl.arg_sort_by("run", "string")).to_series().to_numpy().astype(np.int64)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from rejoinder.corpus.manifest import Malformed
-from rejoinder.corpus.reading.json_lines import ParsedBlock
+from rejoinder.corpus.options import Columns
+from rejoinder.corpus.reading.comments import Parsed
 from rejoinder.corpus.reading.strings import as_table
-from rejoinder.corpus.schema import Columns
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place
 from rejoinder.io.formats.compression import decompressed
-from rejoinder.io.formats.line_blocks import line_blocks
+from rejoinder.io.formats.line_blocks import LONGEST_LINE, line_blocks
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 from rejoinder.io.formats.text_lines import long_line
 
@@ -24,28 +24,28 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 
 def table_pieces(
-    path: Place, content: Iterator[bytes], separator: str, columns: Columns
-) -> Iterator[Callable[[], ParsedBlock]]:
+    path: Place, content: Iterator[bytes], separator: str, columns: Columns, longest: int
+) -> Iterator[Callable[[], Parsed]]:
     """Yields the rows of a table in pieces.
 
     A row with another number of columns than the first row is malformed.
     """
-    rows = table_rows(content, separator, str(path))
+    rows = table_rows(content, separator, str(path), longest)
     first = next(rows, None)
     if first is None:
         return
     width = len(first[1])
     header = _header(first[1], columns)
     _check(header, columns, path, separator)
-    wanted = [name for name in dict.fromkeys(columns.names.values()) if name in header]
+    wanted = [name for name in columns.wanted if name in header]
     indices = [header.index(name) for name in wanted]
     kept: list[list[str]] = []
     numbers: list[int] = []
     malformed: list[Malformed] = []
 
-    def piece() -> Callable[[], ParsedBlock]:
+    def piece() -> Callable[[], Parsed]:
         frame = pl.DataFrame(kept, schema=dict.fromkeys(wanted, pl.String), orient="row")
-        parsed = ParsedBlock(as_table(frame), numbers, tuple(malformed))
+        parsed = Parsed(as_table(frame), numbers, tuple(malformed))
         return lambda: parsed
 
     if columns.are_numbers:
@@ -92,7 +92,10 @@ def _check(header: list[str], columns: Columns, path: Place, separator: str) -> 
 
 
 def table_rows(
-    pieces: Iterator[bytes], separator: str, name: str = "the table"
+    pieces: Iterator[bytes],
+    separator: str,
+    name: str = "the table",
+    longest: int = LONGEST_LINE,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows of a table with the numbers of their first lines, from 1.
 
@@ -100,7 +103,7 @@ def table_rows(
     Quotes that are not closed, or not at the ends of a field, are plain characters: people write
     tables without quoting, and one stray quote must not swallow the rest of a file.
     """
-    lines = _lines(pieces, name)
+    lines = _lines(pieces, name, longest)
     pending: list[str] = []
     number = 0
     while True:
@@ -138,7 +141,7 @@ def _quoted(text: str, separator: str) -> list[str] | None:
     return rows[0] if len(rows) == 1 else None
 
 
-def _lines(pieces: Iterator[bytes], name: str) -> Iterator[str]:
+def _lines(pieces: Iterator[bytes], name: str, longest: int) -> Iterator[str]:
     """Yields lines with their ends. Bytes that are not UTF-8 become U+FFFD.
 
     Raises:
@@ -147,9 +150,9 @@ def _lines(pieces: Iterator[bytes], name: str) -> Iterator[str]:
     done = 0
 
     def refuse(before: int) -> None:
-        raise long_line(name, done + before + 1)
+        raise long_line(name, done + before + 1, longest)
 
-    for number, block in enumerate(line_blocks(pieces, _BLOCK_BYTES, refuse)):
+    for number, block in enumerate(line_blocks(pieces, _BLOCK_BYTES, refuse, longest)):
         content = block.removeprefix(BYTE_ORDER_MARK) if number == 0 else block
         done += block.count(b"\n")
         yield from io.StringIO(content.decode("utf-8", "replace"), newline="")

@@ -5,7 +5,7 @@ import re
 from rejoinder.errors import InputError
 
 
-def parse_bytes(memory: str) -> float:
+def parse_bytes(memory: str, option: str = "--memory") -> float:
     """Returns the bytes of an amount of memory.
 
     >>> parse_bytes("800MB"), parse_bytes("1.5 GiB")
@@ -16,7 +16,7 @@ def parse_bytes(memory: str) -> float:
     """
     amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", memory)
     if amount is None:
-        raise InputError(f"--memory {memory!r} is not an amount; write it as 2GB or 800MB.")
+        raise InputError(f"{option} {memory!r} is not an amount; write it as 2GB or 800MB.")
     number, unit, binary = amount.groups()
     power = " KMGT".index(unit)
     return float(number) * float((1024 if binary else 1000) ** power)

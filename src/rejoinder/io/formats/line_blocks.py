@@ -13,16 +13,18 @@ OnLong = Callable[[int], None]
 """Called with the number of lines that come before a line that is too long in its block."""
 
 
-def line_blocks(pieces: Iterable[bytes], size: int, on_long: OnLong) -> Iterator[bytes]:
+def line_blocks(
+    pieces: Iterable[bytes], size: int, on_long: OnLong, longest: int = LONGEST_LINE
+) -> Iterator[bytes]:
     r"""Joins pieces and cuts them after line ends into blocks of about `size` bytes.
 
-    Of a line of more than 16 MB the first bytes are left, unless `on_long` raises an error.
+    Of a line of more than `longest` bytes the first are left, unless `on_long` raises an error.
 
     >>> list(line_blocks([b"ab\nc", b"d\n", b"efgh\ni"], 3, print))
     [b'ab\n', b'cd\n', b'efgh\n', b'i']
     """
     memory = BlockMemory()
-    for block in reused_line_blocks(pieces, size, memory, on_long):
+    for block in reused_line_blocks(pieces, size, memory, on_long, longest):
         yield bytes(block)
         memory.give_back(block)
 
@@ -48,7 +50,11 @@ class BlockMemory:
 
 
 def reused_line_blocks(
-    pieces: Iterable[bytes], size: int, memory: BlockMemory, on_long: OnLong = lambda _before: None
+    pieces: Iterable[bytes],
+    size: int,
+    memory: BlockMemory,
+    on_long: OnLong = lambda _before: None,
+    longest: int = LONGEST_LINE,
 ) -> Iterator[memoryview]:
     """Yields what `line_blocks` does, in memory that the caller gives back to `memory`."""
     held, length = memory.take(), 0
@@ -66,7 +72,7 @@ def reused_line_blocks(
             yield memoryview(held)[: length - len(rest)]
             held, length, begin = memory.take(), len(rest), 0
             _write(held, 0, rest)
-        elif length - begin > LONGEST_LINE:
+        elif length - begin > longest:
             on_long(held.count(b"\n", 0, begin))
             length, skips = begin + _KEPT, True
     if length:

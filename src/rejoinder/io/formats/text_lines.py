@@ -83,10 +83,10 @@ def text_lines(pieces: Iterable[bytes], name: str, *, any_content: bool = False)
         raise InputError(f"{name} is empty; one sentence per line is expected.")
 
 
-def long_line(name: str, number: int) -> InputError:
+def long_line(name: str, number: int, longest: int = LONGEST_LINE) -> InputError:
     """Returns the error of a line that is too long to be text."""
     return InputError(
-        f"{name} line {number:,} has more than {LONGEST_LINE:,} bytes; it is no line of text. Is "
+        f"{name} line {number:,} has more than {longest:,} bytes; it is no line of text. Is "
         "the file whole, and of the right kind?"
     )
 

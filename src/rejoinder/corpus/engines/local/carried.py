@@ -15,8 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rejoinder.corpus.engines.local.batches import SCHEMA, batch_of, block_of, rows_of
-from rejoinder.corpus.engines.local.hashes import Hashes, among
 from rejoinder.corpus.engines.local.rows import (
     ELSEWHERE,
     GONE,
@@ -25,9 +23,12 @@ from rejoinder.corpus.engines.local.rows import (
     STRINGS,
     Block,
     CrossingError,
+    Hashes,
     Rows,
+    among,
     concatenated,
 )
+from rejoinder.corpus.engines.local.store import SCHEMA, batch_of, block_of, rows_of
 
 BITS = 9
 """Number of parts of a file, as a power of two. It is the largest of an extraction."""
@@ -58,7 +59,7 @@ class CarriedComments:
         for path, number, hashes in self._ids():
             mask = among(hashes, ids)
             if mask.any():
-                taken.add(path, number, rows_of(_read(path, number, _NUMBERS), 0), mask)
+                taken.add(path, number, rows_of(_read(path, number, _NUMBERS)), mask)
         return taken.all()
 
     def part(self, part: int, fresh: Rows, ids: Hashes) -> tuple[Rows, Block]:
@@ -73,7 +74,7 @@ class CarriedComments:
         taken = _Taken()
         for path in self._files:
             for number in self._batches(part):
-                found = rows_of(_read(path, number, _NUMBERS), 0)
+                found = rows_of(_read(path, number, _NUMBERS))
                 mask = among(found.thread, threads)
                 rest = found[~mask & found.answers & (found.rule == KEPT)]
                 if among(rest.parent, ids).any():

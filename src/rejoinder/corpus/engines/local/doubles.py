@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus import query
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.engines.local.carried import CarriedComments
-from rejoinder.corpus.engines.local.hashes import among
-from rejoinder.corpus.engines.local.rows import GONE, Rows
+from rejoinder.corpus.engines.local.rows import GONE, Rows, among
 from rejoinder.corpus.engines.local.store import Store
 
 _NO_HASHES = np.empty(0, np.uint64)
@@ -107,7 +106,7 @@ def _overruled(best: pl.DataFrame, older: pl.DataFrame) -> int:
 def _rows_with(hashes: NDArray[np.uint64], store: Store, rules: list[str]) -> pl.DataFrame:
     """Returns the rows whose ids have the hashes, which are in increasing order."""
     frames = []
-    for part in store.parts():
+    for part in store.parts:
         rows, blocks = store.part(part)
         if len(found := np.flatnonzero(among(rows.id, hashes))):
             frames.append(_frame(part, found, rows[found], blocks, rules))

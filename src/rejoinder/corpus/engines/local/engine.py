@@ -1,47 +1,215 @@
-"""The fastest engine for one machine: comments are parted by thread and joined on hashes of ids.
+"""The default engine: comments are parted by a hash of their thread while they are read.
+
+A message and its reply share a thread, so each part is joined and sorted alone, on 64-bit hashes
+of ids. `rows` has the comments as numbers, `store` keeps them in memory or on disk, `carried` has
+those of earlier extractions, `doubles` settles repeated ids, and `join` pairs the comments of a
+part and puts the pairs of all parts into the order of the output. This module has the steps.
 
 Comments that can't be parted go to DuckDB: those without a thread, those whose parent is in another
-thread, and a limit on the replies with the same text, which takes a look at all pairs.
+thread, and a limit on the replies with the same text, which needs all pairs.
 """
 
 import shutil
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 
-from rejoinder.corpus.engines.base import Extraction, Outcome
-from rejoinder.corpus.engines.duckdb import DuckDBEngine
-from rejoinder.corpus.engines.local.rows import CrossingError
-from rejoinder.corpus.engines.local.run import PartedExtraction
+import numpy as np
+import pyarrow as pa
+
+from rejoinder.corpus.engines import Extraction, Outcome
+from rejoinder.corpus.engines.duckdb import DuckDBEngine, counted
+from rejoinder.corpus.engines.local.carried import BITS, CarriedComments, CarriedWriter
+from rejoinder.corpus.engines.local.doubles import Doubles, find_doubles
+from rejoinder.corpus.engines.local.join import (
+    NOWHERE,
+    Joined,
+    Pairs,
+    PairsInFiles,
+    PairsInMemory,
+    in_pieces,
+    join,
+)
+from rejoinder.corpus.engines.local.rows import (
+    ELSEWHERE,
+    KEPT,
+    Block,
+    Classifier,
+    CrossingError,
+    Hashes,
+    RowsInParts,
+    among,
+    concatenated,
+)
+from rejoinder.corpus.engines.local.store import Store
 from rejoinder.corpus.options import ExtractProgress
+from rejoinder.corpus.reading.readers import Report, mapped_ahead, read_comments
+from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
-from rejoinder.io.files.places import Place
+from rejoinder.io.files.places import Place, size_of
+
+_STORE_SHARE = 0.5
+"""Share of the memory for comments. The rest is for joining and for the output."""
+_PIECE_ROWS = 65_536
+_WRITER_BYTES = 1 << 29
+"""The `--memory` for each shard that is written at a time: a shard's rows take 60 MB and more."""
+_GROWTH = 8
+"""Bytes of a comment in memory by its bytes in a compressed dump."""
+_PARTS = (4, BITS)
+"""Least and largest number of parts, as powers of two."""
 
 
 class LocalEngine(DuckDBEngine):
-    """An engine that joins each part of the comments by itself, and DuckDB where that can't be."""
+    """Joins each part of the comments alone, and all of them by the query where it must be."""
 
-    def at_once(
-        self, extraction: Extraction, folder: Place, progress: ExtractProgress
-    ) -> Outcome | None:
-        """Extracts by parts, or returns None where comments can't be parted.
+    def extract(self, extraction: Extraction, folder: Place, progress: ExtractProgress) -> Outcome:
+        """Extracts by parts, or by the query where comments can't be parted.
 
         Raises:
             InputError: they can't be parted, and comments of earlier extractions are carried.
         """
-        if extraction.max_reply_count is not None:
-            return None
-        folder_of_parts = self.spill / "parts"
-        folder_of_parts.mkdir()
-        try:
-            outcome = PartedExtraction(extraction, self, folder_of_parts, progress).run(folder)
-        except CrossingError as error:
-            if extraction.carry is not None:
-                raise InputError(
-                    f"--carry can't be used with these comments: {error}. Name a column that holds "
-                    "the thread of each comment, --columns thread=…, or extract all files "
-                    "together, without --carry."
-                ) from None
-            outcome = None
-        finally:
-            shutil.rmtree(folder_of_parts, ignore_errors=True)
-        if outcome is None or outcome.written.rows or extraction.carry is not None:
-            return outcome
-        return None  # the query can tell why there are no pairs
+        if extraction.options.max_reply_count is None:
+            spill = self.spill / "parts"
+            spill.mkdir()
+            try:
+                outcome = _Parted(extraction, self, spill, progress).run(folder)
+                if outcome.written.rows or extraction.carry is not None:
+                    return outcome  # else the query can tell why there are no pairs
+            except CrossingError as error:
+                if extraction.carry is not None:
+                    raise InputError(
+                        f"--carry can't be used with these comments: {error}. Name a column that "
+                        "holds the thread of each comment, --columns thread=…, or extract all "
+                        "files together, without --carry."
+                    ) from None
+            finally:
+                self.close()
+                shutil.rmtree(spill, ignore_errors=True)
+        return super().extract(extraction, folder, progress)
+
+
+class _Parted:
+    """One extraction by parts."""
+
+    def __init__(
+        self,
+        extraction: Extraction,
+        engine: DuckDBEngine,
+        spill: Path,
+        progress: ExtractProgress,
+    ) -> None:
+        self._files, self._options = extraction.files, extraction.options
+        self._carry, self._engine, self._progress = extraction.carry, engine, progress
+        self._memory, self._threads, self._spill = engine.memory, engine.threads, spill
+        self._report = Report()
+
+    def run(self, folder: Place) -> Outcome:
+        """Reads, joins and writes.
+
+        Raises:
+            CrossingError: the comments can't be parted by their threads.
+        """
+        carry, rules = self._carry, self._options.rule_names
+        with ThreadPoolExecutor(1) as beside:
+            # meanwhile the first comments are read: Ibis takes a fifth of a second
+            opened = beside.submit(Classifier, self._options, lasting=carry is not None)
+            store = self._read(opened)
+            classifier = opened.result()
+        ids = store.finish()
+        self._progress("joining", 0, None)
+        carried = CarriedComments(carry.files if carry else (), store.bits)
+        known = carried.known(ids)
+        if carry and len(known) and len(known) == len(np.unique(ids)):
+            raise carry.nothing_new()
+        doubles = find_doubles(store, ids, rules, self._engine, carried, known)
+        ids = ids[~among(ids, doubles.carried)]
+        # the strings of carried comments are not kept in memory
+        files = PairsInFiles(self._spill) if store.spilled or carried else None
+        parts = self._join(store, ids, doubles, carried, classifier, files)
+        pairs: Pairs = files or PairsInMemory(parts, store.blocks)
+        store.drop_files()
+        self._progress("sorting", 0, None)
+        pieces = in_pieces([part.runs for part in parts], _PIECE_ROWS, self._options.limit)
+        # files are read from the beginning to the end: by one thread
+        tables = mapped_ahead(pairs.table, pieces, 1 if files else self._threads)
+        writers = max(1, min(self._threads, int(self._memory // _WRITER_BYTES)))
+        written = write_shards(folder, counted(tables, self._progress), writers)
+        counts = sum((part.counts for part in parts), Counter[str | int]())
+        return Outcome(
+            report=self._report,
+            duplicates=doubles.duplicates,
+            conflicts=doubles.conflicts,
+            fates={
+                **{rule: counts[number] for number, rule in enumerate(rules, 1)},
+                "kept": counts[KEPT],
+                "replies": counts["replies"],
+            },
+            parent_not_found=counts["parent_not_found"],
+            parent_dropped=counts["parent_dropped"],
+            written=written,
+            carried_messages=counts["carried_messages"],
+            carried_replies=counts["carried_replies"],
+            overruled=doubles.overruled,
+        )
+
+    def _read(self, classifier: Future[Classifier]) -> Store:
+        size = sum(map(size_of, self._files))
+        held = size + (self._carry.bytes if self._carry else 0)
+        need = held * _GROWTH / (self._memory / (4 * self._threads + 4))
+        bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
+        store = Store(int(self._memory * _STORE_SHARE), bits, self._spill, self._threads)
+
+        def in_parts(comments: pa.RecordBatch) -> tuple[RowsInParts, Block]:
+            rows, block = classifier.result()(comments)
+            return rows.in_parts(bits), block
+
+        for piece, block in read_comments(self._files, self._options, self._report, in_parts):
+            self._progress("reading", self._report.bytes_read, size)
+            store.add(piece, block)
+        return store
+
+    def _join(
+        self,
+        store: Store,
+        ids: Hashes,
+        doubles: Doubles,
+        carried: CarriedComments,
+        classifier: Classifier,
+        files: PairsInFiles | None,
+    ) -> list[Joined]:
+        """Joins all parts, and writes their comments for later extractions.
+
+        `ids` are the hashes of the ids that only this extraction has.
+        """
+
+        def one(part: int) -> tuple[Joined, list[pa.RecordBatch]]:
+            rows, blocks = store.part(part)
+            rows = doubles.without(part, rows)
+            batches = writer.batches(part, rows, blocks) if writer else []
+            fresh = len(rows)
+            if carried:
+                older, block = carried.part(part, rows, ids)
+                older.which[:] = len(blocks)
+                rows, blocks = concatenated([rows, older]), [*blocks, block]
+            joined = join(part, rows, blocks, fresh, classifier.splits)
+            if among(joined.missing, ids).any():
+                raise CrossingError(ELSEWHERE)
+            if files:
+                files.write(part, joined, blocks)
+                joined = replace(joined, replies=NOWHERE, messages=NOWHERE)
+            return joined, batches
+
+        found: list[Joined] = []
+        with ExitStack() as stack:
+            writer: CarriedWriter | None = None
+            if self._carry and self._carry.target:
+                writer = stack.enter_context(CarriedWriter(self._carry.target, store.bits))
+            for joined, batches in mapped_ahead(one, store.parts, self._threads):
+                if writer:
+                    writer.write(batches)
+                found.append(joined)
+        if len(carried.known(np.unique(np.concatenate([part.missing for part in found])))):
+            raise CrossingError(ELSEWHERE)
+        return found

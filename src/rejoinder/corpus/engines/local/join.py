@@ -1,49 +1,89 @@
-"""Joins the comments of a part: replies with their messages."""
+"""Joins replies with their messages, and puts the pairs of all parts into the order of the output.
 
+The pairs of a part are in the order of the output, and a thread is in one part. So the output is a
+sequence of runs, one for each thread, and every part is read from its beginning to its end.
+
+A table of runs has the columns `thread`, `split` (0 train, 1 dev, 2 test), `part`, `start` (first
+pair, counted within the part) and `size`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from rejoinder.corpus.engines.local.hashes import SAME_HASH, places
 from rejoinder.corpus.engines.local.rows import (
     ELSEWHERE,
     GONE,
     KEPT,
+    PREFIXES,
     Blocks,
     CrossingError,
+    Hashes,
     Rows,
-    rows_of_runs,
 )
-from rejoinder.corpus.reading.strings import same, sorted_runs
+from rejoinder.corpus.engines.local.store import SPILLED
+from rejoinder.corpus.reading.strings import Index, Strings, as_strings, gather
+
+_BATCH_ROWS = 2048
+_COLUMNS: Mapping[str, tuple[bool, str]] = {
+    "thread_id": (True, "thread"),
+    "input_id": (False, "id"),
+    "response_id": (True, "id"),
+    "input": (False, "text"),
+    "response": (True, "text"),
+    "source": (True, "source"),
+}
+"""For each column of the output: whether it is the reply's, and the column of its comment."""
+
+
+class Places(NamedTuple):
+    """(N,) where the strings of comments are, as in `Rows`."""
+
+    which: Index
+    row: Index
+
+    def at(self, index: NDArray[np.int64]) -> "Places":
+        """Returns some of them."""
+        return Places(self.which[index], self.row[index])
+
+
+NOWHERE = Places(np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The pairs of a part, sorted by thread and reply, as rows of its comments."""
+    """The pairs of a part, in the order of the output."""
 
-    replies: NDArray[np.int64]
-    """(P,) row of each reply."""
-    messages: NDArray[np.int64]
-    """(P,) row of each message."""
-    threads: pl.Series
-    """(T,) the threads of the pairs, in their order."""
-    starts: NDArray[np.int64]
-    """(T + 1,) first pair of each thread, and the number of pairs."""
-    missing: NDArray[np.uint64]
+    replies: Places
+    """(P,) where the strings of each reply are."""
+    messages: Places
+    """(P,) where the strings of each message are."""
+    runs: pl.DataFrame
+    missing: Hashes
     """Hashes of the parents of kept replies that the part lacks."""
-    not_found: int
-    """Number of kept replies whose parent the part lacks."""
-    dropped: int
-    """Number of kept replies whose parent broke a rule."""
+    counts: Counter[str | int]
+    """Counts by the names of `Outcome`, and the part's own comments by rule: `KEPT`, 1, …"""
 
 
-def join(rows: Rows, blocks: Blocks, fresh: int) -> Joined:
+def join(
+    part: int,
+    rows: Rows,
+    blocks: Blocks,
+    fresh: int,
+    splits: Callable[[pl.Series], NDArray[np.int8]],
+) -> Joined:
     """Joins the comments of a part, whose strings are in `blocks`.
 
     The first `fresh` rows are this extraction's, the others are carried from earlier ones. Pairs of
-    two carried comments are left out, and carried replies are not counted.
+    two carried comments are left out, and carried replies are not counted. `splits` returns the
+    splits of threads.
 
     Raises:
         CrossingError: two ids have the same hash, or a parent is in another thread.
@@ -51,47 +91,195 @@ def join(rows: Rows, blocks: Blocks, fresh: int) -> Joined:
     replies = np.flatnonzero((rows.rule == KEPT) & rows.answers)
     parents = rows.parent[replies]
     there = np.flatnonzero(rows.rule != GONE)
-    place = places(rows.id[there], parents)
+    place = _places(rows.id[there], parents)
     found = place >= 0
     missing, not_found = parents[~found], int((~found & (replies < fresh)).sum())
     replies, messages = replies[found], there[place[found]]
     new = (replies < fresh) | (messages < fresh)
     replies, messages = replies[new], messages[new]
-    if not same(rows.chosen(blocks, "parent", replies), rows.chosen(blocks, "id", messages)):
-        raise CrossingError(SAME_HASH)
+    ids = rows.strings(blocks, "id", messages).to_arrow()
+    if not rows.strings(blocks, "parent", replies).to_arrow().equals(ids):
+        raise CrossingError("two ids have the same hash")
     if (rows.thread[replies] != rows.thread[messages]).any():
         raise CrossingError(ELSEWHERE)
     kept = rows.rule[messages] == KEPT
     dropped = int((~kept & (replies < fresh)).sum())
     replies, messages = replies[kept], messages[kept]
-    order, threads, starts = _by_thread_and_reply(rows, blocks, replies)
-    return Joined(replies[order], messages[order], threads, starts, missing, not_found, dropped)
+    runs, order = _runs(part, rows, blocks, replies, splits)
+    replies, messages = replies[order], messages[order]
+    fates = np.bincount(rows.rule[:fresh], minlength=1)
+    counts: Counter[str | int] = Counter(dict(enumerate(fates.tolist())))
+    counts.update(
+        replies=int((rows.answers & (rows.rule == KEPT))[:fresh].sum()),
+        parent_not_found=not_found,
+        parent_dropped=dropped,
+        carried_messages=int((messages >= fresh).sum()),
+        carried_replies=int((replies >= fresh).sum()),
+    )
+    places = Places(rows.which, rows.row)
+    return Joined(places.at(replies), places.at(messages), runs, missing, counts)
 
 
-def _by_thread_and_reply(
-    rows: Rows, blocks: Blocks, replies: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], pl.Series, NDArray[np.int64]]:
-    """Returns the order of replies by thread and id, their threads, and the threads' starts.
+def _places(hashes: Hashes, wanted: Hashes) -> NDArray[np.int64]:
+    """Returns (N,) the index of each wanted hash among different ones, -1 where it is not there.
 
-    The starts are those of `Joined`.
-
-    Raises:
-        CrossingError: two threads have the same hash.
+    >>> _places(np.uint64([7, 5]), np.uint64([5, 6, 7])).tolist()
+    [1, -1, 0]
     """
-    hashes = rows.thread[replies]
-    order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    first = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
-    sizes = np.diff(np.append(first, len(hashes)))
-    together, one_of_each = replies[order], replies[order[first]]
-    if not same(
-        rows.chosen(blocks, "thread", together),
-        rows.chosen(blocks, "thread", np.repeat(one_of_each, sizes)),
-    ):
-        raise CrossingError(SAME_HASH)
-    threads = rows.strings(blocks, "thread", one_of_each).to_polars()
-    by_name = threads.arg_sort().to_numpy()
-    order = order[rows_of_runs(first[by_name], sizes[by_name])]
-    starts = np.append(0, np.cumsum(sizes[by_name]))
-    within = sorted_runs(rows.chosen(blocks, "id", replies[order]), starts)
-    return order[within], threads.gather(by_name), starts
+    if not len(hashes):
+        return np.full(len(wanted), -1)
+    order = np.argsort(hashes)
+    place = order[np.minimum(np.searchsorted(hashes, wanted, sorter=order), len(hashes) - 1)]
+    return np.where(hashes[place] == wanted, place, -1)
+
+
+def _runs(
+    part: int,
+    rows: Rows,
+    blocks: Blocks,
+    replies: NDArray[np.int64],
+    splits: Callable[[pl.Series], NDArray[np.int8]],
+) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """Returns the runs of a part and the order of its replies: by split, thread and id."""
+    names = {name: rows.strings(blocks, name, replies).to_polars() for name in ("thread", "id")}
+    order = pl.DataFrame(names).select(pl.arg_sort_by("thread", "id")).to_series().to_numpy()
+    threads = names["thread"].gather(order).rle().struct
+    runs = pl.DataFrame(
+        {"thread": threads.field("value"), "size": threads.field("len").cast(pl.Int64)}
+    ).with_columns(start=_STARTS, part=part)
+    runs = runs.with_columns(split=pl.Series(splits(runs.get_column("thread"))))
+    runs = runs.sort("split", maintain_order=True)
+    return runs.with_columns(start=_STARTS), order[pairs_of(runs)]
+
+
+_STARTS = pl.col("size").cum_sum() - pl.col("size")
+
+
+def pairs_of(runs: pl.DataFrame) -> NDArray[np.int64]:
+    """Returns the pairs of runs, counted as their starts are.
+
+    >>> pairs_of(pl.DataFrame({"start": [5, 0], "size": [2, 1]})).tolist()
+    [5, 6, 0]
+    """
+    starts, sizes = (runs.get_column(name).to_numpy() for name in ("start", "size"))
+    return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+
+
+def in_pieces(runs: Sequence[pl.DataFrame], rows: int, limit: int | None) -> list[pl.DataFrame]:
+    """Returns the runs of all parts in the order of the output, in pieces of about `rows` pairs.
+
+    There are `limit` pairs in all.
+    """
+    ordered = pl.concat(runs).sort("split", "thread").with_columns(first=_STARTS)
+    if limit is not None:
+        ordered = ordered.filter(pl.col("first") < limit).with_columns(
+            size=pl.min_horizontal("size", limit - pl.col("first"))
+        )
+    pieces = ordered.with_columns(piece=pl.col("first") // rows)
+    return pieces.partition_by("piece", maintain_order=True)
+
+
+class Pairs(Protocol):
+    """The pairs of all parts."""
+
+    def table(self, runs: pl.DataFrame) -> pa.Table:
+        """Returns the pairs of runs. The runs of all calls together are in the order of output."""
+        ...
+
+
+class PairsInMemory:
+    """Pairs as rows of the comments in memory."""
+
+    def __init__(self, parts: Sequence[Joined], blocks: Blocks) -> None:
+        """Takes the pairs of all parts, whose strings are in `blocks`."""
+        self._blocks = blocks
+        self._firsts = pl.Series(np.cumsum([0, *(len(joined.replies.row) for joined in parts)]))
+        self._replies = _together([joined.replies for joined in parts])
+        self._messages = _together([joined.messages for joined in parts])
+
+    def table(self, runs: pl.DataFrame) -> pa.Table:
+        """Returns the pairs of runs."""
+        firsts = self._firsts.gather(runs.get_column("part"))
+        pairs = pairs_of(runs.with_columns(start=pl.col("start") + firsts))
+        strings = _strings(self._blocks, self._replies.at(pairs), self._messages.at(pairs))
+        return _table(strings, runs)
+
+
+class PairsInFiles:
+    """Pairs in a file for each part, of which a few rows at a time are in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads and writes in `folder`."""
+        self._folder = folder
+        self._readers: dict[int, _PartReader] = {}
+
+    def _path(self, part: int) -> Path:
+        return self._folder / f"pairs-{part:04d}.arrow"
+
+    def write(self, part: int, joined: Joined, blocks: Blocks) -> None:
+        """Writes the pairs of a part. Any thread may call this."""
+        strings = _strings(blocks, joined.replies, joined.messages)
+        table = pa.table({name: column.to_arrow() for name, column in strings.items()})
+        with (
+            pa.OSFile(str(self._path(part)), "wb") as file,
+            pa.ipc.new_file(file, table.schema, options=SPILLED) as writer,
+        ):
+            writer.write_table(table, max_chunksize=_BATCH_ROWS)
+
+    def table(self, runs: pl.DataFrame) -> pa.Table:
+        """Returns the pairs of runs, by reading on in each part."""
+        sizes = runs.group_by("part").agg(pl.col("size").sum()).sort("part")
+        blocks = [self._reader(part).take(rows) for part, rows in sizes.iter_rows()]
+        pairs = pairs_of(runs.with_columns(start=_STARTS.over("part"))).astype(np.uint32)
+        which = runs.get_column("part").rank("dense").to_numpy() - 1
+        which = np.repeat(which, runs.get_column("size").to_numpy()).astype(np.uint32)
+        strings = {
+            name: gather([block[name] for block in blocks], which, pairs) for name in _COLUMNS
+        }
+        return _table(strings, runs)
+
+    def _reader(self, part: int) -> "_PartReader":
+        if part not in self._readers:
+            self._readers[part] = _PartReader(self._path(part))
+        return self._readers[part]
+
+
+class _PartReader:
+    """Reads the pairs of a part from the beginning to the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = pa.ipc.open_file(pa.OSFile(str(path)))
+        self._next = 0
+        self._held: list[pa.RecordBatch] = []
+
+    def take(self, rows: int) -> Mapping[str, Strings]:
+        """Returns the next rows."""
+        held = sum(batch.num_rows for batch in self._held)
+        while held < rows:
+            self._held.append(self._reader.get_batch(self._next))
+            held += self._held[-1].num_rows
+            self._next += 1
+        table = pa.Table.from_batches(self._held)
+        self._held = table.slice(rows).to_batches()
+        return {name: as_strings(table[name].slice(0, rows)) for name in _COLUMNS}
+
+
+def _together(places: Sequence[Places]) -> Places:
+    return Places(*(np.concatenate(arrays) for arrays in zip(*places, strict=True)))
+
+
+def _strings(blocks: Blocks, replies: Places, messages: Places) -> dict[str, Strings]:
+    found = {}
+    for name, (of_reply, column) in _COLUMNS.items():
+        places = replies if of_reply else messages
+        columns = [block[column] for block in blocks]
+        found[name] = gather(columns, *places, PREFIXES.get(column, ""))
+    return found
+
+
+def _table(strings: Mapping[str, Strings], runs: pl.DataFrame) -> pa.Table:
+    sizes = runs.get_column("size").to_numpy()
+    parts = np.repeat(runs.get_column("split").to_numpy(), sizes)
+    arrays = [column.to_arrow() for column in strings.values()]
+    arrays.append(pa.Array.from_buffers(pa.int8(), len(parts), [None, pa.py_buffer(parts)]))
+    return pa.table(arrays, [*strings, "part"])

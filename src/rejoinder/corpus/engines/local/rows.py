@@ -1,13 +1,24 @@
-"""Comments as numbers for joining, and blocks of their strings."""
+"""Comments as numbers for joining, and blocks of their strings. DuckDB evaluates the rules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+import duckdb
+import ibis
 import numpy as np
+import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from rejoinder.corpus.reading.strings import Chosen, Index, Strings, gather
+from rejoinder.corpus import query
+from rejoinder.corpus.options import ExtractOptions
+from rejoinder.corpus.reading.strings import Index, Strings, as_arrow, as_strings, gather
+
+Hashes = NDArray[np.uint64]
+Block = Mapping[str, Strings]
+"""The strings of comments by column, `STRINGS`."""
+Blocks = list[Block]
 
 KEPT = 0
 """The rule of a comment that breaks none."""
@@ -19,9 +30,13 @@ STRINGS = ("id", "parent", "thread", "source", "text")
 """The columns of strings of a block, as they were published but for the clean text."""
 PREFIXES: Mapping[str, str] = {"parent": "t1_", "thread": "t3_"}
 """What is left out of the strings of a column, as in `query.classified`."""
-
-
 ELSEWHERE = "a comment answers one of another thread"
+
+_QUERY = """SELECT rule, {hash}(id) AS id, coalesce({hash}(parent), 0) AS parent,
+    coalesce({hash}(thread), 0) AS thread, parent IS NOT NULL AS answers, thread IS NULL AS loose
+    FROM ({comments})"""
+_LASTING_HASH = "md5_number_lower"
+"""Half of the MD5, for files: `hash` changes with the version of DuckDB."""
 
 
 class CrossingError(Exception):
@@ -35,11 +50,11 @@ class CrossingError(Exception):
 class Rows:
     """(N,) comments as numbers."""
 
-    id: NDArray[np.uint64]
+    id: Hashes
     """Hash of the id."""
-    parent: NDArray[np.uint64]
+    parent: Hashes
     """Hash of the parent's id; any number for a comment that answers none."""
-    thread: NDArray[np.uint64]
+    thread: Hashes
     """Hash of the thread."""
     answers: NDArray[np.bool_]
     """Whether the comment answers a comment."""
@@ -50,26 +65,35 @@ class Rows:
     row: Index
     """Row in that block."""
 
+    @classmethod
+    def of_block(cls, numbers: Mapping[str, NDArray[Any]], which: int = 0) -> Self:
+        """Returns the comments of all rows of block `which`, of which `NUMBERS` are known."""
+        count = len(numbers["id"])
+        return cls(
+            **{name: numbers[name] for name in NUMBERS},
+            which=np.full(count, which, np.uint32),
+            row=np.arange(count, dtype=np.uint32),
+        )
+
     def __len__(self) -> int:
         return len(self.id)
 
     def __getitem__(self, index: Any) -> Self:
         return type(self)(**{name: getattr(self, name)[index] for name in _NAMES})
 
-    def chosen(self, blocks: "Blocks", column: str, at: Any = slice(None)) -> Chosen:
-        """Returns where a column of the comments `at` is in memory, without prefixes."""
-        columns = [block[column] for block in blocks]
-        return Chosen(columns, self.which[at], self.row[at], PREFIXES.get(column, ""))
-
-    def strings(self, blocks: "Blocks", column: str, at: Any = slice(None)) -> Strings:
+    def strings(self, blocks: Blocks, column: str, at: Any = slice(None)) -> Strings:
         """Returns a column of the comments `at`, without prefixes."""
-        return gather(*self.chosen(blocks, column, at))
+        columns = [block[column] for block in blocks]
+        return gather(columns, self.which[at], self.row[at], PREFIXES.get(column, ""))
 
     def in_parts(self, bits: int) -> "RowsInParts":
         """Returns the rows by part, of 2**`bits` parts."""
         part = (self.thread >> np.uint64(64 - bits)).astype(np.uint16)
         order = np.argsort(part, kind="stable")
         return RowsInParts(self[order], np.searchsorted(part[order], np.arange(2**bits + 1)))
+
+
+_NAMES = tuple(field.name for field in fields(Rows))
 
 
 @dataclass(frozen=True)
@@ -84,28 +108,73 @@ class RowsInParts:
         return self.rows[self.borders[part] : self.borders[part + 1]]
 
 
-Block = Mapping[str, Strings]
-"""The strings of comments by column, `STRINGS`."""
-Blocks = list[Block]
-
-_NAMES = tuple(field.name for field in fields(Rows))
-
-
 def concatenated(rows: list[Rows]) -> Rows:
     """Returns the rows of several pieces, one after the other."""
-    if not rows:
-        return _EMPTY
+    rows = [_NO_ROWS, *rows]
     return Rows(**{name: np.concatenate([getattr(one, name) for one in rows]) for name in _NAMES})
 
 
-def rows_of_runs(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the rows of runs: `sizes[i]` rows from `starts[i]`, for each i."""
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+_HASH, _INDEX = np.empty(0, np.uint64), np.empty(0, np.uint32)
+_NO_ROWS = Rows(_HASH, _HASH, _HASH, np.empty(0, np.bool_), np.empty(0, np.uint8), _INDEX, _INDEX)
 
 
-_HASHES = np.empty(0, np.uint64)
-_INDEX = np.empty(0, np.uint32)
-_EMPTY = Rows(
-    _HASHES, _HASHES, _HASHES, np.empty(0, np.bool_), np.empty(0, np.uint8), _INDEX, _INDEX
-)
+def among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
+    """Returns (N,) whether each value is in `ordered`, which is in increasing order."""
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    index = np.searchsorted(ordered, values)
+    index[index == len(ordered)] = 0
+    found: NDArray[np.bool_] = ordered[index] == values
+    return found
+
+
+class Classifier:
+    """Turns comments into numbers and strings, and finds the splits of threads."""
+
+    def __init__(self, options: ExtractOptions, *, lasting: bool = False) -> None:
+        """Prepares `query.classified` and `query.split_of`.
+
+        `lasting` asks for hashes of ids and threads that are the same in every run.
+        """
+        # a thread of Python is a thread of the query
+        self._database = duckdb.connect(config={"threads": 1})
+        comments = query.classified(query.comments_table("given"), options)
+        numbers = [(name, number) for number, name in enumerate(options.rule_names, 1)]
+        comments = comments.mutate(rule=comments.rule.cases(*numbers, else_=KEPT).cast("uint8"))
+        sql = ibis.to_sql(comments, dialect="duckdb")
+        self._sql = _QUERY.format(hash=_LASTING_HASH if lasting else "hash", comments=sql)
+        threads = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
+        split = query.split_of(threads.thread_id, options.split)
+        self._split_sql = ibis.to_sql(threads.select(split=split), dialect="duckdb")
+
+    def __call__(self, comments: pa.RecordBatch) -> tuple[Rows, Block]:
+        """Returns (N,) comments with the columns `COMMENTS`.
+
+        Raises:
+            CrossingError: a comment has no thread.
+        """
+        found = self._columns(self._sql, pa.Table.from_batches([comments]))
+        if found["loose"].any():
+            first = comments["id"][int(found["loose"].argmax())].as_py()
+            raise CrossingError(f"comment {first!r} has no thread")
+        rows = Rows.of_block(found)
+        block = {name: as_strings(comments[name]) for name in STRINGS}
+        clean = comments["clean"]
+        if clean.null_count < len(rows):
+            changed = pl.Series(clean.is_valid()).cast(pl.UInt32).to_numpy()
+            block["text"] = gather([block["text"], as_strings(clean)], changed, rows.row)
+        return rows, block
+
+    def splits(self, threads: pl.Series) -> NDArray[np.int8]:
+        """Returns (N,) the split of each thread: 0 train, 1 dev, 2 test."""
+        if not len(threads):  # a query takes milliseconds, and many parts of small dumps are empty
+            return np.empty(0, np.int8)
+        given = pa.table([as_arrow(threads)], ["thread_id"])
+        return self._columns(self._split_sql, given)["split"].astype(np.int8)
+
+    def _columns(self, sql: str, table: pa.Table) -> Mapping[str, NDArray[Any]]:
+        """Returns the columns of a query over `given`, numbers without nulls, in their order."""
+        with self._database.cursor() as cursor:
+            cursor.register("given", table)
+            found: Mapping[str, NDArray[Any]] = cursor.execute(sql).fetchnumpy()
+            return found

@@ -1,19 +1,54 @@
-"""Comments by part: in memory, or beyond a bound in files."""
+"""Comments by part: in memory, or beyond a bound in files of Arrow."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from rejoinder.corpus.engines.local.batches import SCHEMA, SPILLED, batch_of, block_of, rows_of
-from rejoinder.corpus.engines.local.rows import Block, Blocks, Rows, RowsInParts, concatenated
-from rejoinder.corpus.reading.ahead import mapped_ahead
+from rejoinder.corpus.engines.local.rows import (
+    NUMBERS,
+    STRINGS,
+    Block,
+    Blocks,
+    Hashes,
+    Rows,
+    RowsInParts,
+    concatenated,
+)
+from rejoinder.corpus.reading.readers import mapped_ahead
+from rejoinder.corpus.reading.strings import as_strings, gather
 
+SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
+"""How files that do not outlive an extraction are written: disks are slower than LZ4."""
+SCHEMA = pa.schema(
+    [
+        *((f"hash_{name}", pa.uint64()) for name in ("id", "parent", "thread")),
+        ("hash_answers", pa.bool_()),
+        ("hash_rule", pa.uint8()),
+        *((name, pa.large_string()) for name in STRINGS),
+    ]
+)
 _HASH_BYTES = 8 * 3 + 2 + 2 * 4
 """Bytes of a row of `Rows`."""
+
+
+def batch_of(rows: Rows, blocks: Blocks) -> pa.RecordBatch:
+    """Returns the comments, whose strings are in `blocks`, with the columns `SCHEMA`."""
+    numbers = [pa.array(getattr(rows, name)) for name in NUMBERS]
+    # with their prefixes, which are left out when they are read again
+    strings = [gather([b[name] for b in blocks], rows.which, rows.row) for name in STRINGS]
+    return pa.record_batch([*numbers, *(one.to_arrow() for one in strings)], schema=SCHEMA)
+
+
+def rows_of(batch: pa.RecordBatch, which: int = 0) -> Rows:
+    """Returns the comments of a batch, whose strings are those of block `which`."""
+    return Rows.of_block({name: batch[f"hash_{name}"].to_numpy(False) for name in NUMBERS}, which)
+
+
+def block_of(batch: pa.RecordBatch | pa.Table) -> Block:
+    """Returns the strings of the comments of a batch."""
+    return {name: as_strings(batch[name]) for name in STRINGS}
 
 
 class Store:
@@ -27,13 +62,19 @@ class Store:
         self.bits, self._threads = bits, threads
         self._room, self._folder = room, folder
         self._files: list[Path] = []
-        self._ids: list[NDArray[np.uint64]] = []
+        self._ids: list[Hashes] = []
         self._clear()
 
     def _clear(self) -> None:
         self._pieces: list[RowsInParts] = []
-        self._blocks: Blocks = []
+        self.blocks: Blocks = []
+        """Those of the comments in memory."""
         self._bytes = 0
+
+    @property
+    def parts(self) -> range:
+        """The numbers of the parts."""
+        return range(2**self.bits)
 
     @property
     def spilled(self) -> bool:
@@ -42,28 +83,25 @@ class Store:
 
     def add(self, piece: RowsInParts, block: Block) -> None:
         """Takes the comments of a block."""
-        piece.rows.which[:] = len(self._blocks)
+        piece.rows.which[:] = len(self.blocks)
         self._pieces.append(piece)
-        self._blocks.append(block)
+        self.blocks.append(block)
         self._ids.append(piece.rows.id)
         self._bytes += len(piece.rows) * _HASH_BYTES + sum(one.nbytes for one in block.values())
         if self._bytes > self._room:
             self._flush()
 
-    def finish(self) -> None:
-        """Takes note that all comments are here."""
+    def finish(self) -> Hashes:
+        """Takes note that all comments are here; returns the hashes of all ids, increasing."""
         if self.spilled and self._pieces:
             self._flush()
-
-    def ids(self) -> NDArray[np.uint64]:
-        """Returns (N,) the hashes of all ids, in increasing order."""
         together = np.concatenate([np.empty(0, np.uint64), *self._ids])
         return pl.Series(together).sort().to_numpy()  # three times as fast as numpy.sort
 
     def part(self, number: int) -> tuple[Rows, Blocks]:
         """Returns the comments of a part, and the blocks of their strings."""
         if not self.spilled:
-            return self._in_memory(number), self._blocks
+            return self._in_memory(number), self.blocks
         rows: list[Rows] = []
         blocks: Blocks = []
         for path in self._files:
@@ -76,9 +114,6 @@ class Store:
     def _in_memory(self, part: int) -> Rows:
         return concatenated([piece[part] for piece in self._pieces])
 
-    def _batch(self, part: int) -> pa.RecordBatch:
-        return batch_of(self._in_memory(part), self._blocks)
-
     def _flush(self) -> None:
         """Writes the comments in memory to a file: a batch for each part."""
         path = self._folder / f"comments-{len(self._files):04d}.arrow"
@@ -86,7 +121,9 @@ class Store:
             pa.OSFile(str(path), "wb") as file,
             pa.ipc.new_file(file, SCHEMA, options=SPILLED) as writer,
         ):
-            for batch in mapped_ahead(self._batch, self.parts(), self._threads):
+            parts = map(self._in_memory, self.parts)
+            batches = mapped_ahead(lambda rows: batch_of(rows, self.blocks), parts, self._threads)
+            for batch in batches:
                 writer.write_batch(batch)
         self._files.append(path)
         self._clear()
@@ -95,7 +132,3 @@ class Store:
         """Removes the files: all parts were read."""
         for path in self._files:
             path.unlink()
-
-    def parts(self) -> Iterator[int]:
-        """Yields the numbers of the parts."""
-        return iter(range(2**self.bits))

@@ -16,7 +16,8 @@ import ibis.expr.types as ir
 import polars as pl
 
 from rejoinder.corpus import query
-from rejoinder.corpus.engines.base import Reading, Resources
+from rejoinder.corpus.engines import Extraction, Resources
+from rejoinder.corpus.engines.by_query import QueryEngine
 from rejoinder.corpus.engines.spark.tasks import COMMENT_FIELDS, file_reader, shard_writer
 from rejoinder.corpus.manifest import FILE as MANIFEST
 from rejoinder.corpus.manifest import SPLITS, Malformed, Shard
@@ -44,7 +45,7 @@ _PARTITION_BITS = 33
 """`monotonically_increasing_id` is the partition, shifted by this, plus the row within it."""
 
 
-class SparkEngine:
+class SparkEngine(QueryEngine):
     """A session of Spark that keeps tables in the memory and on the disks of its executors."""
 
     takes_addresses = True
@@ -60,25 +61,23 @@ class SparkEngine:
         self._views: list[str] = []
         self._depths: dict[str, int] = {}
 
-    def read(
-        self, name: str, reading: Reading, progress: ExtractProgress
-    ) -> tuple[ir.Table, Report]:
-        """Keeps the selection of the comments as the table `name`: a task reads a file."""
-        check_files(reading.files, reading.columns, reading.separator)
+    def read(self, extraction: Extraction, progress: ExtractProgress) -> tuple[ir.Table, Report]:
+        """Keeps the comments: a task reads a file."""
+        files, options = extraction.files, extraction.options
+        check_files(files, options)
         progress("reading", 0, None)
-        size = sum(map(size_of, reading.files))
-        self._session.expect(size * _EXPANSION)
-        reader = file_reader(reading)
+        self._session.expect(sum(map(size_of, files)) * _EXPANSION)
+        reader = file_reader(extraction)
         with spark_errors():
             # range() promises a number in each partition, so that no two files share a task
-            numbers = self.spark.range(0, len(reading.files), 1, len(reading.files))
+            numbers = self.spark.range(0, len(files), 1, len(files))
             view = self._view("read", numbers.mapInArrow(reader, COMMENT_FIELDS))
-            selected = reading.select(query.comments_table(view))
+            selected = query.classified(query.comments_table(view), options)
             kept = self._persisted(self._sql(selected))
             told = kept.filter("id IS NULL").select("text").toArrow()
-            view = self._view(name, kept.filter("id IS NOT NULL"))
-        report = _report(reading.files, told.column(0).to_pylist())
-        check_keys(report, reading.columns)
+            view = self._view("comments", kept.filter("id IS NOT NULL"))
+        report = _report(files, told.column(0).to_pylist())
+        check_keys(report, options)
         self._depths[view] = 1
         return ibis.table(selected.schema(), name=view), report
 

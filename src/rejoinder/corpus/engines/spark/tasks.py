@@ -11,11 +11,11 @@ import polars as pl
 import pyarrow as pa
 from msgspec import to_builtins
 
-from rejoinder.corpus.engines.base import Reading
+from rejoinder.corpus.engines import Extraction
 from rejoinder.corpus.manifest import SPLITS, Shard
-from rejoinder.corpus.reading.readers import Report, read_file
+from rejoinder.corpus.options import COMMENTS, ExtractOptions
+from rejoinder.corpus.reading.readers import Report, read_checked
 from rejoinder.corpus.reading.strings import as_table
-from rejoinder.corpus.schema import COMMENTS, Columns
 from rejoinder.corpus.shards import COLUMNS
 from rejoinder.corpus.writer import write_shard
 from rejoinder.io.files.places import Place
@@ -25,34 +25,31 @@ from rejoinder.io.spark.failures import told_to_driver
 Batches = Iterator[pa.RecordBatch]
 
 COMMENT_FIELDS = ", ".join(
-    f"{name} {'INT' if name == 'letters' else 'STRING'}" for name in COMMENTS
+    f"{name} {'INT' if kind == 'int32' else kind}" for name, kind in COMMENTS.items()
 )
-"""The schema of `schema.COMMENTS` as Spark writes it."""
-_ARROW = pa.schema([(name, pa.int32() if name == "letters" else pa.string()) for name in COMMENTS])
+"""The columns `COMMENTS` as Spark writes them."""
+_ARROW = pa.schema(list(COMMENTS.items()))
 _BATCH_ROWS = 16_384
 
 
-def file_reader(reading: Reading) -> Callable[[Batches], Batches]:
+def file_reader(extraction: Extraction) -> Callable[[Batches], Batches]:
     """Returns a function that takes numbers of files and yields their comments.
 
     Behind the comments of each file comes a row without an id, which no comment lacks. Its text is
     the JSON of the counts of the file.
     """
     # executors have other working folders
-    files = [path.absolute() if isinstance(path, Path) else path for path in reading.files]
-    return partial(_read_files, files, reading.columns, reading.strict, reading.separator)
+    files = [path.absolute() if isinstance(path, Path) else path for path in extraction.files]
+    return partial(_read_files, files, extraction.options)
 
 
-def _read_files(
-    files: Sequence[Place], columns: Columns, strict: bool, separator: str | None, batches: Batches
-) -> Batches:
+def _read_files(files: Sequence[Place], options: ExtractOptions, batches: Batches) -> Batches:
     for batch in batches:
         for number in batch.column(0).to_pylist():
             report = Report()
-            pieces = read_file(files[number], columns, report, strict=strict, separator=separator)
             with told_to_driver():
-                for comments in pieces:
-                    yield from _batches(comments)
+                for pieces in read_checked([files[number]], options, report, _batches):
+                    yield from pieces
             yield from _batches(_told(number, report))
 
 
@@ -71,9 +68,9 @@ def _told(number: int, report: Report) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"text": json.dumps(told)}], schema=_ARROW)
 
 
-def _batches(comments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _batches(comments: pa.RecordBatch) -> list[pa.RecordBatch]:
     table = pa.Table.from_batches([comments]).cast(_ARROW)
-    return iter(table.to_batches(max_chunksize=_BATCH_ROWS))
+    return table.to_batches(max_chunksize=_BATCH_ROWS)  # type: ignore[no-any-return]
 
 
 def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
