@@ -49,7 +49,7 @@ def refused(field: str, sentence: str) -> RequestError:
 def json_response(
     content: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Returns `content` as JSON. NumPy arrays in it are lists, and must be in C order.
+    """Returns `content` as JSON. It may hold dataclasses, and NumPy arrays in C order.
 
     Numbers of embeddings are written as the shortest text of a float32.
     """

@@ -1,17 +1,12 @@
 """Our own routes: rank responses, search the server's texts, explain a similarity, draw a map."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from rejoinder.index.folder import IndexHit
-from rejoinder.inference.search import Hit
-from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError, json_response
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
@@ -46,7 +41,7 @@ async def rank(request: Request, body: Rank) -> Response:
     service = service_of(request)
     responses = service.limited("responses", body.responses)
     work = partial(service.encoder.rank, body.message, responses, body.top_k)
-    return json_response(_dicts(await service.batcher.call(work, len(responses) + 1)))
+    return json_response(await service.batcher.call(work, len(responses) + 1))
 
 
 class IndexHitAnswer(BaseModel):
@@ -77,7 +72,7 @@ async def search(request: Request, body: Search) -> Response:
         raise RequestError(
             404, "this server has no texts to search; start it with --texts FILE or --index FOLDER."
         )
-    return json_response([_dicts(hits) for hits in await service.search(queries, body.top_k)])
+    return json_response(await service.search(queries, body.top_k))
 
 
 class Explain(RequestBody):
@@ -110,15 +105,8 @@ class Explanation(BaseModel):
 async def explain(request: Request, body: Explain) -> Response:
     """Tell which words carry the similarity of two sentences; exact."""
     service = service_of(request)
-    found = await service.batcher.call(partial(service.explainer, body.first, body.second), 2)
-    return json_response(
-        {
-            "cosine": found.cosine,
-            "first": _dicts(found.first),
-            "second": _dicts(found.second),
-            "contributions": found.contributions,
-        }
-    )
+    work = partial(service.explainer, body.first, body.second)
+    return json_response(await service.batcher.call(work, 2))
 
 
 class Unknown(RequestBody):
@@ -181,7 +169,3 @@ def plane_of(embeddings: Embeddings) -> tuple[Embeddings, list[float]]:
     missing = 2 - len(variances)
     shares = np.pad(variances / max(float(values.sum()), 1e-30), (0, missing)).round(6)
     return np.pad(points, ((0, 0), (0, missing))).astype(np.float32), shares.tolist()
-
-
-def _dicts(found: Sequence[Hit | IndexHit | Token]) -> list[dict[str, Any]]:
-    return [asdict(each) for each in found]
