@@ -79,7 +79,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from("abcdefgh"), st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -273,7 +273,7 @@ index = TextIndex(Path(sys.argv[1]))
 part = EncodedTexts([None] * 3, [sys.argv[2]] * 3, np.zeros((3, 4), np.float32))
 print("open", flush=True)
 sys.stdin.readline()
-for _ in range(10):
+for _ in range(5):
     while True:
         try:
             index.add_encoded([part])
@@ -298,11 +298,11 @@ def test_two_processes_give_different_numbers_to_texts_without_ids(tmp_path):
         process.stdin.close()
     assert [process.wait() for process in both] == [0, 0]
     opened = TextIndex(index.folder)
-    assert len(opened) == len(TEXTS) + 60
-    texts = [opened.get(str(number)) for number in range(1, 61)]
-    assert sorted(texts) == ["first"] * 30 + ["second"] * 30
+    assert len(opened) == len(TEXTS) + 30
+    texts = [opened.get(str(number)) for number in range(1, 31)]
+    assert sorted(texts) == ["first"] * 15 + ["second"] * 15
     [*_, last] = opened.manifest.segments
-    assert opened.manifest.next_id == 61
+    assert opened.manifest.next_id == 31
     assert last.rows == 3
 
 
@@ -402,7 +402,7 @@ sys.path[:0] = sys.argv[2:]
 from pathlib import Path
 import test_folder as t
 folder, index = Path(sys.argv[1]), None
-for turn in range(60):
+for turn in range(30):
     if turn % 6 == 0:
         texts = {f"{turn}-{n}": f"text {turn} {n}" for n in range(1 + turn % 5)}
         t.create_index(folder, t.EMPTY, [t.encoded(texts)], overwrite=True)
@@ -428,7 +428,7 @@ def test_a_reader_sees_one_whole_state_while_another_process_writes(tmp_path):
             assert all(text for name, text in hits if name)
             opened += 1
         assert writer.stdout.read() == b"done\n"
-    assert opened > 20
+    assert opened > 10
 
 
 def test_reload_opens_what_another_one_changed(tmp_path):

@@ -1,5 +1,6 @@
 """Approximate search: what it finds, what changes leave, what damage and a missing package say."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -22,9 +23,32 @@ pytest.importorskip("faiss")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
+_BUILT: dict[object, Path] = {}
+"""Indexes of this module: building one takes a second, copying it none."""
+
+
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
+    import faiss
+
     monkeypatch.setattr(lists, "LEAST_ROWS", LEAST)
+    monkeypatch.setattr(lists, "_JUDGED", 256)
+    faiss.omp_set_num_threads(1)
+
+
+@pytest.fixture
+def made(tmp_path_factory):
+    """Returns a function that makes an index of rows."""
+
+    def make(folder, rows, **settings):
+        key = (len(rows), float(rows.sum()), *settings.items())
+        if key not in _BUILT:
+            _BUILT[key] = tmp_path_factory.mktemp("built") / "index"
+            create_index(_BUILT[key], Manifest(MODEL, DIM, **settings), [encoded(rows)])
+        shutil.copytree(_BUILT[key], folder / "index")
+        return TextIndex(folder / "index")
+
+    return make
 
 
 def rows_of(count, seed=0):
@@ -40,10 +64,6 @@ def encoded(rows, first=1):
     return EncodedTexts(names, [f"text {name}" for name in names], rows)
 
 
-def made(tmp_path, rows, **settings):
-    return create_index(tmp_path / "index", Manifest(MODEL, DIM, **settings), [encoded(rows)])
-
-
 def ids(hits):
     return [[hit.id for hit in row] for row in hits]
 
@@ -54,7 +74,7 @@ def recall(index, queries, top_k=10):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_large_index_finds_nearly_all_with_true_scores(tmp_path, dtype):
+def test_a_large_index_finds_nearly_all_with_true_scores(made, tmp_path, dtype):
     rows, queries = rows_of(LEAST), rows_of(50, seed=1)
     index = made(tmp_path, rows, dtype=dtype)
     [entry] = index.manifest.segments
@@ -72,7 +92,7 @@ def test_a_large_index_finds_nearly_all_with_true_scores(tmp_path, dtype):
     index.check()
 
 
-def test_the_recall_asked_for_decides_how_many_lists_are_probed(tmp_path):
+def test_the_recall_asked_for_decides_how_many_lists_are_probed(made, tmp_path):
     rows = rows_of(LEAST)
     few = made(tmp_path / "few", rows, recall=0.5).manifest.segments[0]
     many = made(tmp_path / "many", rows, recall=0.99).manifest.segments[0]
@@ -81,14 +101,14 @@ def test_the_recall_asked_for_decides_how_many_lists_are_probed(tmp_path):
     assert made(tmp_path / "all", rows, recall=1.0).is_exact
 
 
-def test_a_small_index_has_no_lists(tmp_path):
+def test_a_small_index_has_no_lists(made, tmp_path):
     index = made(tmp_path, rows_of(LEAST - 1))
     assert index.is_exact
     queries = rows_of(5, seed=1)
     assert index.nearest(queries) == index.nearest(queries, exact=True)
 
 
-def test_small_additions_are_joined_when_they_are_many_together(tmp_path):
+def test_small_additions_are_joined_when_they_are_many_together(made, tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     [first] = index.manifest.segments
     half = LEAST // 2
@@ -107,7 +127,7 @@ def test_small_additions_are_joined_when_they_are_many_together(tmp_path):
     )
 
 
-def test_deleted_texts_are_not_found_and_the_next_ones_are(tmp_path):
+def test_deleted_texts_are_not_found_and_the_next_ones_are(made, tmp_path):
     rows, queries = rows_of(LEAST), rows_of(20, seed=1)
     index = made(tmp_path, rows)
     # the nearest of the first query, more than there are candidates
@@ -122,7 +142,7 @@ def test_deleted_texts_are_not_found_and_the_next_ones_are(tmp_path):
     assert index.nearest(queries[:2]) == [[], []]
 
 
-def test_updated_texts_are_found_as_they_are_now(tmp_path):
+def test_updated_texts_are_found_as_they_are_now(made, tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     new = -rows_of(1)[:1]
     index.add_encoded([EncodedTexts(["1"], ["turned"], new)], update=True)
@@ -131,7 +151,7 @@ def test_updated_texts_are_found_as_they_are_now(tmp_path):
     assert len(index) == LEAST
 
 
-def test_segments_that_are_larger_than_memory_are_searched_alike(tmp_path, monkeypatch):
+def test_segments_that_are_larger_than_memory_are_searched_alike(made, tmp_path, monkeypatch):
     index = made(tmp_path, rows_of(LEAST))
     queries = rows_of(40, seed=1)
     before = index.nearest(queries), index.nearest(queries, exact=True)
@@ -156,19 +176,20 @@ def test_what_was_read_of_a_file_is_released(tmp_path):
     assert numbers.sum() == 0
 
 
-def test_without_faiss_an_index_is_exact_or_says_what_to_install(tmp_path, monkeypatch):
+def test_without_faiss_an_index_is_exact_or_says_what_to_install(made, tmp_path, monkeypatch):
     index = made(tmp_path / "with", rows_of(LEAST))
     monkeypatch.setitem(sys.modules, "faiss", None)
     monkeypatch.setattr("rejoinder.index.folder.find_spec", lambda _name: None)
     monkeypatch.setattr("rejoinder.errors.find_spec", lambda _name: None)
-    assert made(tmp_path / "without", rows_of(LEAST)).is_exact
+    rows = encoded(rows_of(LEAST))
+    assert create_index(tmp_path / "without", Manifest(MODEL, DIM), [rows]).is_exact
     opened = TextIndex(index.folder)
     with pytest.raises(MissingExtraError, match=r"faiss .*'rejoinder\[index\]'"):
         opened.nearest(rows_of(1))
     assert len(opened.nearest(rows_of(1), exact=True)[0]) == 10
 
 
-def test_damaged_lists_are_named(tmp_path):
+def test_damaged_lists_are_named(made, tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     path = index.folder / index.manifest.segments[0].name / lists.FILE
     whole = path.read_bytes()
@@ -190,7 +211,7 @@ def test_damaged_lists_are_named(tmp_path):
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, 3e38, 1.5])
 @pytest.mark.parametrize("kept_bytes", [0, 1 << 31])
-def test_scores_that_no_embeddings_have_are_damage(tmp_path, monkeypatch, number, kept_bytes):
+def test_scores_that_no_embeddings_have_are_damage(made, tmp_path, monkeypatch, number, kept_bytes):
     monkeypatch.setattr(nearest, "_KEPT_BYTES", kept_bytes)
     queries = rows_of(LEAST)[:1]  # finds the row itself
     index = made(tmp_path, rows_of(LEAST))
@@ -206,7 +227,7 @@ def test_scores_that_no_embeddings_have_are_damage(tmp_path, monkeypatch, number
             opened.nearest(queries, exact=exact)
 
 
-def test_a_change_that_is_broken_off_while_lists_are_written_changes_nothing(tmp_path, monkeypatch):
+def test_a_change_that_is_broken_off_at_its_lists_changes_nothing(made, tmp_path, monkeypatch):
     index = made(tmp_path, rows_of(LEAST))
 
     def stop(*_arguments):
@@ -222,7 +243,7 @@ def test_a_change_that_is_broken_off_while_lists_are_written_changes_nothing(tmp
     assert len(TextIndex(index.folder)) == 2 * LEAST
 
 
-def test_queries_of_another_dimension_are_refused(tmp_path):
+def test_queries_of_another_dimension_are_refused(made, tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     for exact in (True, False):
         with pytest.raises(InputError, match="differ in dimension"):
@@ -232,12 +253,7 @@ def test_queries_of_another_dimension_are_refused(tmp_path):
 
 
 def test_one_thread_writes_the_same_lists(tmp_path):
-    import faiss
-
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        both = [made(tmp_path / name, rows_of(LEAST)) for name in ("a", "b")]
-    finally:
-        faiss.omp_set_num_threads(threads)
-    assert both[0].manifest.segments == both[1].manifest.segments
+    for name in ("a", "b"):
+        create_index(tmp_path / name, Manifest(MODEL, DIM), [encoded(rows_of(LEAST))])
+    one, other = TextIndex(tmp_path / "a"), TextIndex(tmp_path / "b")
+    assert one.manifest.segments == other.manifest.segments

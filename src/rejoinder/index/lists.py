@@ -62,16 +62,13 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
     rows, dim = embeddings.shape
     count = _list_count(rows)
     sample = _sample(embeddings, max(_LEAST_SAMPLE, _SAMPLE_PER_LIST * count))
-    means: Any = faiss.Kmeans(
-        dim, count, niter=6, spherical=True, seed=1, max_points_per_centroid=10**6
-    )
-    means.train(sample)
     centroids = faiss.IndexFlatIP(dim)
-    centroids.add(means.centroids)
     index = faiss.IndexIVFPQFastScan(
         centroids, dim, count, _code_count(dim), 4, faiss.METRIC_INNER_PRODUCT
     )
     index.by_residual = True
+    index.cp.niter, index.cp.seed, index.cp.spherical = 6, 1, True
+    index.cp.max_points_per_centroid = 10**6
     index.train(sample)
     for begin in range(0, rows, _BLOCK):
         index.add(np.ascontiguousarray(embeddings[begin : begin + _BLOCK], np.float32))

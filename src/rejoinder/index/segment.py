@@ -193,27 +193,22 @@ class Segment:
         Raises:
             InputError: the file has become shorter.
         """
-        if not hasattr(os, "preadv"):  # Windows
+        if not hasattr(os, "pread"):  # Windows
             return np.asarray(self.embeddings[rows])
-        found = np.empty((len(rows), self.embeddings.shape[1]), self.embeddings.dtype)
-        size, bytes_of_all = found.strides[0], found.view(np.uint8).data.cast("B")
-        for at, row in enumerate(rows.tolist()):
-            into = bytes_of_all[at * size : (at + 1) * size]
-            if os.preadv(self._file(), [into], row * size) != size:
-                raise InputError(f"{self._path} has lost its end; the index is damaged.")
-        return found
+        if self._handle is None:
+            self._handle = os.open(self._path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self._handle)
+        size = self.embeddings.strides[0]
+        read = b"".join(os.pread(self._handle, size, row * size) for row in rows.tolist())
+        if len(read) != size * len(rows):
+            raise InputError(f"{self._path} has lost its end; the index is damaged.")
+        return np.frombuffer(read, self.embeddings.dtype).reshape(len(rows), -1)
 
     def release(self) -> None:
         """Takes what was read of mapped files out of the memory of this process."""
         release(self.embeddings)
         self.texts.release()
         self.ids.release()
-
-    def _file(self) -> int:
-        if self._handle is None:
-            self._handle = os.open(self._path, os.O_RDONLY)
-            weakref.finalize(self, os.close, self._handle)
-        return self._handle
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Returns the row of each id, (N,) int64, and -1 for those that are not here.
