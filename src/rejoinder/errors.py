@@ -76,7 +76,7 @@ def require(extra: str, *packages: str) -> None:
     """
     for package in packages:
         if find_spec(package) is None:
-            raise MissingExtraError(package, extra)
+            raise MissingExtraError(_DISTRIBUTIONS.get(package, package), extra)
 
 
 _EXTRAS = {
@@ -90,7 +90,7 @@ _EXTRAS = {
     "torch": "train",
 }
 """The extra that brings a package which modules import at their top."""
-_DISTRIBUTIONS = {"ibis": "ibis-framework"}
+_DISTRIBUTIONS = {"ibis": "ibis-framework", "sklearn": "scikit-learn"}
 """Names to install packages by, where they differ."""
 
 

@@ -148,7 +148,7 @@ def evaluate(
             skip_missing=True,
             progress=progress,
         )
-    show_results(results, output, worst=worst, path=out)
+    show_results(results, output, worst=worst)
     if results.reused:
         note(
             f"{results.reused} of these results were in {out} already, of the same encoder, data "

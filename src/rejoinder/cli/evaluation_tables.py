@@ -2,16 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
 from rejoinder.cli.output import note, print_rows, print_table, print_wrapped
-from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_items
 from rejoinder.evaluation.variants import score_text, variants, with_label
 
 _SHOWN_GROUPS = 10
@@ -25,15 +22,12 @@ Worst = Sequence[tuple[str, float, float, str]]
 """Id, prediction, gold and text of the items with the largest errors."""
 
 
-def show_results(
-    results: Sequence[Result], output: str, *, worst: int = 0, path: Path | None = None
-) -> None:
+def show_results(results: Sequence[Result], output: str, *, worst: int = 0) -> None:
     """Prints the results of one encoder as `table`, `tsv` or `json`.
 
-    Each is followed by its `worst` items: those with the largest errors. Items that a result lacks
-    are read from the results file `path`.
+    Each is followed by its `worst` items: those with the largest errors.
     """
-    items = [_worst_of(result, worst, path) for result in results] if worst else []
+    items = [_worst_of(result, worst) for result in results] if worst else []
     if output == "json":
         trees = [result.as_tree() for result in results]
         for tree, rows in zip(trees, items, strict=False):
@@ -132,11 +126,9 @@ def _show_notes(results: Sequence[Result], *, to_stderr: bool) -> None:
             print_wrapped(text)
 
 
-def _worst_of(result: Result, count: int, path: Path | None) -> Worst:
-    """Returns the items with the largest errors. Items that are read from a file have no texts."""
+def _worst_of(result: Result, count: int) -> Worst:
+    """Returns the items with the largest errors. Items that were read from a file have no texts."""
     items = result.items
-    if items is None and path is not None:
-        items = Items.from_frame(read_items(path, result))
     if items is None:
         return []
     error = result.metric.errors(items)
@@ -152,5 +144,5 @@ def _show_worst(results: Sequence[Result], worst: Sequence[Worst]) -> None:
         return
     for result, rows in zip(results, worst, strict=True):
         print_table(f"{result.task} on {result.split}", _WORST[2:], rows)
-    if any(result.items is None for result in results):
+    if not all(text for rows in worst for *_, text in rows):
         print_wrapped("Texts are not kept with results: --overwrite scores again and shows them.")

@@ -166,15 +166,6 @@ def first_unusable(rows: NDArray[np.floating[Any]]) -> int | None:
     return None
 
 
-def short(value: object) -> str:
-    """Returns a value as messages show it, with at most 60 characters."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = "a value"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def first_repeated(names: Iterable[str]) -> str | None:
     """Returns the first name that occurs more than once, or None.
 

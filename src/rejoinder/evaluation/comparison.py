@@ -1,7 +1,7 @@
 """Compares two sets of results task by task, and tests whether they differ by more than chance."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rejoinder.evaluation.intervals import Interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_items, read_results
+from rejoinder.evaluation.results_file import read_results
 from rejoinder.evaluation.significance import holm
 from rejoinder.evaluation.variants import differences, score_text, text_table, variants, with_label
 
@@ -110,45 +110,27 @@ def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
         InputError: a file is damaged, no task can be compared, a task was scored on other items,
             or a result holds no items.
     """
-    ours, our_items = _opened(first)
-    theirs, their_items = _opened(second)
+    ours, theirs = (
+        read_results(Path(source)) if isinstance(source, Path | str) else source
+        for source in (first, second)
+    )
     matched, left_out = _matched(ours, theirs)
+    if left_out and not matched:
+        raise InputError(f"nothing can be compared: {'; '.join(left_out)}.")
     if not matched:
-        raise InputError(_nothing_shared(first, ours, second, theirs, left_out))
+        has = [
+            f"{source if isinstance(source, Path | str) else 'results'} has "
+            + (", ".join(dict.fromkeys(f"{one.task} {one.split}" for one in results)) or "none")
+            for source, results in ((first, ours), (second, theirs))
+        ]
+        raise InputError(f"nothing can be compared, as no task is shared: {'; '.join(has)}.")
     labels = variants(ours)
     # so many draws that a corrected p can be a quarter of the level: p is at least 1 / draws
     draws = min(_MOST_DRAWS, math.ceil(4 * len(matched) / LEVEL))
-    tasks = [
-        replace(
-            _compared(left, our_items(left), right, their_items(right), seed, draws),
-            settings=labels[left.key],
-        )
-        for left, right in matched
-    ]
+    tasks = [_compared(*pair, labels[pair[0].key], seed, draws) for pair in matched]
     corrected = holm([task.p for task in tasks])
     tasks = [replace(task, corrected=p) for task, p in zip(tasks, corrected, strict=True)]
     return Compared(tuple(tasks), tuple(left_out))
-
-
-def _opened(source: Source) -> tuple[Sequence[Result], Callable[[Result], Items]]:
-    """Returns results, and a function that gives the items of one of them."""
-    if isinstance(source, Path | str):
-        path = Path(source)
-        return read_results(path), lambda result: Items.from_frame(read_items(path, result))
-    return source, _held_items
-
-
-def _held_items(result: Result) -> Items:
-    if result.items is None:
-        raise InputError(
-            f"{result.task} on {result.split} holds no predictions, as it was read from a file; "
-            "compare the path of that file."
-        )
-    return result.items
-
-
-def _task(result: Result) -> tuple[str, str]:
-    return result.task, result.split
 
 
 def _matched(
@@ -156,10 +138,9 @@ def _matched(
 ) -> tuple[list[tuple[Result, Result]], list[str]]:
     """Returns pairs of results to compare, and a sentence for each shared task without a pair."""
     pairs, left_out = [], []
-    for task in dict.fromkeys(map(_task, ours)):
-        left = [result for result in ours if _task(result) == task]
-        right = [result for result in theirs if _task(result) == task]
-        same = {result.key: result for result in right}
+    same = {result.key: result for result in theirs}
+    for task in dict.fromkeys(result.key[:2] for result in ours):
+        left, right = ([one for one in side if one.key[:2] == task] for side in (ours, theirs))
         matches = [(result, same[result.key]) for result in left if result.key in same]
         if not matches and len(left) == len(right) == 1:
             matches = [(left[0], right[0])]
@@ -172,39 +153,24 @@ def _matched(
     return pairs, left_out
 
 
-def _nothing_shared(
-    first: Source,
-    ours: Sequence[Result],
-    second: Source,
-    theirs: Sequence[Result],
-    left_out: Sequence[str],
-) -> str:
-    """Returns why nothing can be compared: the tasks of each set, or why those of both differ."""
-    if left_out:
-        return f"nothing can be compared: {'; '.join(left_out)}."
-    sets = []
-    for source, results in ((first, ours), (second, theirs)):
-        name = str(source) if isinstance(source, Path | str) else "results"
-        tasks = ", ".join(dict.fromkeys(f"{result.task} {result.split}" for result in results))
-        sets.append(f"{name} has {tasks or 'none'}")
-    return f"nothing can be compared, as no task is shared: {'; '.join(sets)}."
-
-
-def _compared(
-    first: Result, left: Items, second: Result, right: Items, seed: int, draws: int
-) -> Comparison:
+def _compared(first: Result, second: Result, settings: str, seed: int, draws: int) -> Comparison:
     what = f"{first.task} on {first.split}"
     if first.main != second.main:
         raise InputError(
             f"{what}: the main score is {first.main} in one file and {second.main} in the other; "
             "only the same can be compared."
         )
-    if set(left.ids) != set(right.ids):
+    left, right = first.items, second.items
+    if left is None or right is None:
+        raise InputError(f"{what} holds no predictions; evaluate again.")
+    rows = {name: row for row, name in enumerate(right.ids)}
+    if set(left.ids) != set(rows):
         raise InputError(
             f"{what} was scored on other items in the two files ({len(left.ids)} and "
             f"{len(right.ids)}); only the same items can be compared."
         )
-    right = _in_order(right, left.ids)
+    order = np.array([rows[name] for name in left.ids], np.int64)
+    right = Items(left.ids, right.predictions[order], right.gold[order])
     if not np.array_equal(left.gold, right.gold):
         raise InputError(f"{what}: the gold of the two files differs.")
     try:
@@ -226,11 +192,5 @@ def _compared(
         test.p,
         test.name,
         note="; ".join(notes),
+        settings=settings,
     )
-
-
-def _in_order(items: Items, ids: Sequence[str]) -> Items:
-    """Returns the predictions and gold of `items` in the order of `ids`."""
-    index = {name: row for row, name in enumerate(items.ids)}
-    rows = np.array([index[name] for name in ids], np.int64)
-    return Items(ids, items.predictions[rows], items.gold[rows])

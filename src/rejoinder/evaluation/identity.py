@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from reprlib import repr as short
 from typing import Any
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import call, short, similarities_of
+from rejoinder.evaluation.calls import call, similarities_of
 from rejoinder.evaluation.encoding import encode_checked
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.protocols import Describes, Encodes, EncodesResponses, Prepares, ScoresPairs
@@ -51,7 +52,17 @@ def identity(encoder: Encodes) -> dict[str, Any]:
         )
     whole = {"name": class_name, "max_tokens": "not told", **about}
     for key, value in whole.items():
-        _check_json(key, value, who)
+        try:
+            json.dumps({key: value}, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            wrong = f"{key!r} is {short(value)} ({type(value).__name__})"
+        else:
+            wrong = "" if isinstance(key, str) else f"the key {short(key)} is not a string"
+        if wrong:
+            raise InputError(
+                f"{who}: {wrong}, which JSON can't hold; strings, finite numbers, true, false, "
+                "None, lists and dictionaries of these are needed."
+            )
     if not isinstance(whole["name"], str):
         raise InputError(f"{who}: 'name' is {short(whole['name'])}; a string is needed.")
     if "sha256" not in whole:
@@ -75,18 +86,3 @@ def _probe(encoder: Encodes, name: str) -> str:
         scores = call(encoder.similarity_pairs, probe[::2], probe[1::2], who=who)
         parts.append(similarities_of(scores, len(probe) // 2, who).tobytes())
     return sha256_of(*parts)
-
-
-def _check_json(key: object, value: object, who: str) -> None:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        reason = f"{key!r} is {short(value)} ({type(value).__name__})"
-    else:
-        if isinstance(key, str):
-            return
-        reason = f"the key {short(key)} is no string"
-    raise InputError(
-        f"{who}: {reason}, which JSON can't hold; strings, finite numbers, true, false, None, "
-        "lists and dictionaries of these are needed."
-    )

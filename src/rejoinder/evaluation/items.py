@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from rejoinder.measures import Floats, Indices
 
@@ -23,17 +22,6 @@ class Items:
     """The text of each item, for people. Not written to disk; empty for items read from a file."""
     folds: Indices | None = None
     """(N,) the fold in which an item was held out, if the score is a mean over folds."""
-
-    @classmethod
-    def from_frame(cls, frame: pl.DataFrame) -> "Items":
-        """Returns the items of a table with the columns id, prediction, gold and perhaps fold."""
-        return cls(
-            frame["id"].to_list(),
-            frame["prediction"].to_numpy(),
-            frame["gold"].to_numpy(),
-            [""] * len(frame),
-            frame["fold"].to_numpy() if "fold" in frame.columns else None,
-        )
 
 
 def joined(*columns: Sequence[str]) -> list[str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.evaluation.calls import first_repeated, short
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.results import Result
 from rejoinder.io.files.atomic import write_bytes, write_text
@@ -147,7 +147,9 @@ def read_results(path: Path) -> list[Result]:
             reason = str(error).rstrip(".")
             raise InputError(f"{where} is damaged: {reason}. Evaluate again.") from None
         if result.predictions:
-            _check_scores(result, Items.from_frame(read_items(path, result)), where)
+            items = _read_items(path, result)
+            _check_scores(result, items, where)
+            result = replace(result, items=items)
         if result.key in results:
             raise InputError(f"{where} repeats another result of {result.task} on {result.split}.")
         if any(result.encoder != other.encoder for other in results.values()):
@@ -192,21 +194,19 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
             )
 
 
-def read_items(path: Path, result: Result) -> pl.DataFrame:
-    """Reads the items of a result of the file `path`: id, prediction, gold, and perhaps fold.
+def _read_items(path: Path, result: Result) -> Items:
+    """Returns the items of a result of the file `path`. Their texts are not kept, and empty.
 
     Raises:
-        InputError: the result has no predictions file, or the file is missing, changed or damaged.
+        InputError: their file is missing, changed or damaged.
     """
-    what = f"{result.task} on {result.split}"
-    if not result.predictions:
-        raise InputError(f"{path}: {what} has no predictions file.")
     file = path.parent / result.predictions.get("file", "")
     try:
         content = file.read_bytes()
     except (OSError, ValueError) as error:  # a name can hold a NUL or half a surrogate pair
         raise InputError(
-            f"{path}: the predictions of {what} can't be read: {error}; evaluate again."
+            f"{path}: the predictions of {result.task} on {result.split} can't be read: {error}; "
+            "evaluate again."
         ) from None
     if sha256_of(content) != result.predictions.get("sha256"):
         raise InputError(f"{file} is not the file that {path} was written with; evaluate again.")
@@ -217,7 +217,13 @@ def read_items(path: Path, result: Result) -> pl.DataFrame:
     wrong = _wrong_items(frame, result.n)
     if wrong:
         raise InputError(f"{file} is damaged: {wrong}; evaluate again.")
-    return frame
+    return Items(
+        frame["id"].to_list(),
+        frame["prediction"].to_numpy(),
+        frame["gold"].to_numpy(),
+        [""] * len(frame),
+        frame["fold"].to_numpy() if "fold" in frame.columns else None,
+    )
 
 
 def _wrong_items(frame: pl.DataFrame, count: int) -> str:
@@ -233,8 +239,7 @@ def _wrong_items(frame: pl.DataFrame, count: int) -> str:
         # Polars orders NaN above every number, so this refuses it too
         if not (frame[name].abs() <= LARGEST).all():
             return f"a {name} is not finite, or beyond {LARGEST:.0e}"
-    repeated = first_repeated(frame["id"].to_list())
-    return "" if repeated is None else f"the id {repeated!r} is there more than once"
+    return ""
 
 
 def _with_items(path: Path, result: Result) -> Result:

@@ -6,20 +6,20 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from rejoinder.api.reproduce.work import MODELS, Reproduced
+from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.report.tables import Table
 from rejoinder.evaluation.results import Result
 
 _GENRES = ("main-captions", "main-forums", "main-news")
 
 
-def tables_of(work: Reproduced, encoder: str, items: pl.DataFrame) -> list[Table]:
+def tables_of(work: Reproduced, encoder: str, items: Items) -> list[Table]:
     """Returns tables 1 to 6 and a table of the time that each stage took.
 
     `encoder` is the kind of the encoder, such as `dan`. `items` are those of STS-B test for table
-    5, with the columns prediction, gold and text.
+    5.
     """
     ours = f"ours, {encoder}"
     paper = tomllib.loads((files("rejoinder") / "data" / "paper.toml").read_text("utf-8"))
@@ -110,7 +110,7 @@ def _stsb(results: Sequence[Result], split: str) -> list[float]:
     return [result.scores["pearson"], *by_genre]
 
 
-def _table5(paper: Mapping[str, Any], items: pl.DataFrame, ours: str) -> Table:
+def _table5(paper: Mapping[str, Any], items: Items, ours: str) -> Table:
     rows = [
         (f"{row['kind']} (paper)", f"{row['score']:.2f}", f"{row['gold']:.1f}", row["text"])
         for row in paper["table5"]
@@ -125,20 +125,19 @@ def _table5(paper: Mapping[str, Any], items: pl.DataFrame, ours: str) -> Table:
     return Table(title, ("", "score", "label", "sentences"), tuple(rows), note)
 
 
-def best_and_worst(items: pl.DataFrame) -> Iterator[tuple[str, float, float, str]]:
+def best_and_worst(items: Items) -> Iterator[tuple[str, float, float, str]]:
     """Yields two good and two bad pairs of `items`: kind, score, label and text.
 
     Good pairs are close to the least-squares line through scores and labels, bad ones far from it.
     """
-    scores, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
+    scores, gold = items.predictions, items.gold
     slope, intercept = np.polyfit(gold, scores, 1)
     error = np.abs(scores - intercept - slope * gold)
     order = np.argsort(error, kind="stable")
     high = next((row for row in order if gold[row] >= 4), order[0])
     low = next((row for row in order if gold[row] <= 1), order[0])
-    texts = items["text"].to_list()
     for kind, row in (("good", high), ("good", low), ("bad", order[-1]), ("bad", order[-2])):
-        yield kind, float(scores[row]), float(gold[row]), texts[row]
+        yield kind, float(scores[row]), float(gold[row]), items.texts[row]
 
 
 def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:

@@ -3,17 +3,16 @@
 import datetime
 import json
 from collections.abc import Mapping, Sequence
-
-import polars as pl
+from dataclasses import replace
 
 from rejoinder.api.reproduce.tables import tables_of
 from rejoinder.api.reproduce.work import Options, Reproduced
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
-from rejoinder.evaluation.report.pages import render_page
+from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.report.plots import COLOURS, new_figure, predicted_against_gold, svg_of
+from rejoinder.evaluation.report.writer import render_page
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import read_items
 from rejoinder.io.files.atomic import write_text
 from rejoinder.version import VERSION
 
@@ -39,9 +38,8 @@ def write_reproduction(work: Reproduced, options: Options) -> None:
     items = _items(work, options)
     tables = tables_of(work, options.encoder, items)
     title = f"STS Benchmark, test: {_SHOWN} ({options.encoder})"
-    predictions, gold = items["prediction"].to_numpy(), items["gold"].to_numpy()
     figures = {
-        "figure7": predicted_against_gold(title, predictions, gold),
+        "figure7": predicted_against_gold(title, items.predictions, items.gold),
         "figure8": _figure8(work.curve, f"Reddit and a share of SNLI ({options.encoder})"),
     }
     about = {
@@ -97,18 +95,17 @@ def _results(work: Reproduced, options: Options) -> str:
     return json.dumps(tree, indent=1, allow_nan=False) + "\n"
 
 
-def _items(work: Reproduced, options: Options) -> pl.DataFrame:
+def _items(work: Reproduced, options: Options) -> Items:
     """Returns predictions, gold and texts of the shown model on STS-B test."""
-    results = work.results[_SHOWN]
-    result = next(
-        result for result in results if (result.task, result.split) == ("stsb/angular", "test")
-    )
-    frame = read_items(options.out / "work" / "results" / f"{_SHOWN}.json", result)
+    [items] = [
+        result.items
+        for result in work.results[_SHOWN]
+        if (result.task, result.split) == ("stsb/angular", "test")
+    ]
     pairs = read_stsb(options.data, "test")
-    if len(pairs) != len(frame):
+    if items is None or list(items.ids) != pairs.ids:
         raise InputError(f"the STS Benchmark below {options.data} is not the one that was scored.")
-    texts = [f"{a} | {b}" for a, b in zip(pairs.first, pairs.second, strict=True)]
-    return frame.with_columns(pl.Series("text", texts))
+    return replace(items, texts=joined(pairs.first, pairs.second))
 
 
 def _figure8(curve: Mapping[float, Sequence[Result]], model: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.errors import InputError, require
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.protocols import Embeddings
 
@@ -78,11 +78,7 @@ class TfIdf:
     """scikit-learn's tf-idf, fitted on the sentences of each task."""
 
     def __init__(self) -> None:
-        try:
-            from sklearn.feature_extraction.text import TfidfVectorizer
-        except ImportError:
-            raise MissingExtraError("scikit-learn", "eval") from None
-        self._vectorizer: Any = TfidfVectorizer
+        require("eval", "sklearn")
         self._frequent: Any = None
         self._all: Any = None
 
@@ -92,10 +88,12 @@ class TfIdf:
 
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
         """Counts the sentences that each word is in."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         texts = list(dict.fromkeys(sentences))
         options = {"tokenizer": tokens, "token_pattern": None, "lowercase": False}
-        self._all = self._vectorizer(**options).fit(texts)
-        self._frequent = self._vectorizer(max_features=_DIM, **options).fit(texts)
+        self._all = TfidfVectorizer(**options).fit(texts)
+        self._frequent = TfidfVectorizer(max_features=_DIM, **options).fit(texts)
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns (N, D) float32 tf-idf of the most frequent words, at most 2,000.

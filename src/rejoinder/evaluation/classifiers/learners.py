@@ -1,11 +1,12 @@
-"""Learners fit classifiers: the batched solver, scikit-learn, or the network in PyTorch."""
+"""Learners fit classifiers on rows of features: the batched solver, and scikit-learn's."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.errors import require
 from rejoinder.evaluation.classifiers.logistic import LogisticGrid, Problems
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import Floats, Indices
@@ -38,23 +39,6 @@ class Learner(Protocol):
     def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
         """Returns the predicted classes of the test rows of each fold, each with its penalty."""
         ...
-
-
-def open_learner(settings: ClassifierSettings, features: Features, labels: Labels) -> Learner:
-    """Returns the learner that the settings ask for, of (N, D) features and (N,) labels.
-
-    Raises:
-        MissingExtraError: a library that it needs is not installed.
-    """
-    if settings.classifier == "pytorch":
-        from rejoinder.evaluation.classifiers.network import NetworkLearner
-
-        return NetworkLearner(settings, features, labels)
-    if settings.classifier == "scikit-learn":
-        from rejoinder.evaluation.classifiers.library import LibraryLearner
-
-        return LibraryLearner(settings, features, labels)
-    return FastLearner(settings, features, labels)
 
 
 class FastLearner:
@@ -99,3 +83,42 @@ class FastLearner:
             for index, strength in zip(fold_of.tolist(), strengths, strict=True)
         ]
         return Problems(masks, fold_of, np.array(penalties, np.float32))
+
+
+class LibraryLearner:
+    """SentEval's classifier without PyTorch. It does not stop early.
+
+    SentEval used scikit-learn's default solver of its time, liblinear with one class against the
+    rest. Today's default is another, so the solver is named here.
+    """
+
+    def __init__(self, settings: ClassifierSettings, features: Features, labels: Labels) -> None:
+        require("eval", "sklearn")
+        self._settings, self._features, self._labels = settings, features, labels
+
+    def _fitted(self, rows: Indices, strength: float) -> Any:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.multiclass import OneVsRestClassifier
+
+        model = LogisticRegression(
+            C=strength, random_state=self._settings.seed, solver="liblinear", max_iter=100
+        )
+        labels = self._labels[rows]
+        if len(np.unique(labels)) > 2:
+            model = OneVsRestClassifier(model)
+        return model.fit(self._features[rows], labels)
+
+    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
+        """See `Learner`."""
+        accuracies = np.empty((len(folds), len(grid)))
+        for row, fold in enumerate(folds):
+            features, labels = self._features[fold.test], self._labels[fold.test]
+            accuracies[row] = [self._fitted(fold.train, c).score(features, labels) for c in grid]
+        return accuracies
+
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
+        """See `Learner`."""
+        return [
+            np.asarray(self._fitted(fold.train, strength).predict(self._features[fold.test]))
+            for fold, strength in zip(folds, penalties, strict=True)
+        ]

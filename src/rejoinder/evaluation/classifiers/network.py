@@ -9,7 +9,6 @@ all networks of a run begin with the same weights, and networks with the same nu
 rows see them in the same order. Here each network has its own generator with the same seed.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -249,19 +248,14 @@ def optimizer_of(text: str, parameters: Any) -> Any:
     Raises:
         InputError: the optimiser is unknown, or does not have such a parameter.
     """
-    name, _, rest = text.partition(",")
+    name, *parts = text.split(",")
     if name not in _OPTIMIZERS:
         raise InputError(f"optim {text!r}: {nearest(name, _OPTIMIZERS)}.")
-    values = {}
-    for part in filter(None, rest.split(",")):
-        match = re.fullmatch(r"\s*(\w+)=([0-9.eE+-]+)\s*", part)
-        if match is None:
-            raise InputError(f"optim {text!r}: {part!r} does not have the form NAME=NUMBER.")
-        values[match[1]] = float(match[2])
     kinds = {kind.lower(): kind for kind in vars(torch.optim) if kind[0].isupper()}
-    if name == "sgd":
-        values.setdefault("lr", 0.1)
     try:
+        values = {key.strip(): float(value) for key, value in (p.split("=") for p in parts if p)}
+        if name == "sgd":
+            values.setdefault("lr", 0.1)
         return getattr(torch.optim, kinds[name])(parameters, **values)
-    except TypeError as error:
-        raise InputError(f"optim {text!r}: {error}.") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"optim {text!r}: {error}; write NAME,KEY=NUMBER.") from None

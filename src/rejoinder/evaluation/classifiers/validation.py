@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.errors import MissingExtraError
-from rejoinder.evaluation.classifiers.learners import Features, Fold, Labels, open_learner
+from rejoinder.errors import require
+from rejoinder.evaluation.classifiers.learners import (
+    FastLearner,
+    Features,
+    Fold,
+    Labels,
+    Learner,
+    LibraryLearner,
+)
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import Floats, Indices, ScoringError
 
@@ -29,10 +36,9 @@ class Outcome:
 
 def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[Fold]:
     """Returns stratified folds of all rows."""
-    try:
-        from sklearn.model_selection import StratifiedKFold
-    except ImportError:
-        raise MissingExtraError("scikit-learn", "eval") from None
+    require("eval", "sklearn")
+    from sklearn.model_selection import StratifiedKFold
+
     rarest = int(np.bincount(labels)[np.unique(labels)].min())
     if settings.kfold > rarest:
         raise ScoringError(
@@ -44,6 +50,16 @@ def _folds(labels: Labels, settings: ClassifierSettings, protocol: str) -> list[
         n_splits=settings.kfold, shuffle=True, random_state=settings.fold_seed(protocol)
     )
     return [Fold(*rows) for rows in splitter.split(np.zeros(len(labels)), labels)]
+
+
+def _opened(settings: ClassifierSettings, features: Features, labels: Labels) -> Learner:
+    """Returns the learner that the settings ask for, of (N, D) features and (N,) labels."""
+    if settings.classifier == "pytorch":
+        from rejoinder.evaluation.classifiers.network import NetworkLearner
+
+        return NetworkLearner(settings, features, labels)
+    kind = LibraryLearner if settings.classifier == "scikit-learn" else FastLearner
+    return kind(settings, features, labels)
 
 
 def _best(accuracy: Floats) -> tuple[Any, Any]:
@@ -68,7 +84,7 @@ def nested(features: Features, labels: Labels, settings: ClassifierSettings) -> 
         for fold in outer
         for part in _folds(labels[fold.train], settings, "nested")
     ]
-    learner, grid = open_learner(settings, features, labels), settings.grid("nested")
+    learner, grid = _opened(settings, features, labels), settings.grid("nested")
     accuracy = learner.held_out(inner, grid)
     means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
     chosen, dev = _best(means)
@@ -98,7 +114,7 @@ def split(
     train, *dev, test = np.split(np.arange(ends[-1]), ends[:-1])
     protocol = "split" if dev else "kfold"
     folds = [Fold(train, *dev)] if dev else _folds(labels[0], settings, protocol)
-    learner = open_learner(settings, np.concatenate(features), np.concatenate(labels))
+    learner = _opened(settings, np.concatenate(features), np.concatenate(labels))
     grid = settings.grid(protocol)
     index, best = _best(learner.held_out(folds, grid).mean(axis=0))
     [predictions] = learner.predict([Fold(train, test, *dev)], [grid[index]])

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rejoinder.errors import InputError, require
-from rejoinder.evaluation.report.pages import render_page
 from rejoinder.evaluation.report.plots import bars, predicted_against_gold
-from rejoinder.evaluation.report.tables import beside_published, names, overview
+from rejoinder.evaluation.report.tables import Table, beside_published, names, overview
 from rejoinder.evaluation.results import Result
-from rejoinder.evaluation.results_file import items_folder, read_items, read_results
-from rejoinder.evaluation.variants import variants
+from rejoinder.evaluation.results_file import items_folder, read_results
+from rejoinder.evaluation.variants import variants, with_label
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.claims import claim_output
 
@@ -43,7 +42,7 @@ def _contents(paths: Sequence[Path]) -> dict[str, str]:
         raise InputError(f"{', '.join(map(str, paths))}: no results to report.")
     tables = [overview(runs), *beside_published(runs)]
     plots = {"bars.svg": bars(runs)}
-    for number, plot in enumerate(_scatter_plots(paths, runs), 1):
+    for number, plot in enumerate(_scatter_plots(runs), 1):
         plots[f"gold-{number}.svg"] = plot
     about = [
         {
@@ -66,16 +65,37 @@ def _contents(paths: Sequence[Path]) -> dict[str, str]:
     }
 
 
-def _scatter_plots(paths: Sequence[Path], runs: Sequence[Sequence[Result]]) -> Iterator[str]:
+def _scatter_plots(runs: Sequence[Sequence[Result]]) -> Iterator[str]:
     """Yields a plot for each result on the STS Benchmark that has predictions."""
     labels = variants(result for run in runs for result in run)
-    for path, name, run in zip(paths, names(runs), runs, strict=True):
+    for name, run in zip(names(runs), runs, strict=True):
         for result in run:
-            if result.task.startswith("stsb/") and result.predictions:
-                items = read_items(path, result)
-                label = f" ({labels[result.key]})" if labels[result.key] else ""
-                yield predicted_against_gold(
-                    f"{name}: {result.task} {result.split}{label}",
-                    items["prediction"].to_numpy(),
-                    items["gold"].to_numpy(),
-                )
+            if result.task.startswith("stsb/") and result.items is not None:
+                title = with_label(f"{name}: {result.task}", result.split, labels[result.key])
+                yield predicted_against_gold(title, result.items.predictions, result.items.gold)
+
+
+def render_page(
+    template: str, tables: Sequence[Table], figures: Sequence[str], **values: object
+) -> str:
+    """Returns a page that needs no other file, from a template such as `results.html.j2`.
+
+    The figures are SVG documents, which are not escaped. `values` are what else the template shows.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    require("report", "jinja2")
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rejoinder", "data/templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    # inside HTML, an SVG has neither an XML declaration nor a document type
+    inline = [Markup(svg[svg.index("<svg") :]) for svg in figures]  # noqa: S704 -- our own SVG
+    return environment.get_template(template).render(tables=tables, figures=inline, **values)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rejoinder.datasets.sentence_pairs import read_sick
+from rejoinder.datasets.sentence_pairs import SentencePairSet, read_sick
 from rejoinder.datasets.sts import (
     SUBSETS,
     GradedPairs,
@@ -263,24 +263,24 @@ def _family(
     return Family(groups, partial(_read, read), partial(_run, scores), options=options)
 
 
+def sick_pairs(data: SentencePairSet, split: str, parts: Sequence[str]) -> GradedPairs:
+    """Returns some splits of SICK as one, whose genres are the splits."""
+    chosen = [data.splits[part] for part in parts]
+    return GradedPairs(
+        split,
+        "",
+        [text for part in chosen for text in part.first],
+        [text for part in chosen for text in part.second],
+        np.concatenate([part.scores for part in chosen]),
+        [name for name, part in zip(parts, chosen, strict=True) for _ in part.ids],
+        data.sha256,
+        [name for part in chosen for name in part.ids],
+    )
+
+
 def _sick(context: Context) -> list[GradedPairs]:
     data = read_sick(context.folder("sick"))
-    read = []
-    for split, parts in _SICK.items():
-        chosen = [data.splits[part] for part in parts]
-        read.append(
-            GradedPairs(
-                split,
-                "",
-                [text for part in chosen for text in part.first],
-                [text for part in chosen for text in part.second],
-                np.concatenate([part.scores for part in chosen]),
-                [name for name, part in zip(parts, chosen, strict=True) for _ in part.ids],
-                data.sha256,
-                [name for part in chosen for name in part.ids],
-            )
-        )
-    return read
+    return [sick_pairs(data, split, parts) for split, parts in _SICK.items()]
 
 
 def _read_stsb(context: Context, ids: Sequence[str]) -> Data:
