@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder import InputError, export
-from rejoinder.api.export import ModelSize, size_of
-from rejoinder.api.export_scores import ExportScores
+from rejoinder.api.export import ModelSize, scores_of, size_of
 from rejoinder.models.folder import ModelContents, read_model
 from rejoinder.models.smaller import nested_dims
 from rejoinder.text.features import WordFeatures
@@ -27,7 +26,7 @@ BUCKETS = 4_096
 
 def main() -> None:
     arguments = _arguments()
-    model, scores = read_model(arguments.model), ExportScores(arguments.data, arguments.pairs)
+    model, scores = read_model(arguments.model), scores_of(arguments.data, arguments.pairs)
     before = size_of(arguments.model, model, scores)
     names = list(before.scores)
     titles = ["model", "MB", "rows", *names]

@@ -13,7 +13,7 @@ from rejoinder.evaluation.results_file import read_results, write_results
 from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.significance import permutation_test
 from rejoinder.evaluation.tasks import resolve
-from rejoinder.evaluation.tasks.bias import read_word_lists, sentences_of
+from rejoinder.evaluation.tasks.bias import read_word_lists
 
 
 class Leaning:
@@ -23,13 +23,12 @@ class Leaning:
     """
 
     def __init__(self, test: str, *, turned: bool = False) -> None:
-        tables = read_word_lists().tables
+        found = read_word_lists()
         self.side: dict[str, float] = {}
-        for part, lists in tables["tests"][test].items():
+        for part, lists in found.tables["tests"][test].items():
             sides = (-1.0, 1.0) if turned and part == "targets" else (1.0, -1.0)
             for name, side in zip(lists, sides, strict=True):
-                for sentences in sentences_of(name, tables):
-                    self.side |= dict.fromkeys(sentences, side)
+                self.side |= dict.fromkeys(found.sentences(name), side)
 
     def encode(self, sentences):
         generator = np.random.default_rng(len(sentences))
@@ -53,9 +52,9 @@ def test_the_word_lists_are_whole():
             words = [word.lower() for word in (*one["words"], *other["words"])]
             assert len(set(words)) == len(words)
     for name in tables["lists"]:
-        for sentences in sentences_of(name, tables):
-            assert len(set(sentences)) == 2
-            assert all(text[0].isupper() and text.endswith(".") for text in sentences)
+        sentences = read_word_lists().sentences(name)
+        assert len(sentences) == 2 * len(tables["lists"][name]["words"])
+        assert all(text[0].isupper() and text.endswith(".") for text in sentences)
 
 
 def test_effect_sizes_are_those_of_the_formula():

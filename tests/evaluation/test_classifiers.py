@@ -8,7 +8,7 @@ import senteval_reference as reference
 from rejoinder.datasets.labelled import read_binary, read_trec
 from rejoinder.errors import InputError
 from rejoinder.evaluation.classifiers import validation
-from rejoinder.evaluation.classifiers.logistic import LogisticGrid, Problems
+from rejoinder.evaluation.classifiers.logistic import LogisticGrid
 from rejoinder.evaluation.classifiers.relatedness import (
     Graded,
     fit_relatedness,
@@ -35,12 +35,12 @@ def test_the_solver_reaches_the_optimum(classes):
     masks = np.ones((400, 2), bool)
     masks[:100, 1] = False
     penalties = np.array([4.0, 0.125, 4.0, 0.125], np.float32)
-    problems = Problems(masks, np.array([0, 0, 1, 1]), penalties)
+    problems = masks, np.array([0, 0, 1, 1]), penalties
     solver = LogisticGrid(x, y)
-    predicted = solver.predict(x, solver.fit(problems))
-    right = solver.correct(solver.fit(problems))
+    predicted = solver.predict(x, solver.fit(*problems))
+    right = solver.correct(solver.fit(*problems))
     for place in range(4):
-        rows = masks[:, problems.fold[place]]
+        rows = masks[:, problems[1][place]]
         model = LogisticRegression(C=1 / penalties[place], max_iter=10_000, tol=1e-10)
         expected = model.fit(x[rows], y[rows]).predict(x)
         assert (predicted[:, place] == expected).mean() >= 0.995

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from rejoinder.evaluation.intervals import correlation_interval, mean_interval
-from rejoinder.evaluation.metrics.shares import precision_at
+from rejoinder.evaluation.items import Items
+from rejoinder.evaluation.metrics import metric_of
 from rejoinder.measures import pearson_correlation, spearman_correlation
 
 
 def test_precision_counts_ranks_within():
-    ranks = np.array([1, 2, 3, 11])
-    assert [precision_at(ranks, n) for n in (1, 3, 10)] == [0.25, 0.75, 0.75]
+    items = Items("abcd", np.array([1.0, 2, 3, 11]), np.ones(4))
+    assert metric_of("P@3").recompute(items) == {"P@1": 0.25, "P@3": 0.75, "P@10": 0.75}
 
 
 def test_intervals_cover_what_theory_says():

@@ -48,7 +48,11 @@ def test_networks_trained_together_are_those_trained_alone(nhid, optim):
     inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
     networks = network.Networks(settings, inputs, labels, 3, [decays] * 2)
     alone = [[plain(networks, fold, place, nhid) for place in range(2)] for fold in range(2)]
-    networks.fit(folds, [np.arange(490, 500)] * 2)
+    networks.fit(
+        folds,
+        [np.arange(490, 500)] * 2,
+        [np.random.RandomState(settings.seed) for _ in folds],
+    )
 
     for fold, rows in enumerate(folds):
         chance = np.random.RandomState(settings.seed)

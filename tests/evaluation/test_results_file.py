@@ -16,7 +16,6 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.results_file import (
     open_results,
-    read_items,
     read_results,
     write_results,
 )
@@ -51,7 +50,8 @@ def test_what_is_written_is_read(main, tmp_path):
     path = tmp_path / "r.json"
     written = write_results(path, [made_up(main)])
     assert read_results(path) == written
-    assert read_items(path, written[0])["prediction"].to_list() == PREDICTED.tolist()
+    [found] = read_results(path)
+    assert found.items.predictions.tolist() == PREDICTED.tolist()
 
 
 @pytest.mark.parametrize("main", MAINS)
@@ -310,7 +310,7 @@ def test_an_unreadable_file_is_replaced_only_on_demand(tmp_path):
 def test_predictions_that_can_not_be_are_refused_though_their_hash_fits(column, said, tmp_path):
     path = tmp_path / "r.json"
     written = write_results(path, [made_up("map")])
-    put_items(path, read_items(path, written[0]).with_columns(column))
+    put_items(path, table_of(path, written[0]).with_columns(column))
     with pytest.raises(InputError, match=said):
         read_results(path)
 
@@ -319,9 +319,13 @@ def test_predictions_that_can_not_be_are_refused_though_their_hash_fits(column, 
 def test_a_result_of_no_items_is_refused(tmp_path):
     path = tmp_path / "r.json"
     written = write_results(path, [made_up("map")])
-    put_items(path, read_items(path, written[0]).head(0), n=0)
+    put_items(path, table_of(path, written[0]).head(0), n=0)
     with pytest.raises(InputError, match="has 0 items"):
         read_results(path)
+
+
+def table_of(path, result):
+    return pl.read_parquet(path.parent / result.predictions["file"])
 
 
 def put_items(path, frame, **changes):

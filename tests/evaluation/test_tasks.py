@@ -12,7 +12,7 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import Missing, Result
-from rejoinder.evaluation.results_file import read_items, read_results, write_results
+from rejoinder.evaluation.results_file import read_results, write_results
 from rejoinder.evaluation.run import collect, iter_results
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.base import Context, ResponsePairs
@@ -243,9 +243,8 @@ def test_results_survive_json(tmp_path):
     context = Context(pairs=lambda: made_up(120))
     results = write_results(place, collect(iter_results(Bag(), ["response"], context)))
     assert read_results(place) == results
-    items = read_items(place, results[0])
-    assert items.columns == ["id", "prediction", "gold"]
-    assert (items["prediction"] <= 1).mean() == results[0].scores["P@1"]
+    [found] = read_results(place)
+    assert (found.items.predictions <= 1).mean() == results[0].scores["P@1"]
     tree = json.loads((tmp_path / "results.json").read_text())["results"][0]
     assert {"n", "seed", "data", "encoder", "date", "machine", "versions", "seconds"} <= tree.keys()
     with pytest.raises(InputError, match="map is nan"):

@@ -22,7 +22,7 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.report.tables import beside_published, overview
 from rejoinder.evaluation.report.writer import write_report
 from rejoinder.evaluation.results import Group, Result
-from rejoinder.evaluation.results_file import open_results, read_items, read_results, write_results
+from rejoinder.evaluation.results_file import open_results, read_results, write_results
 from rejoinder.io.files.hashed import sealed
 
 MAINS = {
@@ -116,6 +116,12 @@ def mutated_items(random: Random, content: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def _items(frame: pl.DataFrame) -> Items:
+    folds = frame["fold"].to_numpy() if "fold" in frame.columns else None
+    numbers = (frame[name].to_numpy() for name in ("prediction", "gold"))
+    return Items(frame["id"].to_list(), *numbers, [""] * len(frame), folds)
+
+
 def _resealed(tree: Any, items: dict[str, bytes]) -> Any:
     """The tree with hashes, numbers of items and scores that fit, as far as it has any."""
     rows = tree.get("results") if isinstance(tree, dict) else None
@@ -134,7 +140,7 @@ def _row(row: dict[str, Any], items: dict[str, bytes]) -> dict[str, Any]:
                 frame = pl.read_parquet(io.BytesIO(content))
                 row["n"] = len(frame)
                 with np.errstate(all="ignore"):
-                    found = metric_of(row["main"]).recompute(Items.from_frame(frame))
+                    found = metric_of(row["main"]).recompute(_items(frame))
                 row["scores"] |= {name: value for name, value in found.items() if value == value}
             except Exception:  # noqa: S110 -- they fit nothing; the reader has to say so
                 pass
@@ -184,9 +190,6 @@ def _use(random: Random, path: Path, other: Path, results: list[Result]) -> None
             assert np.isfinite([one.first, one.second, *one.interval]).all(), one
     except RejoinderError as error:
         assert "\n" not in str(error)  # noqa: PT017 -- one sentence
-    for result in results:
-        if result.predictions:
-            read_items(path, result)
     with open_results(path) as held:
         with suppress(RejoinderError):  # they may be of another encoder
             held.keep({"name": "mine"}, overwrite=False)

@@ -1,7 +1,6 @@
-"""Scores on dev during training, which choose the best weights and are shown as progress."""
+"""Scores on dev: during training, where they choose the best weights, and of exported models."""
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from rejoinder.api.pairs import response_pairs
@@ -23,30 +22,38 @@ class DevScores:
         *,
         max_inputs: int | None = None,
         without: Collection[str] = (),
+        needed: bool = False,
     ) -> None:
         """Reads the dev splits of a folder of pairs and of a folder of data sets, if given.
 
-        The pairs give P@1, P@3 and P@10 of `max_inputs` inputs (None means all), the STS Benchmark,
-        if it is there, `STS-B Pearson` (angular). Pairs of the sources `without` are left out: what
-        a run leaves out of training shall not choose its weights either.
+        Pairs of the sources `without` are left out: what a run leaves out of training shall not
+        choose its weights either.
 
         Raises:
             InputError: the folder of pairs is not usable, or the benchmark is damaged.
+            DataMissingError: the benchmark is missing, although it is `needed`.
         """
-        self._max_inputs = max_inputs
+        self._max_inputs, self._needed = max_inputs, needed
         self._pairs = None if pairs is None else response_pairs(pairs, "dev", without)
-        self._benchmark = None
-        if data is not None:
-            with suppress(DataMissingError):  # its scores are an extra
-                self._benchmark = read_stsb(data, "dev")
+        try:
+            self._benchmark = None if data is None else read_stsb(data, "dev")
+        except DataMissingError:
+            if needed:
+                raise
+            self._benchmark = None
 
     def __call__(self, encoder: Encodes) -> Mapping[str, float]:
-        """Returns the scores by name; that of the pairs comes first, if there are any."""
-        scores: dict[str, float] = {}
-        if self._pairs is not None and len(self._pairs) > 1:
-            embedder = Embedder(encoder)
-            scores |= rank_responses(embedder, self._pairs, max_inputs=self._max_inputs).scores
-        if self._benchmark is not None:
-            angular, _ = score_stsb(encoder, self._benchmark)
-            scores["STS-B Pearson"] = angular.scores["pearson"]
-        return scores
+        """Returns the scores by name; those of the pairs come first, if there are any."""
+        return {**self.responses(encoder), **self.similarity(encoder)}
+
+    def responses(self, encoder: Encodes) -> Mapping[str, float]:
+        """Returns P@1, P@3 and P@10 of `max_inputs` inputs (None means all)."""
+        if self._pairs is None or (len(self._pairs) < 2 and not self._needed):
+            return {}
+        return rank_responses(Embedder(encoder), self._pairs, max_inputs=self._max_inputs).scores
+
+    def similarity(self, encoder: Encodes) -> Mapping[str, float]:
+        """Returns `STS-B Pearson` (angular)."""
+        if self._benchmark is None:
+            return {}
+        return {"STS-B Pearson": score_stsb(encoder, self._benchmark)[0].scores["pearson"]}

@@ -88,22 +88,17 @@ class Repetition:
 
     def differences(self) -> list[tuple[str, Any, Any]]:
         """Returns name, value before and value now of everything that differs."""
-        before, now = self.before, self.now
-        scores = {} if now is None else now.scores
+        scores = {} if self.now is None else self.now.scores
         rows: list[tuple[str, Any, Any]] = [
             (name, value, scores.get(name, "–"))
-            for name, value in before.scores.items()
+            for name, value in self.before.scores.items()
             if scores.get(name) != value
         ]
-        if now and now.data != before.data:
-            old, new = (str(result.data.get("sha256"))[:12] for result in (before, now))
-            rows.append(("data", old, new))
-        if now and dict(now.encoder) != dict(before.encoder):
-            old, new = (
-                str(result.encoder.get("sha256", result.encoder.get("name")))[:24]
-                for result in (before, now)
-            )
-            rows.append(("encoder", old, new))
+        for name in ("data", "encoder") if self.now else ():
+            before, now = (dict(getattr(result, name)) for result in (self.before, self.now))
+            if before != now:
+                old, new = (part.get("sha256", part.get("name")) for part in (before, now))
+                rows.append((name, str(old)[:24], str(new)[:24]))
         return rows
 
     @property

@@ -8,8 +8,11 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, folder_bytes, read_model, write_model
+from rejoinder.models.layout import RESPONSES
 from rejoinder.models.smaller import ExportOptions, smaller
 
+_MOST_INPUTS = 10_000
+"""Number of inputs whose responses are ranked."""
 Scores = Callable[[ModelContents], Mapping[str, float]]
 """Scores a model on dev, by name."""
 
@@ -103,7 +106,7 @@ def export(
     with claim_output(path, overwrite=overwrite, inputs=[folder, data, pairs]):
         contents = read_model(folder)
         made = smaller(contents, options, any_dim=any_dim)
-        scores = _scores_of(data, pairs)
+        scores = scores_of(data, pairs)
         before = size_of(folder, contents, scores)
         write_model(path, replace(made, name=name or made.name), overwrite=overwrite)
         written = read_model(path)
@@ -112,13 +115,24 @@ def export(
     return Exported(SentenceEncoder(written), before, after, dropped)
 
 
-def _scores_of(data: str | Path | None, pairs: str | Path | None) -> Scores:
-    """Returns the scores that the data at hand allow; without any, no package of an extra."""
+def scores_of(data: str | Path | None, pairs: str | Path | None) -> Scores:
+    """Returns the scores that the data allow, P@1 only of models with a response side.
+
+    Without data, no package of an extra is needed.
+    """
     if data is None and pairs is None:
         return lambda _: {}
-    from rejoinder.api.export_scores import ExportScores
+    from rejoinder.api.dev_scores import DevScores
 
-    return ExportScores(data, pairs)
+    folders = (None if place is None else Path(place) for place in (pairs, data))
+    dev = DevScores(*folders, max_inputs=_MOST_INPUTS, needed=True)
+
+    def scores(model: ModelContents) -> Mapping[str, float]:
+        encoder = SentenceEncoder(model)
+        ranked = dev.responses(encoder) if RESPONSES in model.heads else {}
+        return {**dev.similarity(encoder), **dict(list(ranked.items())[:1])}
+
+    return scores
 
 
 def size_of(folder: Path, contents: ModelContents, scores: Scores) -> ModelSize:

@@ -45,17 +45,14 @@ def open_function(reference: str) -> Encodes:
         InputError: the module or the name does not exist, or it is no encoder.
     """
     module, _, name = reference.partition(":")
+    form = "write py:MODULE:NAME, such as py:my_module:encode."
     if not (module and name):
-        raise InputError(
-            f"py:{reference} names no function; write py:MODULE:NAME, such as py:my_module:encode."
-        )
+        raise InputError(f"py:{reference} names no function; {form}")
     sys.path.insert(0, str(Path.cwd()))
     try:
         target = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"py:{reference} names no function: {error}; write py:MODULE:NAME."
-        ) from None
+        raise InputError(f"py:{reference} names no function: {error}; {form}") from None
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
@@ -106,14 +103,13 @@ class StoredVectors:
     """An encoder that looks texts up in a file with the columns `text` and `embedding`."""
 
     def __init__(self, path: str | Path) -> None:
-        path = Path(path)
+        self._path = Path(path)
         try:
-            content = path.read_bytes()
-            json_lines = path.suffix in (".jsonl", ".ndjson")
+            content = self._path.read_bytes()
+            json_lines = self._path.suffix in (".jsonl", ".ndjson")
             frame = pl.read_ndjson(content) if json_lines else pl.read_parquet(content)
             texts = frame.get_column("text").to_list()
-            rows = frame.get_column("embedding").to_list()
-            self._vectors = np.array(rows, np.float32)
+            self._vectors = np.array(frame.get_column("embedding").to_list(), np.float32)
             if self._vectors.ndim != 2 or not self._vectors.size:
                 raise ValueError(f"embeddings of shape {self._vectors.shape}")
         except (
@@ -134,7 +130,6 @@ class StoredVectors:
                     f"{path}: rows {first} and {row} have two vectors of {text[:60]!r}; one for "
                     "each text is needed."
                 )
-        self._path = path
         self._sha256 = sha256_of(content)
 
     def describe(self) -> dict[str, object]:

@@ -47,38 +47,31 @@ def two_group_interval(
     return _percentiles(statistic(*draws))
 
 
-def grouped_correlation_interval(
-    x: Floats, y: Floats, groups: Sequence[Indices], seed: int
+def correlation_interval(
+    x: Floats,
+    y: Floats,
+    seed: int,
+    *,
+    ranks: bool = False,
+    groups: Sequence[Indices] | None = None,
 ) -> Interval:
-    """Returns the interval of the mean of Pearson's r over groups, weighted by their sizes.
+    """Returns the interval of Pearson's r of two (N,) arrays, or with `ranks` of Spearman's rho.
 
-    The (N,) values are resampled within their group, whose indices `groups` holds. A draw of equal
-    values, which happens with few items, counts as 0.
+    With `groups`, the indices of each group, it is the mean over groups, weighted by their sizes,
+    and values are resampled within their group. A draw of equal values, which happens with few
+    items, counts as 0.
     """
     generator = np.random.default_rng(seed)
     total = np.zeros(RESAMPLES)
-    for rows in groups:
+    for rows in groups or [np.arange(len(x))]:
         for start in range(0, RESAMPLES, _CHUNK):
             draws = rows[generator.integers(0, len(rows), (_CHUNK, len(rows)))]
-            r = row_correlations(x[draws], y[draws], constant=0.0)
-            total[start : start + _CHUNK] += len(rows) * r
-    return _percentiles(total / sum(len(rows) for rows in groups))
-
-
-def correlation_interval(x: Floats, y: Floats, seed: int, *, ranks: bool = False) -> Interval:
-    """Returns the interval of Pearson's r of two (N,) arrays, or with `ranks` of Spearman's rho.
-
-    A draw of equal values, which happens with few items, counts as 0.
-    """
-    generator = np.random.default_rng(seed)
-    values = []
-    for _ in range(0, RESAMPLES, _CHUNK):
-        draws = generator.integers(0, len(x), (_CHUNK, len(x)))
-        left, right = x[draws], y[draws]
-        if ranks:
-            left, right = ranked(left, axis=1), ranked(right, axis=1)
-        values.append(row_correlations(left, right, constant=0.0))
-    return _percentiles(np.concatenate(values))
+            left, right = x[draws], y[draws]
+            if ranks:
+                left, right = ranked(left, axis=1), ranked(right, axis=1)
+            r = row_correlations(left, right, constant=0.0)
+            total[start : start + _CHUNK] += len(rows) / len(x) * r
+    return _percentiles(total)
 
 
 def _percentiles(values: Floats, unit: float = 1.0) -> Interval:

@@ -48,15 +48,16 @@ class Wire:
     """Returns the request, of a model and texts."""
     rows: Callable[[Any, int], Any]
     """Returns the embeddings in the answer to a request of so many texts, in their order. Raises
-    ValueError with what is wrong, as the end of a sentence, or KeyError or TypeError."""
+    InputError, or KeyError or TypeError where the answer has another form."""
 
 
 def _openai_rows(answer: Any, count: int) -> list[Any]:
     items = answer["data"]
     indices = [item["index"] for item in items]
     if sorted(indices) != list(range(count)):
-        raise ValueError(
-            f"sent {len(indices):,} embeddings for {count:,} texts, or not one for each index"
+        raise InputError(
+            f"the server sent {len(indices):,} embeddings for {count:,} texts, or not one for each "
+            "index."
         )
     by_index = {item["index"]: item["embedding"] for item in items}
     return [by_index[index] for index in range(count)]
@@ -106,6 +107,10 @@ class RemoteEncoder:
         key = next((os.environ[name] for name in wire.keys if os.environ.get(name)), None)
         safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
         self._key = key if safe else None
+        self._advice = (
+            f"A key is read from {' or '.join(wire.keys)} in the environment, and sent over https "
+            "or to this machine only."
+        )
 
     def describe(self) -> dict[str, object]:
         """Returns the name. What the server computes with, only its owner knows."""
@@ -154,33 +159,18 @@ class RemoteEncoder:
         """Returns the embeddings of a batch, which is halved if the server finds it too large."""
         body = json.dumps(self._wire.body(self._model, texts)).encode()
         try:
-            answer = post(client, self._route, body)
+            rows = self._wire.rows(post(client, self._route, body), len(texts))
         except RefusedError as error:
             if error.status in _TOO_MUCH and len(texts) > 1:
                 half = len(texts) // 2
                 self._batch = min(self._batch, half)
                 parts = [texts[:half], texts[half:]]
                 return np.concatenate([self._embed(client, part) for part in parts])
-            raise InputError(self._refusal(error, texts)) from None
-        return self._checked_rows(answer, texts)
-
-    def _refusal(self, error: RefusedError, texts: list[str]) -> str:
-        said = error.said if self._key is None else error.said.replace(self._key, "…")
-        sentence = f"{self._route} answers {error.status}{f': {said}' if said else ''}."
-        if error.status in (401, 403):
-            return (
-                f"{sentence} A key is read from {' or '.join(self._wire.keys)} in the environment, "
-                "and sent over https or to this machine only."
-            )
-        if error.status in _TOO_MUCH:
-            return f"{sentence} The text was {quoted(texts, 0)}."
-        return sentence
-
-    def _checked_rows(self, answer: Any, texts: list[str]) -> Embeddings:
-        try:
-            rows = list(self._wire.rows(answer, len(texts)))
-        except ValueError as error:
-            raise InputError(f"{self._route} {error}.") from None
+            said = error.said.replace(self._key or "\0", "…")
+            hint = f" {self._advice}" if error.status in (401, 403) else ""
+            hint = f" The text was {quoted(texts, 0)}." if error.status in _TOO_MUCH else hint
+            reason = f"{error.status}: {said}." if said else f"{error.status}."
+            raise InputError(f"{self._route} answers {reason}{hint}") from None
         except (KeyError, TypeError):
             raise InputError(
                 f"{self._route} sent JSON of another form than that of {self._wire.prefix}."

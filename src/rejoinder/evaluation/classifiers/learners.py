@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import require
-from rejoinder.evaluation.classifiers.logistic import LogisticGrid, Problems
+from rejoinder.evaluation.classifiers.logistic import Float32s, LogisticGrid
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import Floats, Indices
 
@@ -60,21 +60,21 @@ class FastLearner:
     def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
         """See `Learner`."""
         fold_of = np.repeat(np.arange(len(folds)), len(grid))
-        weights = self._solver.fit(self._problems(folds, fold_of, list(grid) * len(folds)))
+        weights = self._fitted(folds, fold_of, list(grid) * len(folds))
         right = self._solver.correct(weights).reshape(-1, len(folds), len(grid))
         return np.stack([right[fold.test, index].mean(axis=0) for index, fold in enumerate(folds)])
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
         """See `Learner`."""
-        weights = self._solver.fit(self._problems(folds, np.arange(len(folds)), penalties))
+        weights = self._fitted(folds, np.arange(len(folds)), penalties)
         return [
             self._solver.predict(self._features[fold.test], weights[:, index : index + 1])[:, 0]
             for index, fold in enumerate(folds)
         ]
 
-    def _problems(
+    def _fitted(
         self, folds: Sequence[Fold], fold_of: Indices, strengths: Sequence[float]
-    ) -> Problems:
+    ) -> Float32s:
         masks = np.zeros((len(self._features), len(folds)), np.bool_)
         for index, fold in enumerate(folds):
             masks[fold.train, index] = True
@@ -82,7 +82,7 @@ class FastLearner:
             self._penalty(strength, len(folds[index].train))
             for index, strength in zip(fold_of.tolist(), strengths, strict=True)
         ]
-        return Problems(masks, fold_of, np.array(penalties, np.float32))
+        return self._solver.fit(masks, fold_of, np.array(penalties, np.float32))
 
 
 class LibraryLearner:

@@ -7,8 +7,6 @@ classes, 1/2 for more), in the basis in which X'X is diagonal. Nesterov's moment
 (O'Donoghue and Candès 2015) speeds this up. There is no line search and no step size.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,18 +22,6 @@ _ITERATIONS = 1_000
 """Maximum number of iterations."""
 _CHECK = 5
 """Number of iterations between two tests of the tolerance."""
-
-
-@dataclass(frozen=True)
-class Problems:
-    """P problems: the training rows and the penalty of each."""
-
-    folds: NDArray[np.bool_]
-    """(N, F) whether a row is a training row of a fold."""
-    fold: Indices
-    """(P,) the fold of each problem."""
-    penalty: Float32s
-    """(P,) the factor of half the squared weights; the inverse of scikit-learn's C."""
 
 
 class LogisticGrid:
@@ -67,22 +53,28 @@ class LogisticGrid:
         rotated = (features.astype(np.float32) - self._center) @ self._basis
         return np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
 
-    def fit(self, problems: Problems) -> Float32s:
-        """Returns (D + 1, P, K) weights in the rotated basis; K is 1 if there are two classes."""
-        count, size = len(problems.fold), self.rows.shape[1]
+    def fit(self, folds: NDArray[np.bool_], fold: Indices, penalties: Float32s) -> Float32s:
+        """Returns (D + 1, P, K) weights in the rotated basis; K is 1 if there are two classes.
+
+        Args:
+            folds: (N, F) whether a row is a training row of a fold.
+            fold: (P,) the fold of each problem.
+            penalties: (P,) the factor of half the squared weights; the inverse of scikit-learn's C.
+        """
+        count, size = len(fold), self.rows.shape[1]
         done = np.zeros((size, count, self._outputs), np.float32)
         active = np.arange(count)
         weights, before = done.copy(), done.copy()
         momentum = np.ones(count, np.float32)
         penalised = np.ones(size, np.float32)
         penalised[-1] = 0.0
-        sizes = problems.folds.sum(axis=0)[problems.fold]
+        sizes = folds.sum(axis=0)[fold]
         for iteration in range(_ITERATIONS):
-            penalty = problems.penalty[active]
+            penalty = penalties[active]
             diagonal = (self._curvature[:, None] + penalised[:, None] * penalty).astype(np.float32)
             next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             point = weights + ((momentum - 1) / next_momentum)[None, :, None] * (weights - before)
-            gradient = self._gradient(point, problems.folds, problems.fold[active])
+            gradient = self._gradient(point, folds, fold[active])
             gradient += (penalised[:, None] * penalty)[..., None] * point
             step = gradient / diagonal[..., None]
             before, weights = weights, point - step

@@ -44,52 +44,51 @@ class NetworkLearner:
     def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
         """See `Learner`. The test rows also say when to stop, as in SentEval."""
         accuracies = np.empty((len(folds), len(grid)))
-        for group in self._together([len(fold.train) for fold in folds], len(grid)):
-            networks = self._networks([list(grid)] * len(group))
-            accuracies[group] = networks.fit(
-                [folds[index].train for index in group], [folds[index].test for index in group]
-            )
+        splits = [(fold.train, fold.test, grid) for fold in folds]
+        seeds = [self._settings.seed] * len(folds)
+        for group, _, best in self._trained(splits, [*map(np.random.RandomState, seeds)]):
+            accuracies[group] = best
         return accuracies
 
     def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
         """See `Learner`."""
-        generators = [np.random.RandomState(self._settings.seed) for _ in folds]
-        train, stop = [], []
-        for fold, generator in zip(folds, generators, strict=True):
+        generators, splits = [np.random.RandomState(self._settings.seed) for _ in folds], []
+        for fold, generator, penalty in zip(folds, generators, penalties, strict=True):
             rows, stop_rows = fold.train, fold.stop
             if stop_rows is None:
                 order = rows[generator.permutation(len(rows))]
                 stop_rows, rows = np.split(order, [max(1, int(_STOP_SHARE * len(order)))])
-            train.append(rows)
-            stop.append(stop_rows)
-        predictions: list[Labels] = [np.empty(0, np.int64)] * len(folds)
-        for group in self._together([len(rows) for rows in train], 1):
-            networks = self._networks([[penalties[index]] for index in group])
-            networks.fit(
-                [train[index] for index in group],
-                [stop[index] for index in group],
-                [generators[index] for index in group],
-            )
+            splits.append((rows, stop_rows, [penalty]))
+        predictions: dict[int, Labels] = {}
+        for group, networks, _ in self._trained(splits, generators):
             predicted = networks.predict([folds[index].test for index in group])
-            for index, classes in zip(group, predicted, strict=True):
-                predictions[index] = classes[0].numpy()
-        return predictions
+            predictions |= zip(group, (classes[0].numpy() for classes in predicted), strict=True)
+        return [predictions[index] for index in range(len(folds))]
 
-    def _networks(self, decays: Sequence[Sequence[float]]) -> "Networks":
-        return Networks(self._settings, self._features, self._labels, self._classes, decays)
+    def _trained(
+        self,
+        splits: Sequence[tuple[Indices, Indices, Sequence[float]]],
+        generators: Sequence[np.random.RandomState],
+    ) -> Iterator[tuple[list[int], "Networks", Floats]]:
+        """Yields groups of folds, their networks, and their best accuracies on the stop rows.
 
-    def _together(self, train_sizes: Sequence[int], networks_per_fold: int) -> Iterator[list[int]]:
-        """Yields groups of folds that are trained at once: all have as many steps per epoch."""
+        `splits` are the train rows, stop rows and decays of each fold. All folds of a group have as
+        many steps per epoch.
+        """
         batch, width = self._settings.batch_size, self._features.shape[1]
-        outputs = networks_per_fold * (self._settings.nhid or self._classes)
-        numbers = width * max(outputs, batch)
-        most = max(1, _NUMBERS_AT_ONCE // numbers)
+        outputs = len(splits[0][2]) * (self._settings.nhid or self._classes)
+        most = max(1, _NUMBERS_AT_ONCE // (width * max(outputs, batch)))
         by_steps: dict[int, list[int]] = {}
-        for index, size in enumerate(train_sizes):
-            by_steps.setdefault(-(-size // batch), []).append(index)
+        for index, (rows, _, _) in enumerate(splits):
+            by_steps.setdefault(-(-len(rows) // batch), []).append(index)
         for indices in by_steps.values():
             for start in range(0, len(indices), most):
-                yield indices[start : start + most]
+                group = indices[start : start + most]
+                train, stop, decays = zip(*(splits[index] for index in group), strict=True)
+                networks = Networks(
+                    self._settings, self._features, self._labels, self._classes, decays
+                )
+                yield group, networks, networks.fit(train, stop, [generators[i] for i in group])
 
 
 class Networks:
@@ -143,15 +142,13 @@ class Networks:
         self,
         train: Sequence[Indices],
         stop: Sequence[Indices],
-        generators: Sequence[np.random.RandomState] | None = None,
+        generators: Sequence[np.random.RandomState],
     ) -> Floats:
         """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
 
         The train rows of all F folds have the same number of batches. `generators` draw their
-        order; None means that each starts at the seed. Returns the (F, G) best accuracies, 0 to 1.
+        order. Returns the (F, G) best accuracies, 0 to 1.
         """
-        if generators is None:
-            generators = [np.random.RandomState(self._settings.seed) for _ in train]
         accuracy = np.full(self._shape, -1.0)
         waited = np.zeros(self._shape, np.int64)
         running = np.ones(self._shape, np.bool_)

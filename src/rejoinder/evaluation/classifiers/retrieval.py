@@ -30,6 +30,7 @@ _BATCH = 128
 _EPOCHS = 21
 """The original has 20 epochs, but compares their number by <=, and so trains another."""
 _PATIENCE = 3
+CUTOFFS = (1, 5, 10)
 FOLD = 1_000
 """Number of images that are ranked together."""
 PER_IMAGE = 5
@@ -48,14 +49,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The score on dev, and ranks on test. Ranks begin at 0."""
+    """The scores, and ranks on test."""
 
-    dev_score: float
-    """Mean of the six recalls of the best epoch, in percent."""
-    caption_ranks: Ranks
-    """(M,) the best rank of an image's captions among those of its fold."""
+    scores: dict[str, float]
+    """Recalls in percent and median ranks on test, and the mean recall of the best epoch on dev."""
     image_ranks: Ranks
-    """(5 M,) the rank of a caption's image among those of its fold."""
+    """(5 M,) the rank of a caption's image among those of its fold, from 0."""
 
 
 def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettings) -> Retrieved:
@@ -84,7 +83,12 @@ def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettin
         on_dev = [recall for ranks in _ranks(model, dev) for recall in recalls(ranks)]
         if stopping.stops(float(np.mean(on_dev)), model):
             break
-    return Retrieved(stopping.score, *_ranks(stopping.best, test))
+    scores, ranks = {}, _ranks(stopping.best, test)
+    for way, found, fold in zip(("i2t", "t2i"), ranks, (FOLD, PER_IMAGE * FOLD), strict=True):
+        for cutoff, recall in zip(CUTOFFS, recalls(found), strict=True):
+            scores[f"recall_{cutoff}_{way}"] = recall
+        scores[f"median_rank_{way}"] = median_rank(found, fold)
+    return Retrieved({**scores, "dev_mean_recall": stopping.score}, ranks[1])
 
 
 def _loss(
@@ -125,9 +129,9 @@ def _ranks(model: Any, side: Side) -> tuple[Ranks, Ranks]:
     return np.concatenate(of_images), np.concatenate(of_captions)
 
 
-def recalls(ranks: Ranks, cutoffs: Sequence[int] = (1, 5, 10)) -> list[float]:
+def recalls(ranks: Ranks) -> list[float]:
     """Returns the share of ranks, which begin at 0, below each cut-off, in percent."""
-    return [100 * float((ranks < cutoff).mean()) for cutoff in cutoffs]
+    return [100 * float((ranks < cutoff).mean()) for cutoff in CUTOFFS]
 
 
 def median_rank(ranks: Ranks, fold: int) -> float:

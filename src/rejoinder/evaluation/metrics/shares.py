@@ -6,7 +6,7 @@ import numpy as np
 
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics.base import Metric, MetricPattern, compare_correct
-from rejoinder.measures import Floats, Indices
+from rejoinder.measures import Floats
 
 _ROUNDED = 0.005
 """SentEval's accuracies and F1 are rounded to two digits."""
@@ -56,18 +56,13 @@ def precision_name(n: int, candidates: int) -> str:
     return f"P@{n}" if candidates == USUAL_CANDIDATES else f"P@{n} of {candidates}"
 
 
-def precision_at(ranks: Indices | Floats, n: int) -> float:
-    """Returns P@N with a right answer per item: the share of (N,) ranks that are at most `n`."""
-    return float((ranks <= n).mean())
-
-
 def _precision(match: re.Match[str]) -> Metric:
     main, n = match[0], int(match[1])
     cutoffs = {main: n, **{f"P@{cutoff}{match[2] or ''}": cutoff for cutoff in CUTOFFS}}
     return Metric(
         name=main,
         recompute=lambda items: {
-            name: precision_at(items.predictions, cutoff) for name, cutoff in cutoffs.items()
+            name: float((items.predictions <= cutoff).mean()) for name, cutoff in cutoffs.items()
         },
         errors=lambda items: items.predictions - 1,
         test=lambda first, second, seed, _draws: compare_correct(

@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from rejoinder.errors import InputError, nearest
-from rejoinder.evaluation.calls import first_unusable, matrix_of, quoted
+from rejoinder.evaluation.calls import embeddings_of, matrix_of
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.items import subsets_of
+from rejoinder.evaluation.items import Items, subsets_of
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
 from rejoinder.evaluation.tasks import families_of
 from rejoinder.evaluation.tasks.base import Context
-from rejoinder.protocols import Embeddings
 
 Batcher = Callable[[dotdict, list[list[str]]], Any]
 Prepare = Callable[[dotdict, list[list[str]]], Any]
@@ -98,10 +97,7 @@ class _BatchEncoder:
     def prepare(self, _task: str, sentences: Sequence[str]) -> None:
         self._prepare(self._params, [text.split() for text in sentences])
 
-    def encode(self, sentences: Sequence[str]) -> Embeddings:
-        return self._encoded(sentences).astype(np.float32, copy=False)
-
-    def _encoded(self, sentences: Sequence[str]) -> NDArray[Any]:
+    def encode(self, sentences: Sequence[str]) -> NDArray[Any]:
         """Returns (N, D) vectors with the dtype of the batcher."""
         # sorted by length, as in the original, so that batches need less padding
         order = sorted(range(len(sentences)), key=lambda row: len(sentences[row].split()))
@@ -122,38 +118,32 @@ class _ScoringEncoder(_BatchEncoder):
     def similarity_pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
         """Returns (N,) float64: the user's `similarity` of the (D,) vectors of each pair."""
         texts = list(dict.fromkeys([*first, *second]))
-        embeddings = self._encoded(texts)
-        wrong = first_unusable(embeddings)
-        if wrong is not None:
-            raise InputError(f"the embedding of {quoted(texts, wrong)} is not finite.")
+        embeddings = self.encode(texts)
+        embeddings_of(embeddings, texts, "the batcher")  # refuses what is not finite
         vectors = dict(zip(texts, embeddings, strict=True))
-        return np.array([self._score(a, b, vectors) for a, b in zip(first, second, strict=True)])
-
-    def _score(self, first: str, second: str, vectors: Mapping[str, NDArray[Any]]) -> float:
-        score = np.asarray(self._params["similarity"](vectors[first], vectors[second]))
-        if score.size != 1 or not np.isfinite(score).all():
-            raise InputError(
-                f"params['similarity'] returned {str(score)[:40]} for {first[:40]!r} and "
-                f"{second[:40]!r}; it has to return a finite number."
-            )
-        return float(score.reshape(()))
+        scores = np.empty(len(first))
+        for row, (one, other) in enumerate(zip(first, second, strict=True)):
+            score = np.asarray(self._params["similarity"](vectors[one], vectors[other]))
+            if score.size != 1 or not np.isfinite(score).all():
+                raise InputError(
+                    f"params['similarity'] returned {str(score)[:40]} for {one[:40]!r} and "
+                    f"{other[:40]!r}; it has to return a finite number."
+                )
+            scores[row] = score.item()
+        return scores
 
 
 def _as_original(result: Result) -> dict[str, Any]:
     """Returns a result under the keys of the original."""
-    scores = result.scores
+    items = cast("Items", result.items)  # every task of SentEval has them
+    scores, original = result.scores, dict[str, Any]()
     if result.main == "accuracy":
-        original: dict[str, Any] = {"devacc": scores["dev_accuracy"], "acc": scores["accuracy"]}
-        if "f1" in scores:
-            original["f1"] = scores["f1"]
+        original = {"devacc": scores["dev_accuracy"], "acc": scores["accuracy"]}
+        original |= {"f1": scores["f1"]} if "f1" in scores else {}
     elif result.main == "pearson_trained":
-        original = {
-            "devpearson": scores["dev_pearson_trained"],
-            "pearson": scores["pearson_trained"],
-            "spearman": scores["spearman_trained"],
-            "mse": scores["mse"],
-            "yhat": result.items.predictions if result.items else None,
-        }
+        original = {"devpearson": scores["dev_pearson_trained"], "mse": scores["mse"]}
+        original |= {name: scores[f"{name}_trained"] for name in ("pearson", "spearman")}
+        original["yhat"] = items.predictions
     elif result.main == "recall_1_t2i":
         directions = [
             (*(scores[f"recall_{n}_{way}"] for n in (1, 5, 10)), scores[f"median_rank_{way}"])
@@ -162,29 +152,17 @@ def _as_original(result: Result) -> dict[str, Any]:
         # the original adds up its six recalls
         original = {"devacc": 6 * scores["dev_mean_recall"], "acc": directions}
     else:
-        return _subsets(result)
+        for subset, rows in subsets_of(items.ids).items():
+            pairs = items.predictions[rows], items.gold[rows]
+            original[subset] = {
+                "pearson": stats.pearsonr(*pairs),
+                "spearman": stats.spearmanr(*pairs),
+                "nsamples": len(rows),
+            }
+        means = {"all": "all", "mean": "mean", "wmean": "weighted_mean"}
+        original["all"] = {
+            kind: {key: scores[f"{kind}_{mean}"] for key, mean in means.items()}
+            for kind in ("pearson", "spearman")
+        }
+        return original
     return {**original, "ndev": result.data["dev_n"], "ntest": result.n}
-
-
-def _subsets(result: Result) -> dict[str, Any]:
-    """Returns a result of STS 2012 to 2016 under the keys of the original."""
-    items = result.items
-    if items is None:
-        raise InputError(f"{result.task} has no items.")
-    original: dict[str, Any] = {}
-    for subset, rows in subsets_of(items.ids).items():
-        scores, gold = items.predictions[rows], items.gold[rows]
-        original[subset] = {
-            "pearson": stats.pearsonr(scores, gold),
-            "spearman": stats.spearmanr(scores, gold),
-            "nsamples": len(rows),
-        }
-    original["all"] = {
-        name: {
-            "all": result.scores[f"{name}_all"],
-            "mean": result.scores[f"{name}_mean"],
-            "wmean": result.scores[f"{name}_weighted_mean"],
-        }
-        for name in ("pearson", "spearman")
-    }
-    return original

@@ -30,18 +30,21 @@ class WordLists:
     tables: Mapping[str, Any]
     sha256: str
 
+    def words(self, name: str) -> list[str]:
+        """Returns the words of a list."""
+        words: list[str] = self.tables["lists"][name]["words"]
+        return words
+
+    def sentences(self, name: str) -> list[str]:
+        """Returns the sentences of a list, word after word: the word in each of its templates."""
+        templates = self.tables["templates"][self.tables["lists"][name]["template"]]
+        return [template.format(word) for word in self.words(name) for template in templates]
+
 
 def read_word_lists() -> WordLists:
     """Returns the shipped word lists."""
     content = files("rejoinder").joinpath("data/bias.toml").read_bytes()
     return WordLists(tomllib.loads(content.decode()), sha256_of(content))
-
-
-def sentences_of(words: str, tables: Mapping[str, Any]) -> list[list[str]]:
-    """Returns the sentences of each word of a list: the word in each template of the list."""
-    chosen = tables["lists"][words]
-    templates = tables["templates"][chosen["template"]]
-    return [[template.format(word) for template in templates] for word in chosen["words"]]
 
 
 def _read(_context: Context, ids: Sequence[str]) -> Data:
@@ -51,83 +54,62 @@ def _read(_context: Context, ids: Sequence[str]) -> Data:
 def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
     lists = next(iter(data.values()))
     # of all tests, so that no score depends on which other tasks were asked for
-    everything = [
-        text for name in lists.tables["lists"] for text in _flat(sentences_of(name, lists.tables))
-    ]
+    everything = [text for name in lists.tables["lists"] for text in lists.sentences(name)]
     embedder.prepare("bias", list(dict.fromkeys(everything)))
     return [_scored(embedder, lists, task, context.seed) for task, _ in data]
 
 
 def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Result:
-    tables = lists.tables
-    test = tables["tests"][task.split("/")[1]]
-    attributes = [_flat(sentences_of(name, tables)) for name in test["attributes"]]
-    words, groups, notes = [], [], []
-    for name in test["targets"]:
-        words.append(tables["lists"][name]["words"])
-        associations, said = _associations(embedder, sentences_of(name, tables), attributes, task)
-        groups.append(associations)
-        notes += said
-    first, second = groups
+    test, main = lists.tables["tests"][task.split("/")[1]], "absolute_effect_size"
+    targets, attributes = test["targets"], test["attributes"]
+    (first, notes), (second, more) = (
+        _associations(embedder, lists, target, attributes, task) for target in targets
+    )
+    words = {target: lists.words(target) for target in targets}
     items = Items(
-        [
-            f"{name}:{word}"
-            for name, own in zip(test["targets"], words, strict=True)
-            for word in own
-        ],
-        np.concatenate(groups),
+        [f"{target}:{word}" for target in targets for word in words[target]],
+        np.concatenate([first, second]),
         np.repeat([1.0, 0.0], [len(first), len(second)]),
-        _flat(words),
+        [word for target in targets for word in words[target]],
+    )
+    direction = (
+        f"effect_size above 0 means: {targets[0]} nearer to {attributes[0]}, {targets[1]} to "
+        f"{attributes[1]}"
     )
     return Result(
         task=task,
         split="test",
         n=len(items.ids),
-        main="absolute_effect_size",
-        scores={
-            **metric_of("absolute_effect_size").recompute(items),
-            "p": permutation_test(first, second, seed).p,
-        },
+        main=main,
+        scores={**metric_of(main).recompute(items), "p": permutation_test(first, second, seed).p},
         intervals={"effect_size": two_group_interval(effect_sizes, first, second, seed)},
         groups={
             name: Group(len(values), {"association": float(values.mean())})
-            for name, values in zip(test["targets"], groups, strict=True)
+            for name, values in zip(targets, (first, second), strict=True)
         },
         seed=seed,
         data={"name": "bias", "sha256": lists.sha256},
-        notes=(_direction(test), *dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys([direction, *notes, *more])),
         items=items,
     )
 
 
 def _associations(
-    embedder: Embedder,
-    targets: Sequence[Sequence[str]],
-    attributes: Sequence[Sequence[str]],
-    task: str,
+    embedder: Embedder, lists: WordLists, target: str, attributes: Sequence[str], task: str
 ) -> tuple[Floats, list[str]]:
-    """Returns (N,) associations of N words, and notes on the similarities.
+    """Returns the (N,) associations of the words of a target, and notes on the similarities.
 
     An association is the mean similarity of the word's sentences to those of the first attribute,
     minus that to those of the second.
     """
     means, notes = [], []
-    for sentences in attributes:
-        flat = _flat(targets)
-        first = [text for text in flat for _ in sentences]
-        similarity, said = embedder.similarity(first, [*sentences] * len(flat), task)
-        means.append(similarity.reshape(len(targets), -1).mean(axis=1))
+    for attribute in attributes:
+        own, others = lists.sentences(target), lists.sentences(attribute)
+        first = [text for text in own for _ in others]
+        similarity, said = embedder.similarity(first, others * len(own), task)
+        means.append(similarity.reshape(len(lists.words(target)), -1).mean(axis=1))
         notes += said
     return means[0] - means[1], notes
-
-
-def _direction(test: Mapping[str, Sequence[str]]) -> str:
-    (one, other), (near, far) = test["targets"], test["attributes"]
-    return f"effect_size above 0 means: {one} nearer to {near}, {other} to {far}"
-
-
-def _flat(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [text for row in rows for text in row]
 
 
 FAMILIES = (

@@ -28,22 +28,17 @@ def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
     for (task, split), pairs in data.items():
         if not isinstance(encoder, Entails) or not encoder.entails:
             raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
-        predicted = _predicted(encoder, pairs, embedder.who(task, "entail"))
-        results.append(_result(task, split, pairs, predicted, context.seed))
+        who = embedder.who(task, "entail")
+        returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
+        probabilities = numbers_of(returned, who, "(N, 3) probabilities are")
+        shape = probabilities.shape
+        if shape != (len(pairs), len(NLI_CLASSES)) or not np.isfinite(probabilities).all():
+            raise InputError(
+                f"{who} returned an array of shape {shape} for {len(pairs)} pairs, or a value that "
+                "is not finite; (N, 3) probabilities are needed."
+            )
+        results.append(_result(task, split, pairs, probabilities.argmax(axis=1), context.seed))
     return results
-
-
-def _predicted(encoder: Entails, pairs: InferencePairs, who: str) -> Indices:
-    returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
-    probabilities = numbers_of(returned, who, "(N, 3) probabilities are")
-    shape = probabilities.shape
-    if shape != (len(pairs.labels), len(NLI_CLASSES)) or not np.isfinite(probabilities).all():
-        raise InputError(
-            f"{who} returned an array of shape {shape} for {len(pairs.labels)} pairs, or a value "
-            "that is not finite; (N, 3) probabilities are needed."
-        )
-    classes: Indices = probabilities.argmax(axis=1)
-    return classes
 
 
 def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
@@ -63,13 +58,13 @@ def _result(task: str, split: str, pairs: InferencePairs, predicted: Indices, se
     return Result(
         task=task,
         split=split,
-        n=len(pairs.labels),
+        n=len(pairs),
         main="accuracy",
         scores={"accuracy": 100 * float(right.mean())},
         intervals={"accuracy": mean_interval(right, seed, unit=100)},
         groups=_confusions(pairs.labels, predicted),
         seed=seed,
-        notes=row_notes("snli", {split: len(pairs.labels)}),
+        notes=row_notes("snli", {split: len(pairs)}),
         data={"name": "snli", "sha256": pairs.sha256, "unlabelled": pairs.dropped},
         items=Items(
             [f"{split}:{row}" for row in range(len(right))],

@@ -12,7 +12,8 @@ from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
-from rejoinder.evaluation.metrics.shares import CUTOFFS, precision_at, precision_name
+from rejoinder.evaluation.metrics import metric_of
+from rejoinder.evaluation.metrics.shares import CUTOFFS, precision_name
 from rejoinder.evaluation.results import Group, Result
 from rejoinder.evaluation.tasks.base import Context, Data, Family, ResponsePairs
 from rejoinder.measures import Indices
@@ -136,11 +137,17 @@ def _result(
     has_head: bool,
 ) -> Result:
     candidates = negatives.shape[1] + 1
-    names = [precision_name(n, candidates) for n in CUTOFFS]
+    main = precision_name(1, candidates)
+    precisions = metric_of(main).recompute
+    items = Items(
+        [f"{pairs.split}:{row}" for row in rows.tolist()],
+        ranks.astype(np.float64),
+        np.ones(len(rows)),
+        [f"{pairs.inputs[row]} | {pairs.responses[row]}" for row in rows.tolist()],
+    )
     texts = np.unique([" ".join(text.split()) for text in pairs.responses], return_inverse=True)[1]
     same = int((texts[negatives] == texts[rows][:, None]).sum())
     sources = np.array(pairs.sources, dtype=object)[rows]
-    by_source = {source: ranks[sources == source] for source in sorted(set(sources))}
     notes = [f"{same} of {negatives.size} negatives repeat the right response's text"]
     if not has_head:
         notes.append("the encoder has no encode_response; encode was used for both sides")
@@ -148,25 +155,23 @@ def _result(
         task="response/p@n",
         split=pairs.split,
         n=len(rows),
-        main=names[0],
-        scores=_precisions(ranks, names),
+        main=main,
+        scores=precisions(items),
         intervals={
-            name: mean_interval((ranks <= n).astype(np.float64), seed)
-            for n, name in zip(CUTOFFS, names, strict=True)
+            precision_name(n, candidates): mean_interval((ranks <= n).astype(np.float64), seed)
+            for n in CUTOFFS
         },
         groups={
-            str(source): Group(len(part), _precisions(part, names))
-            for source, part in by_source.items()
+            str(source): Group(
+                int(own.sum()), precisions(Items((), items.predictions[own], items.gold[own]))
+            )
+            for source in sorted(set(sources))
+            for own in [sources == source]
         },
         seed=seed,
         data={"name": "pairs", "sha256": pairs.sha256, "candidates": candidates},
         notes=tuple(notes),
-        items=Items(
-            [f"{pairs.split}:{row}" for row in rows.tolist()],
-            ranks.astype(np.float64),
-            np.ones(len(rows)),
-            [f"{pairs.inputs[row]} | {pairs.responses[row]}" for row in rows.tolist()],
-        ),
+        items=items,
     )
 
 
@@ -181,10 +186,6 @@ def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
     [pairs] = data.values()
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
     return [rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)]
-
-
-def _precisions(ranks: Indices, names: Sequence[str]) -> dict[str, float]:
-    return {name: precision_at(ranks, n) for n, name in zip(CUTOFFS, names, strict=True)}
 
 
 FAMILIES = (Family({"response/p@n": ("response",)}, _read, _run, options=("pairs",)),)

@@ -34,55 +34,38 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
 
 def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
     [((task, _), splits)] = data.items()
-    parts = splits.parts
-    embedder.prepare(_NAME, [text for part in parts for text in part.captions])
+    embedder.prepare(_NAME, [text for part in splits.parts for text in part.captions])
     # torch is imported after the data was read: if both are missing, the data is reported
-    from rejoinder.evaluation.classifiers.retrieval import (
-        FOLD,
-        PER_IMAGE,
-        Side,
-        fit_retrieval,
-        median_rank,
-        recalls,
-    )
+    from rejoinder.evaluation.classifiers.retrieval import Side, fit_retrieval
 
-    def side(part: Captioned) -> Side:
-        return Side(part.features, embedder.embed(part.captions, _NAME))
-
-    train, dev, test = parts
-    fitted = fit_retrieval(side(train), side(dev), side(test), context.classifiers)
-    scores = {}
-    directions = (
-        ("i2t", fitted.caption_ranks, FOLD),
-        ("t2i", fitted.image_ranks, PER_IMAGE * FOLD),
+    train, dev, test = (
+        Side(part.features, embedder.embed(part.captions, _NAME)) for part in splits.parts
     )
-    for direction, ranks, fold in directions:
-        for cutoff, recall in zip((1, 5, 10), recalls(ranks), strict=True):
-            scores[f"recall_{cutoff}_{direction}"] = recall
-        scores[f"median_rank_{direction}"] = median_rank(ranks, fold)
+    fitted = fit_retrieval(train, dev, test, context.classifiers)
     first = (fitted.image_ranks < 1).astype(np.float64)
+    *_, dev_part, scored = splits.parts
     return [
         Result(
             task=task,
             split="test",
-            n=len(test),
+            n=len(scored),
             main="recall_1_t2i",
-            scores={**scores, "dev_mean_recall": fitted.dev_score},
+            scores=fitted.scores,
             intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
             groups={},
             seed=context.classifiers.seed,
-            data={"name": _NAME, "sha256": splits.sha256, "dev_n": len(dev)},
+            data={"name": _NAME, "sha256": splits.sha256, "dev_n": len(dev_part)},
             notes=(
-                *row_notes("coco", dict(zip(_SPLITS, map(len, parts), strict=True))),
+                *row_notes("coco", dict(zip(_SPLITS, map(len, splits.parts), strict=True))),
                 "classifier pytorch",
                 "ranked in folds of 1,000 images",
                 "ties count against the model",
             ),
             items=Items(
-                [f"test:{row}" for row in range(len(test.captions))],
+                [f"test:{row}" for row in range(len(scored.captions))],
                 fitted.image_ranks.astype(np.float64),
-                np.zeros(len(test.captions)),
-                test.captions,
+                np.zeros(len(scored.captions)),
+                scored.captions,
             ),
         )
     ]

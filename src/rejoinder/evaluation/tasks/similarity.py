@@ -21,7 +21,7 @@ from rejoinder.datasets.sts import (
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.calls import call, numbers_of
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.intervals import correlation_interval, grouped_correlation_interval
+from rejoinder.evaluation.intervals import correlation_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations, rescaled, share_within_one
@@ -142,8 +142,8 @@ def _subsets(
     """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
     items, main = _items(similarity, pairs), "pearson_weighted_mean"
     intervals = {
-        main: grouped_correlation_interval(
-            similarity, pairs.gold, list(_rows_of(pairs).values()), seed
+        main: correlation_interval(
+            similarity, pairs.gold, seed, groups=list(_rows_of(pairs).values())
         ),
         "pearson_all": correlation_interval(similarity, pairs.gold, seed),
     }
