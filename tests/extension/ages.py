@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rejoinder.evaluation.metrics.base import Metric, compare_means
-from rejoinder.evaluation.results import Items, Result
+from rejoinder.evaluation.results import Items, Scored
 from rejoinder.evaluation.tasks.base import Family
 from rejoinder.io.files.hashed import sha256_of
 
@@ -52,25 +52,12 @@ def read(context, ids):
 
 
 def run(embedder, context, data):
-    [ages] = data.values()
+    [(part, ages)] = data.items()
     first, second, gold = zip(*ages.pairs, strict=True)
     u, v = (embedder.embed(list(side), "ages").astype(float) for side in (first, second))
     cosines, gold = (u * v).sum(axis=1), np.array(gold)
     items = Items([str(row) for row in range(len(gold))], cosines, gold, list(first))
-    return [
-        Result(
-            task="ages/cosine",
-            split="all",
-            n=len(gold),
-            main=ERROR.name,
-            scores=mean_error_share(items),
-            intervals={},
-            groups={},
-            seed=context.seed,
-            data={"name": "ages", "sha256": ages.sha256},
-            items=items,
-        )
-    ]
+    return {part: Scored(ERROR.name, mean_error_share(items), items, data={"name": "ages"})}
 
 
 AGES = Family({"ages/cosine": ("ages",)}, read, run)

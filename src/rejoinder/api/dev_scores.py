@@ -56,4 +56,4 @@ class DevScores:
         """Returns `STS-B Pearson` (angular)."""
         if self._benchmark is None:
             return {}
-        return {"STS-B Pearson": score_stsb(encoder, self._benchmark)[0].scores["pearson"]}
+        return {"STS-B Pearson": score_stsb(encoder, self._benchmark).scores["pearson"]}

@@ -71,6 +71,7 @@ def reproduce(
 
     with claim(out):
         work = Work(options, training_progress)
-        write_reproduction(work.run(), options)
+        work.run()
+        write_reproduction(work)
     typer.echo((out / ("results.json" if as_json else "tables.md")).read_text("utf-8"))
     status_line(f"The page with the figures is {out / 'index.html'}.")

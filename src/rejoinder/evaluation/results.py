@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -25,11 +25,25 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Result:
-    """The scores of one task on one split.
+class Scored:
+    """What a task finds on one split. `iter_results` makes a `Result` of it."""
 
-    A task sets the fields up to `notes`, and `items`. `iter_results` adds the others.
-    """
+    main: str
+    """Name of the main score."""
+    scores: Mapping[str, float]
+    items: Items
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """95 % intervals by name of score."""
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    """Scores by genre or source."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """The name of the data and whatever else is known of it; the SHA-256 is added."""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """The scores of one task on one split, with everything that they depend on."""
 
     task: str
     split: str

@@ -16,7 +16,7 @@ from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.notes import leak_note
-from rejoinder.evaluation.results import Key, Missing, Result, settings_key
+from rejoinder.evaluation.results import Key, Missing, Result, Scored, settings_key
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context, Data
 from rejoinder.evaluation.variants import score_text, text_table, variants, with_label
@@ -100,36 +100,46 @@ def iter_results(
     for family, ids in families_of(wanted):
         progress(done, len(wanted), ids[0])
         tell = partial(_tell, progress, done, len(wanted), ids[0])
-        begun, settings, results = time.perf_counter(), family.settings(context), []
+        begun, settings = time.perf_counter(), family.settings(context)
         reused: list[Result] = []
+        found: Mapping[tuple[str, str], Scored] = {}
         try:
             data = family.read(context, ids)
             reused = _reused(data, settings, by_key)
             left = {part: data[part] for part in data if part[0] not in {r.task for r in reused}}
             if left:
-                results = family.run(embedder, replace(context, tell=tell), left)
+                found = family.run(embedder, replace(context, tell=tell), left)
         except DataMissingError as error:
-            found = {result.task for result in reused}
-            yield from (Missing(task, str(error)) for task in ids if task not in found)
+            known_tasks = {result.task for result in reused}
+            yield from (Missing(task, str(error)) for task in ids if task not in known_tasks)
         except ScoringError as error:
             raise InputError(f"{ids[0]}, encoder {embedder.name}: {error}") from None
         yield from reused
-        seconds = (time.perf_counter() - begun) / max(len(results), 1)
-        for result in results:
-            note = leak_note(result.task, result.split, about)
-            completed = replace(
-                result,
-                notes=result.notes if note is None else (*result.notes, note),
+        seconds = (time.perf_counter() - begun) / max(len(found), 1)
+        for (task, split), scored in found.items():
+            leaks = leak_note(task, split, about)
+            result = Result(
+                task=task,
+                split=split,
+                n=len(scored.items.ids),
+                main=scored.main,
+                scores=scored.scores,
+                intervals=scored.intervals,
+                groups=scored.groups,
+                seed=context.classifiers.seed if family.protocol else context.seed,
+                data={**scored.data, "sha256": data[task, split].sha256},
+                notes=(*scored.notes, *([] if leaks is None else [leaks])),
+                seconds=round(seconds, 3),
                 encoder=about,
                 dtype=embedder.dtype,
-                settings=settings,
-                run={} if request is None else {**request, "tasks": result.task},
-                seconds=round(seconds, 3),
                 date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
                 versions=_versions(),
                 machine=_machine(),
+                settings=settings,
+                run={} if request is None else {**request, "tasks": task},
+                items=scored.items,
             )
-            yield keep(completed)
+            yield keep(result)
         done += len(ids)
     progress(done, len(wanted), "")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.api.reproduce.work import MODELS, Reproduced
+from rejoinder.api.reproduce.work import MODELS, Work
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.report.tables import Table
 from rejoinder.evaluation.results import Result
@@ -15,7 +15,7 @@ from rejoinder.evaluation.results import Result
 _GENRES = ("main-captions", "main-forums", "main-news")
 
 
-def tables_of(work: Reproduced, encoder: str, items: Items) -> list[Table]:
+def tables_of(work: Work, encoder: str, items: Items) -> list[Table]:
     """Returns tables 1 to 6 and a table of the time that each stage took.
 
     `encoder` is the kind of the encoder, such as `dan`. `items` are those of STS-B test for table
@@ -34,7 +34,7 @@ def tables_of(work: Reproduced, encoder: str, items: Items) -> list[Table]:
     ]
 
 
-def _labelled(work: Reproduced, names: Sequence[str], ours: str) -> Iterator[tuple[str, str]]:
+def _labelled(work: Work, names: Sequence[str], ours: str) -> Iterator[tuple[str, str]]:
     """Yields the names of models and the labels of their rows: `names`, then those of `also`.
 
     The tuned ones of `also` are there if `names` has tuned models.
@@ -58,7 +58,7 @@ def _score(results: Sequence[Result], task: str, split: str, name: str) -> float
     return float("nan") if result is None else result.scores[name]
 
 
-def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+def _table1(work: Work, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells(values, 1)) for name, values in paper["table1"].items()]
     for name, label in _labelled(work, ("Reddit", "Reddit+SNLI"), ours):
         if result := _find(work.results[name], "response/p@n", "test"):
@@ -72,7 +72,7 @@ def _table1(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     )
 
 
-def _table2(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+def _table2(work: Work, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells([value], 1)) for name, value in paper["table2"].items()]
     for name, label in _labelled(work, ("Reddit+SNLI",), ours):
         accuracy = _score(work.results[name], "snli/head", "test", "accuracy")
@@ -80,7 +80,7 @@ def _table2(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     return Table("Table 2: accuracy on SNLI, test, %", ("model", "accuracy"), tuple(rows))
 
 
-def _table3(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+def _table3(work: Work, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells(values, 3)) for name, values in paper["table3"].items()]
     for name, label in _labelled(work, MODELS[::-1], ours):
         values = [_stsb(work.results[name], split)[0] for split in ("dev", "test")]
@@ -89,7 +89,7 @@ def _table3(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     return Table(title, ("model", "dev", "test"), tuple(rows))
 
 
-def _table4(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+def _table4(work: Work, paper: Mapping[str, Any], ours: str) -> Table:
     genres = ("all", "captions", "forums", "news")
     columns = tuple(f"{split} {genre}" for split in ("dev", "test") for genre in genres)
     rows = []
@@ -140,7 +140,7 @@ def best_and_worst(items: Items) -> Iterator[tuple[str, float, float, str]]:
         yield kind, float(scores[row]), float(gold[row]), items.texts[row]
 
 
-def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
+def _table6(work: Work, paper: Mapping[str, Any], ours: str) -> Table:
     rows = [(name, *_cells([value], 2), "") for name, value in paper["table6"].items()]
     for name, label in _labelled(work, ("Reddit", "Reddit+SNLI"), ours):
         results = work.results[name]
@@ -153,7 +153,7 @@ def _table6(work: Reproduced, paper: Mapping[str, Any], ours: str) -> Table:
     return Table(title, ("model", "2017", "2016"), tuple(rows), note)
 
 
-def _costs(work: Reproduced) -> Table:
+def _costs(work: Work) -> Table:
     machine = work.facts["machine"]
     rows = []
     for name, facts in work.facts["stages"].items():

@@ -21,7 +21,7 @@ from rejoinder.evaluation.run import iter_results
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.formats.decoding import Record, decoded
+from rejoinder.io.formats.decoding import decoded
 from rejoinder.models.adaptation.adapted import Adapted
 from rejoinder.models.adaptation.fitting import fit_adaptation
 from rejoinder.models.adaptation.linear import read_adaptation
@@ -51,26 +51,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Reproduced:
-    """Everything that the tables and figures show."""
-
-    results: Mapping[str, Sequence[Result]]
-    """Results by the paper's name of the model, then those of `also` and of "NAME tuned"."""
-    also: tuple[str, ...]
-    """Names of the models that were trained elsewhere."""
-    curve: Mapping[float, Sequence[Result]]
-    """Results by the share of the NLI data."""
-    missing: tuple[str, ...]
-    """Evaluation tasks without a result, because their data is missing."""
-    facts: Mapping[str, Any]
-    """Seconds and steps of each stage, number of pairs, hardware."""
-
-
-class _Stored(Record, frozen=True):
+class _Stored:
     """The content of `options.json`."""
 
     options: Mapping[str, Any]
-    stages: Mapping[str, Any]
+    stages: dict[str, Any]
 
 
 class Work:
@@ -90,42 +75,48 @@ class Work:
         """
         self.options, self._reporter = options, reporter
         self.folder = options.out / "work"
-        self._facts: dict[str, Any] = {}
-        self._missing: dict[str, None] = {}
-        self._open()
-
-    def _open(self) -> None:
-        """Refuses a folder of other options, and writes these to it."""
-        options, budget = self.options, asdict(self.options.budget)
+        self.results: dict[str, Sequence[Result]] = {}
+        """Results by the paper's name of the model, then those of `also` and of "NAME tuned"."""
+        self.also: tuple[str, ...] = ()
+        """Names of the models that were trained elsewhere."""
+        self.curve: dict[float, Sequence[Result]] = {}
+        """Results by the share of the NLI data."""
+        self.missing: list[str] = []
+        """Evaluation tasks without a result, because their data is missing."""
+        self.facts: Mapping[str, Any] = {}
+        """Seconds and steps of each stage, number of pairs, hardware."""
+        budget = asdict(options.budget)
         wanted = {"encoder": options.encoder, "budget": budget, "seed": options.seed}
         wanted = json.loads(json.dumps(wanted))  # tuples become lists, as in the file
-        path = self.folder / "options.json"
-        if path.is_file():
-            try:
-                stored = decoded(_Stored, json.loads(path.read_text("utf-8")))
-            except (OSError, ValueError, RecursionError) as error:
-                raise InputError(
-                    f"{path} is damaged: {error}. Remove {self.options.out}, or name another "
-                    "folder with --out."
-                ) from None
-            if stored.options != wanted:
-                found = ", ".join(f"{name} {value}" for name, value in stored.options.items())
-                raise InputError(
-                    f"{self.options.out} holds a reproduction with other options ({found}); name "
-                    "another folder with --out."
-                )
-            self._facts = dict(stored.stages)
-        elif self.options.out.exists() and any(self.options.out.iterdir()):
-            raise InputError(f"{self.options.out} is not empty; name another folder with --out.")
-        self._wanted = wanted
+        self._stored = self._read(wanted) or _Stored(wanted, {})
         self._remember()
+
+    def _read(self, wanted: Mapping[str, Any]) -> _Stored | None:
+        """Returns what the folder holds already, and refuses a folder of other options."""
+        out, path = self.options.out, self.folder / "options.json"
+        if not path.is_file():
+            if out.exists() and any(out.iterdir()):
+                raise InputError(f"{out} is not empty; name another folder with --out.")
+            return None
+        try:
+            stored = decoded(_Stored, json.loads(path.read_text("utf-8")))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"{path} is damaged: {error}. Remove {out}, or name another folder with --out."
+            ) from None
+        if stored.options != wanted:
+            found = ", ".join(f"{name} {value}" for name, value in stored.options.items())
+            raise InputError(
+                f"{out} holds a reproduction with other options ({found}); name another folder "
+                "with --out."
+            )
+        return stored
 
     def _remember(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        tree = {"options": self._wanted, "stages": self._facts}
-        write_text(self.folder / "options.json", json.dumps(tree, indent=1) + "\n")
+        write_text(self.folder / "options.json", json.dumps(asdict(self._stored), indent=1) + "\n")
 
-    def run(self) -> Reproduced:
+    def run(self) -> None:
         """Does all stages that are not done yet.
 
         Raises:
@@ -134,27 +125,25 @@ class Work:
         """
         also = self._also()  # first, so that a wrong path is told before hours of training
         self._stage("extraction", self.folder / "pairs" / "manifest.json", self._extract)
-        tree = response_config(self.options.encoder, self.options.budget, self.options.seed)
+        options, budget = self.options, self.options.budget
+        tree = response_config(options.encoder, budget, options.seed)
         base = self._trained("responses", tree, 1.0)
         nli = self._nli()
-        budget = self.options.budget
         both = self._trained("multitask", multitask_config(tree, budget, str(base), nli), 0.5)
         models = [*self._with_tuned(base), *self._with_tuned(both)]
-        results = {
-            name: self._evaluated(name, model, _TASKS)
-            for name, model in zip(MODELS, models, strict=True)
-        }
+        for name, model in zip(MODELS, models, strict=True):
+            self.results[name] = self._evaluated(name, model, _TASKS)
+        self.also = tuple(also)
         for name, encoder in also.items():
-            results |= self._evaluated_elsewhere(name, encoder)
-        curve = {}
+            self.results |= self._evaluated_elsewhere(name, encoder)
         for share in budget.curve:
             config = multitask_config(tree, budget, str(base), nli, share)
             name = f"multitask-{round(100 * share)}"
             model = SentenceEncoder.load(self._trained(name, config, 0.125))
-            curve[share] = self._evaluated(name, model, ("stsb/angular",))
+            self.curve[share] = self._evaluated(name, model, ("stsb/angular",))
         count = open_pairs(self.folder / "pairs").count("train")
-        facts = {"stages": self._facts, "machine": describe_machine(), "pairs": count}
-        return Reproduced(results, tuple(also), curve, tuple(self._missing), facts)
+        stages = self._stored.stages
+        self.facts = {"stages": stages, "machine": describe_machine(), "pairs": count}
 
     def _stage(self, name: str, made: Path, work: Callable[[], Mapping[str, Any] | None]) -> None:
         """Does `work` unless the file `made` by it is there; notes its seconds and facts."""
@@ -162,7 +151,7 @@ class Work:
             return
         begun = time.perf_counter()
         facts = work() or {}
-        self._facts[name] = {"seconds": round(time.perf_counter() - begun, 1), **facts}
+        self._stored.stages[name] = {"seconds": round(time.perf_counter() - begun, 1), **facts}
         self._remember()
 
     def _extract(self) -> None:
@@ -270,5 +259,5 @@ class Work:
         self._stage(f"{name}: evaluation", path, work)
         results = read_results(path)
         done = {result.task for result in results}
-        self._missing |= {f"{task} of {name}": None for task in tasks if task not in done}
+        self.missing += [f"{task} of {name}" for task in tasks if task not in done]
         return results

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rejoinder.api.reproduce.tables import tables_of
-from rejoinder.api.reproduce.work import Options, Reproduced
+from rejoinder.api.reproduce.work import Work
 from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import InputError
 from rejoinder.evaluation.items import Items, joined
@@ -27,15 +27,16 @@ _LINES = (
 """Split, genre and marker of each line. Markers tell the lines apart without colours."""
 
 
-def write_reproduction(work: Reproduced, options: Options) -> None:
-    """Writes the report into the folder `options.out`.
+def write_reproduction(work: Work) -> None:
+    """Writes the report into the folder `work.options.out`.
 
     Raises:
         InputError: the STS Benchmark is not the one that was scored.
         MissingExtraError: Jinja2 or matplotlib is not installed.
         StorageError: a file can't be written.
     """
-    items = _items(work, options)
+    options = work.options
+    items = _items(work)
     tables = tables_of(work, options.encoder, items)
     title = f"STS Benchmark, test: {_SHOWN} ({options.encoder})"
     figures = {
@@ -58,7 +59,7 @@ def write_reproduction(work: Reproduced, options: Options) -> None:
     contents = {
         **{f"{name}.svg": svg for name, svg in figures.items()},
         "tables.md": heading + "\n".join(table.markdown() for table in tables),
-        "results.json": _results(work, options),
+        "results.json": _results(work),
         "index.html": render_page(
             "reproduction.html.j2", tables, list(figures.values()), about=about
         ),
@@ -67,7 +68,7 @@ def write_reproduction(work: Reproduced, options: Options) -> None:
         write_text(options.out / name, content)
 
 
-def _note(work: Reproduced) -> str:
+def _note(work: Work) -> str:
     note = "The published Tables 2 to 6 are the Transformer's."
     if not work.also:
         return note
@@ -75,7 +76,8 @@ def _note(work: Reproduced) -> str:
     return f"{note} {names}: trained elsewhere, by a recipe of its own (`--also`)."
 
 
-def _results(work: Reproduced, options: Options) -> str:
+def _results(work: Work) -> str:
+    options = work.options
     tree = {
         "format_version": 1,
         "rejoinder_version": VERSION,
@@ -95,16 +97,17 @@ def _results(work: Reproduced, options: Options) -> str:
     return json.dumps(tree, indent=1, allow_nan=False) + "\n"
 
 
-def _items(work: Reproduced, options: Options) -> Items:
+def _items(work: Work) -> Items:
     """Returns predictions, gold and texts of the shown model on STS-B test."""
     [items] = [
         result.items
         for result in work.results[_SHOWN]
         if (result.task, result.split) == ("stsb/angular", "test")
     ]
-    pairs = read_stsb(options.data, "test")
+    data = work.options.data
+    pairs = read_stsb(data, "test")
     if items is None or list(items.ids) != pairs.ids:
-        raise InputError(f"the STS Benchmark below {options.data} is not the one that was scored.")
+        raise InputError(f"the STS Benchmark below {data} is not the one that was scored.")
     return replace(items, texts=joined(pairs.first, pairs.second))
 
 

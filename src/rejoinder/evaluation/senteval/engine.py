@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from scipy import stats
 from rejoinder.errors import InputError, nearest
 from rejoinder.evaluation.calls import embeddings_of, matrix_of
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.items import Items, subsets_of
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.items import subsets_of
+from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.senteval.utils import completed, dotdict, settings_of
 from rejoinder.evaluation.tasks import families_of
 from rejoinder.evaluation.tasks.base import Context
@@ -83,8 +83,8 @@ class SE:
         self.params["current_task"] = name
         encoder = _ScoringEncoder if "similarity" in self.params else _BatchEncoder
         embedder = Embedder(encoder(self.params, self.batcher, self.prepare))
-        [result] = family.run(embedder, context, family.read(context, ids))
-        self.results = _as_original(result)
+        [scored] = family.run(embedder, context, family.read(context, ids)).values()
+        self.results = _as_original(scored)
         return self.results
 
 
@@ -133,18 +133,18 @@ class _ScoringEncoder(_BatchEncoder):
         return scores
 
 
-def _as_original(result: Result) -> dict[str, Any]:
-    """Returns a result under the keys of the original."""
-    items = cast("Items", result.items)  # every task of SentEval has them
-    scores, original = result.scores, dict[str, Any]()
-    if result.main == "accuracy":
+def _as_original(scored: Scored) -> dict[str, Any]:
+    """Returns what a task found under the keys of the original."""
+    original: dict[str, Any] = {}
+    scores, items = scored.scores, scored.items
+    if scored.main == "accuracy":
         original = {"devacc": scores["dev_accuracy"], "acc": scores["accuracy"]}
         original |= {"f1": scores["f1"]} if "f1" in scores else {}
-    elif result.main == "pearson_trained":
+    elif scored.main == "pearson_trained":
         original = {"devpearson": scores["dev_pearson_trained"], "mse": scores["mse"]}
         original |= {name: scores[f"{name}_trained"] for name in ("pearson", "spearman")}
         original["yhat"] = items.predictions
-    elif result.main == "recall_1_t2i":
+    elif scored.main == "recall_1_t2i":
         directions = [
             (*(scores[f"recall_{n}_{way}"] for n in (1, 5, 10)), scores[f"median_rank_{way}"])
             for way in ("i2t", "t2i")
@@ -165,4 +165,4 @@ def _as_original(result: Result) -> dict[str, Any]:
             for kind in ("pearson", "spearman")
         }
         return original
-    return {**original, "ndev": result.data["dev_n"], "ntest": result.n}
+    return {**original, "ndev": scored.data["dev_n"], "ntest": len(items.ids)}

@@ -8,7 +8,7 @@ from typing import Any
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results import Scored
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Family:
     """The groups of each task, by its id. `--tasks` takes ids and groups."""
     read: Callable[[Context, Sequence[str]], Data]
     """Reads the data of the tasks with the given ids, all of them of this family."""
-    run: Callable[[Embedder, Context, Data], list[Result]]
+    run: Callable[[Embedder, Context, Data], Mapping[tuple[str, str], Scored]]
     """Scores what `read` returned: all of it, or the tasks that have no result yet."""
     protocol: str | None = None
     """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None

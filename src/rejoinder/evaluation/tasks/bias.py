@@ -16,7 +16,7 @@ from rejoinder.evaluation.intervals import two_group_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.effect import effect_sizes
-from rejoinder.evaluation.results import Group, Result
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.significance import permutation_test
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
@@ -51,15 +51,15 @@ def _read(_context: Context, ids: Sequence[str]) -> Data:
     return dict.fromkeys(((task, "test") for task in ids), read_word_lists())
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
     lists = next(iter(data.values()))
     # of all tests, so that no score depends on which other tasks were asked for
     everything = [text for name in lists.tables["lists"] for text in lists.sentences(name)]
     embedder.prepare("bias", list(dict.fromkeys(everything)))
-    return [_scored(embedder, lists, task, context.seed) for task, _ in data]
+    return {part: _scored(embedder, lists, part[0], context.seed) for part in data}
 
 
-def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Result:
+def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Scored:
     test, main = lists.tables["tests"][task.split("/")[1]], "absolute_effect_size"
     targets, attributes = test["targets"], test["attributes"]
     (first, notes), (second, more) = (
@@ -76,10 +76,7 @@ def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Resul
         f"effect_size above 0 means: {targets[0]} nearer to {attributes[0]}, {targets[1]} to "
         f"{attributes[1]}"
     )
-    return Result(
-        task=task,
-        split="test",
-        n=len(items.ids),
+    return Scored(
         main=main,
         scores={**metric_of(main).recompute(items), "p": permutation_test(first, second, seed).p},
         intervals={"effect_size": two_group_interval(effect_sizes, first, second, seed)},
@@ -87,9 +84,8 @@ def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Resul
             name: Group(len(values), {"association": float(values.mean())})
             for name, values in zip(targets, (first, second), strict=True)
         },
-        seed=seed,
-        data={"name": "bias", "sha256": lists.sha256},
-        notes=tuple(dict.fromkeys([direction, *notes, *more])),
+        data={"name": "bias"},
+        notes=list(dict.fromkeys([direction, *notes, *more])),
         items=items,
     )
 

@@ -18,7 +18,7 @@ from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics.shares import f1_score
 from rejoinder.evaluation.notes import row_notes
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
@@ -61,9 +61,11 @@ class _Task:
     features: Callable[..., Embeddings] = lambda embeddings: embeddings
     """Takes the embeddings of each column."""
 
-    def run(self, embedder: Embedder, context: Context, parts: Data) -> list[Result]:
+    def run(
+        self, embedder: Embedder, context: Context, parts: Data
+    ) -> dict[tuple[str, str], Scored]:
         """See `Family`."""
-        [((task, _), data)] = parts.items()
+        [((task, scored), data)] = parts.items()
         settings = _adjusted(context.classifiers, data.name)
         texts = [_columns(part) for part in data.splits.values()]
         labels = [part.labels for part in data.splits.values()]
@@ -101,21 +103,15 @@ class _Task:
         right = (items.predictions == gold).astype(np.float64)
         counts = {name: len(part) for name, part in data.splits.items()}
         dev_n = len(labels[-2:][0])  # the split before test: dev, or else train
-        return [
-            Result(
-                task=task,
-                split=split,
-                n=len(gold),
-                main="accuracy",
-                scores=scores,
-                intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
-                groups={},
-                seed=settings.seed,
-                data={"name": task.split("/")[0], "sha256": data.sha256, "dev_n": dev_n},
-                notes=(*row_notes(data.name.lower(), counts), _note(settings, self.protocol)),
-                items=items,
-            )
-        ]
+        found = Scored(
+            main="accuracy",
+            scores=scores,
+            intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
+            data={"name": task.split("/")[0], "dev_n": dev_n},
+            notes=[*row_notes(data.name.lower(), counts), _note(settings, self.protocol)],
+            items=items,
+        )
+        return {(task, scored): found}
 
     def data(self, context: Context, ids: Sequence[str]) -> Data:
         """See `Family`."""

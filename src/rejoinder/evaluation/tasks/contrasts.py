@@ -10,7 +10,7 @@ import polars as pl
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
 from rejoinder.evaluation.items import Items, joined
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
 
@@ -41,24 +41,21 @@ def _read(_context: Context, ids: Sequence[str]) -> Data:
     return dict.fromkeys(((task, "test") for task in ids), read_contrasts())
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
     items = next(iter(data.values()))
     # of all kinds, so that no score depends on which other tasks were asked for
     embedder.prepare("contrasts", [text for name in _COLUMNS for text in items.frame[name]])
-    return [_scored(embedder, items, task, context.seed) for task, _ in data]
+    return {part: _scored(embedder, items, part[0], context.seed) for part in data}
 
 
-def _scored(embedder: Embedder, items: Contrasts, task: str, seed: int) -> Result:
+def _scored(embedder: Embedder, items: Contrasts, task: str, seed: int) -> Scored:
     kind = task.split("/")[1]
     rows = items.frame.filter(pl.col("kind") == kind)
     anchors, same, different = (rows[name].to_list() for name in _COLUMNS)
     similarity, notes = embedder.similarity([*anchors, *anchors], [*same, *different], task)
     to_same, to_different = np.split(similarity, 2)
     right = (to_same > to_different).astype(np.float64)
-    return Result(
-        task=task,
-        split="test",
-        n=len(rows),
+    return Scored(
         main="accuracy",
         scores={
             "accuracy": 100 * float(right.mean()),
@@ -70,10 +67,8 @@ def _scored(embedder: Embedder, items: Contrasts, task: str, seed: int) -> Resul
             "similarity_same": resampled_interval(to_same, seed),
             "similarity_different": resampled_interval(to_different, seed),
         },
-        groups={},
-        seed=seed,
-        data={"name": "contrasts", "sha256": items.sha256},
-        notes=tuple(notes),
+        data={"name": "contrasts"},
+        notes=notes,
         items=Items(
             [f"{kind}:{row}" for row in range(1, len(rows) + 1)],
             right,

@@ -15,7 +15,7 @@ from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import resampled_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.notes import row_notes
-from rejoinder.evaluation.results import Group, Result
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.measures import Floats
 
@@ -97,7 +97,7 @@ def engine_order(questions: QuestionSet) -> dict[str, float]:
 
 def score_questions(
     embedder: Embedder, questions: QuestionSet, task: str, text: str = "both", seed: int = 0
-) -> Result:
+) -> Scored:
     """Returns MAP, AvgRec and MRR of questions ranked by their similarity to the original question.
 
     `text` is subject, body, or both with a space between. The interval is over queries.
@@ -117,21 +117,17 @@ def score_questions(
         for part, query in zip(np.split(scores, ends), questions.queries, strict=True)
     ]
     precisions = np.array([average_precision(flags) for flags in lists])
-    return Result(
-        task=task,
-        split=questions.split,
-        n=len(questions),
+    return Scored(
         main="map",
         scores=official_scores(lists),
         intervals={"map": resampled_interval(precisions, seed, unit=100)},
         groups={"search engine's order": Group(len(questions), engine_order(questions))},
-        seed=seed,
-        data={"name": f"CQA {questions.year} subtask B", "sha256": questions.sha256},
-        notes=(
+        data={"name": f"CQA {questions.year} subtask B"},
+        notes=[
             *row_notes(f"cqa{questions.year[2:]}", {questions.split: len(second)}),
             f"text of questions: {text}",
             *notes,
-        ),
+        ],
         items=Items(
             [query.original.id for query in questions.queries],
             precisions,
@@ -148,11 +144,11 @@ def _read(year: str, context: Context, ids: Sequence[str]) -> Data:
     }
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
-    return [
-        score_questions(embedder, questions, task, context.text, context.seed)
-        for (task, _), questions in data.items()
-    ]
+def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
+    return {
+        part: score_questions(embedder, questions, part[0], context.text, context.seed)
+        for part, questions in data.items()
+    }
 
 
 FAMILIES = tuple(

@@ -12,7 +12,7 @@ from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.notes import row_notes
-from rejoinder.evaluation.results import Group, Result
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.measures import Indices
 from rejoinder.protocols import Entails
@@ -23,8 +23,8 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], split): read_snli_split(folder, split) for split in context.splits}
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
-    encoder, results = embedder.encoder, []
+def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
+    encoder, found = embedder.encoder, {}
     for (task, split), pairs in data.items():
         if not isinstance(encoder, Entails) or not encoder.entails:
             raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
@@ -37,8 +37,8 @@ def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
                 f"{who} returned an array of shape {shape} for {len(pairs)} pairs, or a value that "
                 "is not finite; (N, 3) probabilities are needed."
             )
-        results.append(_result(task, split, pairs, probabilities.argmax(axis=1), context.seed))
-    return results
+        found[task, split] = _scored(split, pairs, probabilities.argmax(axis=1), context.seed)
+    return found
 
 
 def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
@@ -53,19 +53,15 @@ def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
     return cells
 
 
-def _result(task: str, split: str, pairs: InferencePairs, predicted: Indices, seed: int) -> Result:
+def _scored(split: str, pairs: InferencePairs, predicted: Indices, seed: int) -> Scored:
     right = (predicted == pairs.labels).astype(np.float64)
-    return Result(
-        task=task,
-        split=split,
-        n=len(pairs),
+    return Scored(
         main="accuracy",
         scores={"accuracy": 100 * float(right.mean())},
         intervals={"accuracy": mean_interval(right, seed, unit=100)},
         groups=_confusions(pairs.labels, predicted),
-        seed=seed,
         notes=row_notes("snli", {split: len(pairs)}),
-        data={"name": "snli", "sha256": pairs.sha256, "unlabelled": pairs.dropped},
+        data={"name": "snli", "unlabelled": pairs.dropped},
         items=Items(
             [f"{split}:{row}" for row in range(len(right))],
             predicted.astype(np.float64),

@@ -12,7 +12,7 @@ from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations
 from rejoinder.evaluation.notes import row_notes
-from rejoinder.evaluation.results import Result
+from rejoinder.evaluation.results import Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
 from rejoinder.evaluation.tasks.similarity import sick_pairs
@@ -47,8 +47,9 @@ def _read_sick(context: Context) -> _Data:
     return _Data("SICK", parts, (1, 5), data.sha256, notes)
 
 
-def _run(embedder: Embedder, context: Context, read: Data) -> list[Result]:
-    [((task, _), data)] = read.items()
+def _run(embedder: Embedder, context: Context, read: Data) -> dict[tuple[str, str], Scored]:
+    [(part, data)] = read.items()
+    task = part[0]
     settings = context.classifiers
     embedder.prepare(task, [text for part in data.parts for text in (*part.first, *part.second)])
     train, dev, test = (
@@ -67,26 +68,18 @@ def _run(embedder: Embedder, context: Context, read: Data) -> list[Result]:
     items = Items(scored.ids, fitted.test, test.gold, joined(scored.first, scored.second))
     on_dev = correlations(fitted.dev, dev.gold)
     form = {"form": pairs.form} if pairs.form else {}
-    return [
-        Result(
-            task=task,
-            split="test",
-            n=len(scored),
-            main="pearson_trained",
-            scores={
-                **metric_of("pearson_trained").recompute(items),
-                **{f"dev_{name}_trained": score for name, score in on_dev.items()},
-            },
-            intervals={
-                "pearson_trained": correlation_interval(fitted.test, test.gold, context.seed)
-            },
-            groups={},
-            seed=settings.seed,
-            data={"name": data.name, **form, "sha256": data.sha256, "dev_n": len(dev.gold)},
-            notes=(f"regression {settings.regressor}, mode {settings.mode}", *data.notes),
-            items=items,
-        )
-    ]
+    found = Scored(
+        main="pearson_trained",
+        scores={
+            **metric_of("pearson_trained").recompute(items),
+            **{f"dev_{name}_trained": score for name, score in on_dev.items()},
+        },
+        intervals={"pearson_trained": correlation_interval(fitted.test, test.gold, context.seed)},
+        data={"name": data.name, **form, "dev_n": len(dev.gold)},
+        notes=[f"regression {settings.regressor}, mode {settings.mode}", *data.notes],
+        items=items,
+    )
+    return {part: found}
 
 
 def _family(

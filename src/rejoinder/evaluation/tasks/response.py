@@ -14,7 +14,7 @@ from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.shares import CUTOFFS, precision_name
-from rejoinder.evaluation.results import Group, Result
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family, ResponsePairs
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
@@ -38,7 +38,7 @@ def rank_responses(
     seed: int = 0,
     max_inputs: int | None = None,
     tell: Tell = lambda _doing: None,
-) -> Result:
+) -> Scored:
     """Returns P@1, P@3 and P@10 of the true response among 99 random ones, in all and by source.
 
     Candidates are ranked by the dot product. Responses are encoded with `encode_response` if the
@@ -135,7 +135,7 @@ def _result(
     negatives: Indices,
     seed: int,
     has_head: bool,
-) -> Result:
+) -> Scored:
     candidates = negatives.shape[1] + 1
     main = precision_name(1, candidates)
     precisions = metric_of(main).recompute
@@ -151,10 +151,7 @@ def _result(
     notes = [f"{same} of {negatives.size} negatives repeat the right response's text"]
     if not has_head:
         notes.append("the encoder has no encode_response; encode was used for both sides")
-    return Result(
-        task="response/p@n",
-        split=pairs.split,
-        n=len(rows),
+    return Scored(
         main=main,
         scores=precisions(items),
         intervals={
@@ -168,9 +165,8 @@ def _result(
             for source in sorted(set(sources))
             for own in [sources == source]
         },
-        seed=seed,
-        data={"name": "pairs", "sha256": pairs.sha256, "candidates": candidates},
-        notes=tuple(notes),
+        data={"name": "pairs", "candidates": candidates},
+        notes=notes,
         items=items,
     )
 
@@ -182,10 +178,10 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], pairs.split): pairs}
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> list[Result]:
-    [pairs] = data.values()
+def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
+    [(part, pairs)] = data.items()
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
-    return [rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)]
+    return {part: rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)}
 
 
 FAMILIES = (Family({"response/p@n": ("response",)}, _read, _run, options=("pairs",)),)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations, rescaled, share_within_one
 from rejoinder.evaluation.notes import row_notes
-from rejoinder.evaluation.results import Group, Result
+from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.tasks.base import Context, Data, Family
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats, Indices, angular_similarity
@@ -46,21 +47,20 @@ _SICK = {"test": ("test",), "all": ("train", "dev", "test")}
 """Splits of SICK by split of the results. Peers publish correlations over all 9,927 pairs, papers
 those of test."""
 
-Scores = Callable[[str, GradedPairs, Floats, Sequence[str], int], Result]
-"""Returns the result of a task from its pairs, their similarities, notes and a seed."""
+Score = Callable[[str, GradedPairs, Floats, Sequence[str], int], Scored]
+"""Scores a task by its pairs, their similarities, notes and a seed."""
 
 
-def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> list[Result]:
-    """Returns a result for each measure: its correlations with gold, in all and by genre.
+def score_stsb(encoder: Encodes, pairs: GradedPairs, *, seed: int = 0) -> Scored:
+    """Returns the angular similarities' correlations with gold, in all and by genre.
 
-    Both measures give the same order: their Spearman correlations differ only in ties that rounding
-    breaks. `seed` seeds the intervals.
+    `seed` seeds the intervals.
 
     Raises:
         InputError: an embedding is not usable, or a correlation is not defined.
     """
     similarity, notes = _similarity(Embedder(encoder), pairs, f"stsb on {pairs.split}")
-    return [_genres(f"stsb/{name}", pairs, similarity, notes, seed) for name in MEASURES]
+    return _genres("stsb/angular", pairs, similarity, notes, seed)
 
 
 def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Floats, list[str]]:
@@ -80,84 +80,65 @@ def _similarity(embedder: Embedder, pairs: GradedPairs, where: str) -> tuple[Flo
     return similarity, notes
 
 
-def _result(
-    task: str,
-    pairs: GradedPairs,
-    items: Items,
-    main: str,
-    scores: Mapping[str, float],
-    intervals: Mapping[str, tuple[float, float]],
-    notes: Sequence[str],
-    seed: int,
-    groups: Mapping[str, Group],
-) -> Result:
-    form = {"form": pairs.form} if pairs.form else {}
-    name = "SICK" if task == "sick-r/cosine" else task.split("/")[0]
-    return Result(
-        task=task,
-        split=pairs.split,
-        n=len(items.ids),
-        main=main,
-        scores=scores,
-        intervals=intervals,
-        groups=groups,
-        seed=seed,
-        data={"name": name, **form, "sha256": pairs.sha256},
-        notes=tuple(notes),
-        items=items,
-    )
-
-
-def _correlated(
-    task: str,
-    pairs: GradedPairs,
-    values: Floats,
-    notes: Sequence[str],
-    seed: int,
-    groups: Mapping[str, Group],
-    **more: float,
-) -> Result:
-    """Returns the correlations over all pairs, of which `pearson` is the main score, and `more`."""
+def _correlated(values: Floats, pairs: GradedPairs, seed: int, **facts: Any) -> Scored:
+    """Returns the correlations over all pairs, of which `pearson` is the main score."""
     intervals = {
         name: correlation_interval(values, pairs.gold, seed, ranks=name == "spearman")
         for name in ("pearson", "spearman")
     }
-    scores = {**correlations(values, pairs.gold), **more}
-    items = _items(values, pairs)
-    return _result(task, pairs, items, "pearson", scores, intervals, notes, seed, groups)
+    scores = correlations(values, pairs.gold)
+    return Scored("pearson", scores, _items(values, pairs), intervals, **facts)
 
 
 def _genres(
     task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Result:
+) -> Scored:
     values = MEASURES[task.split("/")[1]](np.clip(similarity, -1, 1))
-    notes, groups = [_form_note(pairs), *notes], _groups(values, pairs)
+    scored = _correlated(
+        values,
+        pairs,
+        seed,
+        groups=_groups(values, pairs),
+        data=_facts(task, pairs),
+        notes=[_form_note(pairs), *notes],
+    )
     within = share_within_one(values, pairs.gold)
-    return _correlated(task, pairs, values, notes, seed, groups, within_1_rescaled=within)
+    return replace(scored, scores={**scored.scores, "within_1_rescaled": within})
+
+
+def _related(
+    _task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
+) -> Scored:
+    notes = [*row_notes("sick", Counter(pairs.genres)), *notes]
+    return _correlated(similarity, pairs, seed, data={"name": "SICK"}, notes=notes)
 
 
 def _subsets(
     task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Result:
+) -> Scored:
     """Returns three scores over subsets: mean, weighted mean, and all pairs as one set."""
     items, main = _items(similarity, pairs), "pearson_weighted_mean"
-    intervals = {
-        main: correlation_interval(
-            similarity, pairs.gold, seed, groups=list(_rows_of(pairs).values())
-        ),
-        "pearson_all": correlation_interval(similarity, pairs.gold, seed),
-    }
-    scores = metric_of(main).recompute(items)
-    rows = row_notes(task.split("/")[0], {pairs.split: len(pairs)})
-    notes, groups = [*rows, _form_note(pairs), *notes], _groups(similarity, pairs)
-    return _result(task, pairs, items, main, scores, intervals, notes, seed, groups)
+    rows = list(_rows_of(pairs).values())
+    return Scored(
+        main,
+        metric_of(main).recompute(items),
+        items,
+        {
+            main: correlation_interval(similarity, pairs.gold, seed, groups=rows),
+            "pearson_all": correlation_interval(similarity, pairs.gold, seed),
+        },
+        _groups(similarity, pairs),
+        _facts(task, pairs),
+        [
+            *row_notes(task.split("/")[0], {pairs.split: len(pairs)}),
+            _form_note(pairs),
+            *notes,
+        ],
+    )
 
 
-def _related(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Result:
-    notes = [*row_notes("sick", Counter(pairs.genres)), *notes]
-    return _correlated(task, pairs, similarity, notes, seed, {})
+def _facts(task: str, pairs: GradedPairs) -> dict[str, str]:
+    return {"name": task.split("/")[0], "form": pairs.form}
 
 
 def _form_note(pairs: GradedPairs) -> str:
@@ -183,7 +164,7 @@ def _items(values: Floats, pairs: GradedPairs) -> Items:
 
 def _tracks(
     task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Result:
+) -> Scored:
     """Scores all tracks. "Primary" is ambiguous in the paper, so both means are given."""
     items, main = _items(similarity, pairs), "pearson_track5"
     pearson = metric_of(main).recompute(items)
@@ -199,13 +180,13 @@ def _tracks(
     intervals = {main: correlation_interval(english, gold, seed)}
     means = "mean of tracks 1 to 5 with 4a, 4b left out"
     notes = [*row_notes("sts17", {"test": len(pairs)}), means, *notes]
-    groups = _groups(similarity, pairs)
-    return _result(task, pairs, items, main, scores, intervals, notes, seed, groups)
+    groups, facts = _groups(similarity, pairs), _facts(task, pairs)
+    return Scored(main, scores, items, intervals, groups, facts, notes)
 
 
 def _difficult(
-    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], seed: int
-) -> Result:
+    task: str, pairs: GradedPairs, similarity: Floats, notes: Sequence[str], _seed: int
+) -> Scored:
     """Scores the six difficult pairs of Cer et al. 2017 on the scale of gold.
 
     Similarities are rescaled by the smallest and the largest of track 5.
@@ -224,28 +205,29 @@ def _difficult(
     each = zip(_DIFFICULT, items.gold, items.predictions, strict=True)
     listed = ", ".join(f"{line}: {gold:.1f} / {ours:.1f}" for line, gold, ours in each)
     notes = [f"line of track 5: gold / ours from 0 to 5: {listed}", *notes]
-    return _result(task, pairs, items, main, metric_of(main).recompute(items), {}, notes, seed, {})
+    scores = metric_of(main).recompute(items)
+    return Scored(main, scores, items, data=_facts(task, pairs), notes=notes)
 
 
 def _run(
-    scores: Mapping[str, Scores], embedder: Embedder, context: Context, data: Data
-) -> list[Result]:
+    scores: Mapping[str, Score], embedder: Embedder, context: Context, data: Data
+) -> dict[tuple[str, str], Scored]:
     whole = max(data.values(), key=len)  # of several parts, the last holds the others
     embedder.prepare(next(iter(data))[0].split("/")[0], [*whole.first, *whole.second])
     return _scored(scores, embedder, context, data)
 
 
 def _scored(
-    scores: Mapping[str, Scores], embedder: Embedder, context: Context, data: Data
-) -> list[Result]:
+    scores: Mapping[str, Score], embedder: Embedder, context: Context, data: Data
+) -> dict[tuple[str, str], Scored]:
     """Scores pairs by the functions of their tasks, which share the similarities of a split."""
-    results, similarities = [], {}
+    found, similarities = {}, {}
     for (task, split), pairs in data.items():
         part = task.split("/")[0], split
         if part not in similarities:
             similarities[part] = _similarity(embedder, pairs, f"{task} on {split}")
-        results.append(scores[task](task, pairs, *similarities[part], context.seed))
-    return results
+        found[task, split] = scores[task](task, pairs, *similarities[part], context.seed)
+    return found
 
 
 def _read(
@@ -256,7 +238,7 @@ def _read(
 
 def _family(
     read: Callable[[Context], Sequence[GradedPairs]],
-    scores: Mapping[str, Scores],
+    scores: Mapping[str, Score],
     groups: Mapping[str, tuple[str, ...]],
     options: tuple[str, ...] = (),
 ) -> Family:
@@ -306,7 +288,7 @@ def _unrepeated(folder: Path, form: str | None) -> dict[str, GradedPairs]:
     return splits
 
 
-def _run_stsb(embedder: Embedder, context: Context, data: Data) -> list[Result]:
+def _run_stsb(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
     # all pairs, so that no score depends on which other tasks were asked for
     whole = _read_stsb(context, ["stsb/cosine"]).values()
     embedder.prepare("stsb", [text for pairs in whole for text in (*pairs.first, *pairs.second)])
