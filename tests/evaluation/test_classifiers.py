@@ -129,9 +129,9 @@ def test_relatedness_is_learned(mode):
     x = generator.standard_normal((500, 8)).astype(np.float32)
     gold = np.clip(2.5 + x[:, 0] + 0.5 * x[:, 1], 0, 5).astype(float)
     parts = [Graded(x[a:b], gold[a:b]) for a, b in ((0, 200), (200, 350), (350, 500))]
-    found = fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
-    assert spearman_correlation(found.dev, parts[1].gold) > 0.95
-    assert pearson_correlation(found.test, parts[2].gold) > 0.95
+    on_dev, on_test = fit_relatedness(*parts, (0, 5), ClassifierSettings(mode=mode))
+    assert spearman_correlation(on_dev, parts[1].gold) > 0.95
+    assert pearson_correlation(on_test, parts[2].gold) > 0.95
 
 
 def test_the_regression_stops_where_the_original_does():
@@ -144,9 +144,10 @@ def test_the_regression_stops_where_the_original_does():
     r, predictions = reference.network_regression(
         (train.features, train.gold), (dev.features, dev.gold), test.features, 2
     )
-    found = fit_relatedness(train, dev, test, (1, 5), ClassifierSettings(mode="compat", seed=2))
-    assert pearson_correlation(found.dev, dev.gold) == pytest.approx(r, abs=1e-4)
-    assert found.test == pytest.approx(predictions, abs=1e-3)
+    settings = ClassifierSettings(mode="compat", seed=2)
+    on_dev, on_test = fit_relatedness(train, dev, test, (1, 5), settings)
+    assert pearson_correlation(on_dev, dev.gold) == pytest.approx(r, abs=1e-4)
+    assert on_test == pytest.approx(predictions, abs=1e-3)
 
 
 @pytest.mark.parametrize("mode", ["fast", "compat"])

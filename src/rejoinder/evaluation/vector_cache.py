@@ -15,8 +15,6 @@ from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.storage import creation_errors
 from rejoinder.protocols import Embeddings
 
-_AT_ONCE = 500
-"""Number of texts in a query; older versions of SQLite allow 999 values."""
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 
@@ -54,17 +52,14 @@ class VectorCache:
         Raises:
             InputError: the file is damaged.
         """
-        by_key = {self._key(text): text for text in texts}
-        keys = list(by_key)
         found = {}
         with self._opened() as database:
-            for low in range(0, len(keys), _AT_ONCE):
-                some = keys[low : low + _AT_ONCE]
-                marks = ", ".join("?" * len(some))
-                query = f"SELECT * FROM embeddings WHERE key IN ({marks})"  # noqa: S608
-                for key, vector, crc32 in database.execute(query, some):
-                    if isinstance(vector, bytes) and crc32 in (None, zlib.crc32(key + vector)):
-                        found[by_key[key]] = np.frombuffer(vector, "<f4")
+            for text in texts:
+                key = self._key(text)
+                query = "SELECT vector, crc32 FROM embeddings WHERE key = ?"
+                vector, crc32 = database.execute(query, (key,)).fetchone() or (None, None)
+                if isinstance(vector, bytes) and crc32 in (None, zlib.crc32(key + vector)):
+                    found[text] = np.frombuffer(vector, "<f4")
         return found
 
     def write(self, texts: Sequence[str], embeddings: Embeddings) -> None:

@@ -37,14 +37,6 @@ class Graded:
     gold: Floats
 
 
-@dataclass(frozen=True)
-class Related:
-    """The predictions for dev and test: (N,) mean grades each."""
-
-    dev: Floats
-    test: Floats
-
-
 class EarlyStopping:
     """Keeps the best model, and stops after evaluations without gain: in total, as in SentEval."""
 
@@ -79,8 +71,8 @@ def grade_distribution(scores: Floats, low: int, high: int) -> Floats:
 
 def fit_relatedness(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
-) -> Related:
-    """Fits a model of the lowest to the highest grade on train, and predicts dev and test.
+) -> tuple[Floats, Floats]:
+    """Fits a model of grades on train, and returns the mean grades of dev and test.
 
     Dev chooses the penalty by Spearman's rho (`fast`), or when to stop by Pearson's r (`compat`, as
     in SentEval). In `compat`, the order of train affects the batches.
@@ -100,14 +92,14 @@ def fit_relatedness(
         for part in (train, dev, test)
     ]
     weights = np.zeros((rows[0].shape[1], len(values)))
-    best, related = -2.0, Related(np.zeros(len(dev.gold)), np.zeros(len(test.gold)))
+    best, related = -2.0, (np.zeros(len(dev.gold)), np.zeros(len(test.gold)))
     for penalty in _PENALTIES:
         weights = _minimum(rows[0], target, penalty, weights)
         on_dev = _mean_grade(rows[1], weights, values)
         # rho of equal predictions is not defined; they are worse than any order
         rho = spearman_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else -1.0
         if rho > best:
-            best, related = rho, Related(on_dev, _mean_grade(rows[2], weights, values))
+            best, related = rho, (on_dev, _mean_grade(rows[2], weights, values))
     return related
 
 
@@ -139,7 +131,7 @@ def _minimum(rows: Features, target: Floats, penalty: float, start: Floats) -> F
 
 def _original(
     train: Graded, dev: Graded, test: Graded, grades: tuple[int, int], settings: ClassifierSettings
-) -> Related:
+) -> tuple[Floats, Floats]:
     """Trains as SentEval's relatedness.py: by Adam, with an evaluation on dev every 50 epochs."""
     require("train", "torch")
     import torch
@@ -175,4 +167,4 @@ def _original(
         r = pearson_correlation(on_dev, dev.gold) if np.ptp(on_dev) > 0 else 0.0
         if stopping.stops(r, model):
             break
-    return Related(predict(stopping.best, dev), predict(stopping.best, test))
+    return predict(stopping.best, dev), predict(stopping.best, test)

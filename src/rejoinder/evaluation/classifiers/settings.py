@@ -13,8 +13,8 @@ PUBLISHED_FOLDS = 1111
 NETWORK_KEYS = ("optim", "batch_size", "tenacity", "epoch_size", "max_epoch", "dropout")
 """Settings that only the PyTorch network has."""
 
-_MINIMUM = {"kfold": 2, "seed": 0, "nhid": 0, "batch_size": 1, "tenacity": 0, "epoch_size": 1,
-            "max_epoch": 0}  # fmt: skip
+_LEAST = {"kfold": 2, "seed": 0, "nhid": 0, "batch_size": 1, "tenacity": 0, "epoch_size": 1,
+          "max_epoch": 0}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,13 @@ class ClassifierSettings:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InputError(f"classifier mode {self.mode!r}: {nearest(self.mode, MODES)}.")
-        for name, minimum in _MINIMUM.items():
+        for name, least in _LEAST.items():
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < minimum:
+            if not isinstance(value, int | np.integer) or not least <= value < 1 << 32:
                 raise InputError(
-                    f"classifier: {name} is {value!r}; an integer of at least {minimum} is needed."
+                    f"classifier: {name} is {value!r}; an integer of at least {least} and below "
+                    "2^32 is needed."
                 )
-        if self.seed >= 1 << 32:
-            raise InputError(f"classifier: seed is {self.seed}; a value below 2^32 is needed.")
         if not 0 <= self.dropout < 1:
             raise InputError(
                 f"classifier: dropout is {self.dropout!r}; at least 0 and below 1 is needed."

@@ -63,10 +63,10 @@ def _run(embedder: Embedder, context: Context, read: Data) -> dict[tuple[str, st
     if settings.regressor == "pytorch":
         order = published_order([pairs.first, pairs.second], train.gold.tolist())
         train = Graded(train.features[order], train.gold[order])
-    fitted = fit_relatedness(train, dev, test, data.grades, settings)
+    dev_grades, grades = fit_relatedness(train, dev, test, data.grades, settings)
     scored = data.parts[2]
-    items = Items(scored.ids, fitted.test, test.gold, joined(scored.first, scored.second))
-    on_dev = correlations(fitted.dev, dev.gold)
+    items = Items(scored.ids, grades, test.gold, joined(scored.first, scored.second))
+    on_dev = correlations(dev_grades, dev.gold)
     form = {"form": pairs.form} if pairs.form else {}
     found = Scored(
         main="pearson_trained",
@@ -74,7 +74,7 @@ def _run(embedder: Embedder, context: Context, read: Data) -> dict[tuple[str, st
             **metric_of("pearson_trained").recompute(items),
             **{f"dev_{name}_trained": score for name, score in on_dev.items()},
         },
-        intervals={"pearson_trained": correlation_interval(fitted.test, test.gold, context.seed)},
+        intervals={"pearson_trained": correlation_interval(grades, test.gold, context.seed)},
         data={"name": data.name, **form, "dev_n": len(dev.gold)},
         notes=[f"regression {settings.regressor}, mode {settings.mode}", *data.notes],
         items=items,
