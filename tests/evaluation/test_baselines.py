@@ -29,7 +29,7 @@ def vectors(tmp_path):
 
 @pytest.mark.shared_data
 def test_the_official_baseline_gives_the_published_figures(shared_data):
-    """Cer et al. 2017 have .7278 on track 5, .7117 on track 3, .6045 on track 1."""
+    """Cer et al. 2017 report .7278 on track 5, .7117 on track 3, .6045 on track 1."""
     [result] = collect(iter_results(BagOfWords(), ["sts17"], Context(shared_data)))
     scores = {name: round(value, 4) for name, value in result.scores.items()}
     assert scores["pearson_track5"] == pytest.approx(0.7278, abs=0.006)

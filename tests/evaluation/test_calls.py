@@ -1,4 +1,4 @@
-"""Encoders of others that raise, or return what is no matrix of numbers: one sentence each."""
+"""Foreign encoders that raise, or do not return a matrix of numbers: one sentence each."""
 
 import re
 
@@ -104,7 +104,7 @@ class Described:
         ({"name": "x", "dim": np.int64(3)}, r"'dim' is .*3.* \(int64\)"),
         ({"name": "x", "loss": float("nan")}, "'loss' is nan"),
         ({"name": 5}, "'name' is 5; a string is needed"),
-        ({"name": "x", 7: 1}, "the key 7 is no string"),
+        ({"name": "x", 7: 1}, "the key 7"),
         (None, "an object of type NoneType; a dictionary is needed"),
         (lambda: 1 / 0, "raised ZeroDivisionError"),
     ],

@@ -34,7 +34,7 @@ class InOrder:
 
 
 def overlap(left: str, right: str) -> float:
-    """The share of the distinct words of the shorter sentence that are in the other one too."""
+    """The share of the distinct words of the shorter sentence that are also in the longer one."""
     first, second = set(tokens(left)), set(tokens(right))
     return len(first & second) / min(len(first), len(second))
 

@@ -13,7 +13,7 @@ from rejoinder.evaluation.tasks.base import Context
 
 ROWS = [
     ("entailment", "A man runs.", "A man moves."),
-    ("-", "A man runs.", "Nobody knows."),
+    ("-", "A man runs.", "It is unclear."),
     ("contradiction", "A man runs.", "A man sits."),
     ("neutral", "A man runs.", "A man is late."),
     ("entailment", "A dog eats.", "An animal eats."),

@@ -81,7 +81,7 @@ def test_every_network_begins_and_goes_on_as_the_originals(hidden):
     settings = ClassifierSettings(
         mode="compat", usepytorch=True, nhid=hidden, seed=7, optim="adam,lr=0.01"
     )
-    # two lengths, that are trained apart, and orders of their own
+    # two lengths, which are trained separately, each in its order
     folds = [
         Fold(np.arange(0, 200), np.arange(200, 300)),
         Fold(np.arange(100, 230), np.arange(0, 90)),

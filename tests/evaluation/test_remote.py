@@ -1,4 +1,4 @@
-"""Encoders behind an address, against a server of our own that misbehaves in every way we know."""
+"""Encoders on a server, against a test server that misbehaves in every way we know."""
 
 import socket
 from types import SimpleNamespace
@@ -101,7 +101,7 @@ def test_what_lasts_is_said_in_the_words_of_the_server(encoder, server):
     server.faults = [(429, {"Retry-After": "3600"}, b"")]
     with pytest.raises(InputError, match=r"answers 429\.$"):
         encoder.encode(["hello"])
-    assert len(server.requests) == 7  # nobody waits for an hour
+    assert len(server.requests) == 7  # an hour is too long to wait
 
 
 def test_the_server_says_how_long_to_wait():

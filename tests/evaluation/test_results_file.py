@@ -279,12 +279,25 @@ def test_a_place_that_can_t_be_written_is_refused_at_once(tmp_path):
         open_results(tmp_path / "file" / "r.json"),
     ):
         pass
-    with pytest.raises(InputError, match="is no plain file"), open_results(tmp_path):
+    with pytest.raises(InputError, match="is not a file"), open_results(tmp_path):
         pass
     (tmp_path / "r.predictions").write_text("")
     with pytest.raises(StorageError, match=r"r\.predictions"), open_results(tmp_path / "r.json"):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {"file", "r.predictions"}
+
+
+def test_an_input_in_the_folder_of_predictions_is_refused(tmp_path):
+    vectors = tmp_path / "r.predictions" / "vectors.parquet"
+    vectors.parent.mkdir()
+    vectors.write_bytes(b"vectors")
+    for given in (vectors, vectors.parent):
+        refused = pytest.raises(InputError, match=r"r\.predictions")
+        with refused, open_results(tmp_path / "r.json", inputs=[str(given)]):
+            pass
+    assert vectors.read_bytes() == b"vectors"
+    with open_results(tmp_path / "r.json", inputs=[tmp_path, "py:module:name", None]):
+        pass  # an output may lie in a folder that is read
 
 
 def test_an_unreadable_file_is_replaced_only_on_demand(tmp_path):

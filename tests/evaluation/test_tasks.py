@@ -1,4 +1,4 @@
-"""The tasks, with a small encoder of our own, against slow and published figures."""
+"""The tasks, with a small test encoder, against slow and published figures."""
 
 import hashlib
 import json

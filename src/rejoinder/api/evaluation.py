@@ -156,7 +156,7 @@ def evaluate(
         kfold: number of folds of cross-validation.
         adaptation: what `rejoinder adapt` wrote for the encoder.
         out: results file, written after each task. Results that it holds of the same encoder, data
-            and settings are reused, those of other settings stay beside the new ones.
+            and settings are reused; those of other settings are kept.
         cache: folder that keeps embeddings for later runs of the encoder.
         overwrite: score again what `out` holds, and drop what it holds of another encoder.
         skip_missing: list tasks whose data is missing in `Results.missing`, instead of raising an

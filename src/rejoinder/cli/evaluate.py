@@ -96,7 +96,9 @@ def evaluate(
     ] = 0,
     adaptation: Annotated[
         Path | None,
-        typer.Option(help="What `rejoinder adapt` wrote, for an encoder that is no model folder."),
+        typer.Option(
+            help="What `rejoinder adapt` wrote, for an encoder that is not a model folder."
+        ),
     ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")

@@ -28,7 +28,7 @@ def report(
 ) -> None:
     """Write tables (Markdown, LaTeX, CSV), plots (SVG) and a page that shows all of them.
 
-    Published rows of Conneau and Kiela 2018 and Cer et al. 2017 stand beside ours.
+    The tables include published rows of Conneau and Kiela 2018 and Cer et al. 2017.
     """
     set_quiet(quiet)
     from rejoinder.evaluation.report.writer import write_report

@@ -1,4 +1,4 @@
-"""`rejoinder reproduce`: the paper's tables and figures, with our numbers beside the published."""
+"""`rejoinder reproduce`: the tables and figures of the paper, with our numbers added."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -41,14 +41,14 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all training runs.")] = 1,
     also: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder of a trained model for rows of its own. May be given again."),
+        typer.Option(help="Folder of a trained model to add rows for. May be given again."),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Print every table and figure of Yang et al. 2018 with our numbers beside the published.
+    """Print every table and figure of Yang et al. 2018 with our numbers added.
 
     --json prints results.json, all results with their settings, instead of the tables.
     """

@@ -42,7 +42,7 @@ def open_function(reference: str) -> Encodes:
     Modules of the working folder can be imported too. A class is called without arguments.
 
     Raises:
-        InputError: the module or the name does not exist, or it is no encoder.
+        InputError: the module or the name does not exist, or it is not an encoder.
     """
     module, _, name = reference.partition(":")
     form = "write py:MODULE:NAME, such as py:my_module:encode."

@@ -64,7 +64,7 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
     """Returns what an encoder returned for `count` texts as a (count, D) array, D > 0.
 
     Raises:
-        InputError: it has another shape, or is no array of numbers: see `numbers_of`.
+        InputError: it has another shape, or is not an array of numbers: see `numbers_of`.
     """
     array = numbers_of(value, who, "(N, D) numbers, a row a sentence, are")
     if array.ndim != 2 or len(array) != count:
@@ -126,12 +126,12 @@ def numbers_of(value: Any, who: str, needed: str) -> NDArray[Any]:
     The message begins with `who`, and names what is `needed`, with its verb.
 
     Raises:
-        InputError: it is no array of real numbers but ragged rows, strings, complex numbers, None.
+        InputError: it is not an array of real numbers: ragged rows, strings, complex numbers, None.
     """
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        why = _ragged_rows(value) or f"{type(value).__name__} that is no array ({error})"
+        why = _ragged_rows(value) or f"{type(value).__name__} that is not an array ({error})"
         raise InputError(f"{who} returned {why}; {needed} needed.") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{who} returned {_type_text(array)}; {needed} needed.")

@@ -35,7 +35,7 @@ def resampled_interval(values: Floats, seed: int, unit: float = 1.0) -> Interval
 def two_group_interval(
     statistic: Callable[[Floats, Floats], Floats], first: Floats, second: Floats, seed: int
 ) -> Interval:
-    """Returns the interval of a statistic of two groups of values, each resampled by itself.
+    """Returns the interval of a statistic of two groups of values, each resampled separately.
 
     `statistic` takes (B, N) and (B, M) draws of the (N,) and (M,) values and returns (B,) values.
     """

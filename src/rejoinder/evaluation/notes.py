@@ -7,7 +7,7 @@ from rejoinder.datasets.catalogue import official_rows
 _SET_NAMES = {"sts17": "sts2017"}
 """Tasks whose evaluation set has another name in the list of leak sets."""
 _BY_SPLIT = ("stsb", "snli", "mrpc", "sst2", "trec")
-"""Tasks of which each split is an evaluation set of its own."""
+"""Tasks whose splits are separate evaluation sets."""
 _UNCHECKED = ("response", "bias")
 """Tasks without leaks: splits of the pairs hold other threads than train, and `bias` has no right
 answer that training could show."""

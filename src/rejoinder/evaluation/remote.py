@@ -1,4 +1,4 @@
-"""Encoders behind an address: OpenAI's interface, and that of text-embeddings-inference."""
+"""Encoders on a server: OpenAI's interface, and that of text-embeddings-inference."""
 
 import json
 import os

@@ -90,7 +90,7 @@ def open_results(
         StorageError: it can't be written.
     """
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no plain file; results are written to one. Name another.")
+        raise InputError(f"{path} is not a file; results are written to one. Name another.")
     inputs = list(inputs)
     folder = items_folder(path)
     refuse_inputs(folder, [given for given in inputs if _is_inside(given, folder)])

@@ -40,7 +40,7 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
         raise InputError(f"{n} items; a test of correlations needs 4 or more.")
     for value in (r_ax, r_bx, r_ab):
         if not -1 <= value <= 1:
-            raise InputError(f"{value} is no correlation; it lies between -1 and 1.")
+            raise InputError(f"{value} is not a correlation; it lies between -1 and 1.")
     if r_ax == r_bx:
         return Test(0.0, 1.0, "williams", n)
     determinant = 1 - r_ax**2 - r_bx**2 - r_ab**2 + 2 * r_ax * r_bx * r_ab

@@ -63,7 +63,7 @@ class VectorCache:
         return found
 
     def write(self, texts: Sequence[str], embeddings: Embeddings) -> None:
-        """Keeps the embeddings of texts, (N, D) float32, in place of any that they had.
+        """Keeps the embeddings of texts, (N, D) float32, and replaces any that they had.
 
         Raises:
             InputError: the file can't be written.

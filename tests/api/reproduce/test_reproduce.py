@@ -137,6 +137,14 @@ def test_a_model_trained_elsewhere_has_rows_of_its_own(report, data, tmp_path):
     assert isinstance(missing.exception, ModelError)
 
 
+def test_an_output_that_is_read_is_refused_and_kept(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    result = run("--data", tmp_path, "--out", tmp_path, "--budget", "smoke")
+    assert isinstance(result.exception, InputError)
+    assert "not empty" in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
 @pytest.mark.parametrize("encoder", ["dan", "transformer"])
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_config_can_be_read(encoder, budget):

@@ -46,7 +46,7 @@ _RATE_DIVISORS = {"learning_rate": 3, "table_learning_rate": 10}
 """Divisors of the response model's learning rates for the multitask model. At the same rates the
 classifier pulls similar words apart: STS-B dev of the DAN fell from .773 to .680, captions most."""
 _INFERENCE_BATCH = 512
-"""Rows of a batch of inference, of the 18,000 at hand."""
+"""Rows of a batch of inference, of the 18,000 that are available."""
 _CURVE = tuple(tenths / 10 for tenths in range(1, 10))
 BUDGETS = {
     budget.name: budget

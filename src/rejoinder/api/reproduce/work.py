@@ -1,4 +1,4 @@
-"""The work behind the tables, in stages; a stage whose output is there is not repeated."""
+"""Makes what the tables show, in stages; a stage whose output exists is not repeated."""
 
 import json
 import time

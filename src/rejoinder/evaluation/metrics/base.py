@@ -39,13 +39,13 @@ class Metric:
     percent: bool = False
     """Whether the score goes from 0 to 100 instead of 0 to 1."""
     not_percent: tuple[str, ...] = ()
-    """Other scores of such a result that are no percents: names or patterns with `*`."""
+    """Other scores of such a result that are not percentages: names or patterns with `*`."""
     higher_is_better: bool = True
     rounding: Mapping[str, float] = field(default_factory=dict)
     """The largest rounding error of a stored value, by score."""
 
     def in_percent(self, score: str) -> bool:
-        """Returns whether a score of a result with this main score is a percent."""
+        """Returns whether a score of a result with this main score is a percentage."""
         return self.percent and not any(fnmatchcase(score, part) for part in self.not_percent)
 
 

@@ -1,4 +1,4 @@
-"""Tables of results: encoders beside each other, and our rows below published ones."""
+"""Tables of results: a column per encoder, and our rows below published ones."""
 
 import csv
 import io

@@ -88,7 +88,7 @@ def settings_of(params: Mapping[str, Any]) -> ClassifierSettings:
 
 
 def _warn_of_unused(settings: ClassifierSettings) -> None:
-    """Warns of settings that only the network reads. Many scripts set them, so it is no error."""
+    """Warns of settings that only the network reads: many scripts set them."""
     usual = ClassifierSettings()
     unused = [key for key in NETWORK_KEYS if getattr(settings, key) != getattr(usual, key)]
     if unused and settings.classifier != "pytorch":
