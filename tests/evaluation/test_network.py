@@ -69,9 +69,11 @@ def test_networks_trained_together_are_those_trained_alone(nhid, optim):
 def test_the_last_step_of_a_shorter_fold_is_its_own():
     """Folds are trained together only if an epoch has as many steps in each."""
     x, y = planted(200, 2, 5, 1)
-    learner = network.NetworkLearner(ClassifierSettings(mode="compat", usepytorch=True), x, y)
-    sizes = [128, 129, 128, 130]
-    assert sorted(learner._together(sizes, 4)) == [[0, 2], [1, 3]]
+    settings = ClassifierSettings(mode="compat", usepytorch=True, max_epoch=0, epoch_size=1)
+    learner = network.NetworkLearner(settings, x, y)
+    splits = [(np.arange(size), np.arange(size, 200), [0.1]) for size in (128, 129, 128, 130)]
+    draws = [np.random.RandomState(0) for _ in splits]
+    assert sorted(group for group, *_ in learner._trained(splits, draws)) == [[0, 2], [1, 3]]
 
 
 @pytest.mark.parametrize("hidden", [0, 6])
