@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rejoinder import SentenceEncoder
 from rejoinder.cli.main import app
-from rejoinder.cli.output import print_table
+from rejoinder.cli.output import duration, print_table
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.models.shipped import DEFAULT, shipped_models
@@ -120,7 +120,7 @@ def print_next_steps(model: Path, out: Path, seconds: float) -> None:
     """Prints the paths of the results and commands to try."""
     print(
         f"""
-Done in {seconds / 60:.1f} minutes. The model is {model}, the run {model.parent}, the pairs \
+Done in {duration(seconds)}. The model is {model}, the run {model.parent}, the pairs \
 {out / "pairs"}, the scores {out / "results.json"}.
 
 Try next:

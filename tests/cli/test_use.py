@@ -382,14 +382,6 @@ def test_a_damaged_model_is_one_line(call, tmp_path):
     assert "cut or changed" in err
 
 
-@pytest.mark.parametrize("command", ["encode", "similarity", "search", "rank", "info"])
-def test_help_shows_examples(call, command):
-    status, out, _ = call(command, "--help")
-    assert status == 0
-    assert out.count(f"\n rejoinder {command} ") >= 2
-    assert re.search(rf"rejoinder {command} (--model )?model/", out)
-
-
 def test_a_query_that_is_not_utf8_does_not_crash(model):
     run = subprocess.run(
         [Path(sys.executable).with_name("rejoinder"), "similarity", "-m", model, b"hell\xff", "b"],

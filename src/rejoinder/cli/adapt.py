@@ -19,12 +19,11 @@ from rejoinder.cli.output import form_of, print_rows, status_line
 
 EXAMPLES = """Examples:
 
-rejoinder adapt runs/dan/model --sts ../shared/data --out adapted/
+rejoinder adapt runs/dan/model --sts data --out adapted/
 
-rejoinder adapt st:all-MiniLM-L6-v2 --sts ../shared/data --out minilm-adapted/
+rejoinder evaluate adapted/ --tasks stsb,sts --data data
 
-rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation minilm-adapted/ \\
---tasks stsb,sts --data ../shared/data
+rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/
 """
 
 

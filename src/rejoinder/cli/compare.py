@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-rejoinder evaluate baseline:bow --tasks stsb --data ../shared/data --out bow.json
+rejoinder evaluate baseline:bow --tasks stsb --data data --out bow.json
 
 rejoinder compare dan.json bow.json
 """

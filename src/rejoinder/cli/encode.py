@@ -48,7 +48,7 @@ rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy
 
 rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume
 
-echo 'How old are you?' | rejoinder encode --json
+rejoinder encode --json < sentences.txt
 
 rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet
 

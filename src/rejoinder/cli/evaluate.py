@@ -18,22 +18,17 @@ EXAMPLES = """Examples:
 
 rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
 
-rejoinder evaluate runs/dan/model --tasks response,stsb,sts,senteval,cqa --pairs pairs/
---data ../shared/data --out results.json --skip-missing
+rejoinder evaluate runs/dan/model --tasks stsb,sts --data data --out dan.json
 
-rejoinder evaluate baseline:bow --tasks sts --data ../shared/data
+rejoinder evaluate baseline:bow --tasks sts --data data
 
-rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data --mode compat
+rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data
 
-rejoinder evaluate openai:rejoinder-base@http://localhost:8080/v1 --tasks stsb
---data ../shared/data --cache cache/
+rejoinder evaluate tei:http://localhost:8080 --tasks stsb --data data
 
-rejoinder evaluate --repeat results.json
+rejoinder evaluate py:my_module:my_encode --tasks stsb --data data --worst 20
 
-rejoinder evaluate st:all-MiniLM-L6-v2 --adaptation adapted/ --tasks stsb,sts
---data ../shared/data
-
-rejoinder evaluate py:my_module:my_encode --tasks stsb --data ../shared/data --worst 20
+rejoinder evaluate --repeat dan.json
 """
 _WITH_REPEAT = ("repeat", "cache", "skip_missing", "as_json", "quiet")
 """Parameters that can be combined with --repeat."""

@@ -26,8 +26,9 @@ EXAMPLES = """Examples:
 
 rejoinder export runs/dan/model --dtype int8 --out small/
 
-rejoinder export runs/dan/model --dtype int8 --max-words 20000 --out small/ \\
---data ../shared/data --pairs pairs/
+rejoinder export runs/dan/model --dtype int8 --out small/ --data data
+
+rejoinder export rejoinder-base --max-words 20000 --out small/
 
 rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out m2v/
 

@@ -28,16 +28,15 @@ rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/
 
 rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college
 
-rejoinder extract tickets.csv --out pairs/ --rules none
---columns id=msg_id,parent=reply_to,text=message,author=user,thread=ticket
+rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a
 
-rejoinder extract faq.tsv --out pairs/ --rules none --columns message=question,reply=answer
+rejoinder extract mail.csv --out pairs/ --columns id=id,parent=to,text=body
 
 rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/
 
-rejoinder extract 'RC_*.zst' --out pairs/ --engine spark --master spark://host:7077
+rejoinder extract dumps/ --out pairs/ --engine spark --master spark://h:7077
 
-rejoinder extract 's3://bucket/RC_*.zst' --out s3://bucket/pairs --engine spark
+rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark
 """
 
 

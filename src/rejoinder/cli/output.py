@@ -46,6 +46,15 @@ def status_line(text: str) -> None:
         typer.echo(text, err=True)
 
 
+def duration(seconds: float) -> str:
+    """Returns a time as text: seconds, or minutes from two minutes on.
+
+    >>> duration(3.25), duration(150)
+    ('3.2 seconds', '2.5 minutes')
+    """
+    return f"{seconds:.1f} seconds" if seconds < 120 else f"{seconds / 60:.1f} minutes"
+
+
 def note(sentence: str) -> None:
     """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
     status_line(f"rejoinder: {sentence}")

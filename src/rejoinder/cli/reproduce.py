@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-rejoinder reproduce --data ../shared/data --budget smoke --out report/
+rejoinder reproduce --data data --budget smoke --out report/
 
-rejoinder reproduce --data ../shared/data --encoder dan --budget standard --out report/
+rejoinder reproduce --data data --budget standard --out report/
 
-rejoinder reproduce --data ../shared/data --also run/model --out report/
-
-Repeat the command to continue an interrupted reproduction.
+rejoinder reproduce --data data --also runs/dan/model --out report/
 """
 
 
@@ -51,6 +49,7 @@ def reproduce(
     """Print every table and figure of Yang et al. 2018 with our numbers added.
 
     --json prints results.json, all results with their settings, instead of the tables.
+    Repeat the command to continue an interrupted reproduction.
     """
     set_quiet(quiet)
     require("train", "polars", "torch", "pydantic")

@@ -26,8 +26,7 @@ rejoinder serve
 
 rejoinder serve model/ --port 9000 --texts questions.txt
 
-curl http://127.0.0.1:8080/embed -H 'Content-Type: application/json' \\
--d '{"inputs": ["How old are you?"]}'
+rejoinder serve --index index/
 """
 
 

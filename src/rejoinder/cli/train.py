@@ -16,7 +16,7 @@ from rejoinder.cli.options import (
     ThreadsOption,
     set_quiet,
 )
-from rejoinder.cli.output import print_table, status_line
+from rejoinder.cli.output import duration, print_table, status_line
 from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
@@ -30,11 +30,9 @@ rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
 
 rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
 
-rejoinder train --config dan-modern --pairs pairs/ --out runs/three
---seed 1,2,3 phases.0.steps=2000
+rejoinder train --config demo --pairs pairs/ --out runs/d phases.0.steps=500
 
-torchrun --nproc-per-node 4 -m rejoinder train --config dan-modern
---pairs pairs/ --out runs/dan
+rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3
 """
 
 
@@ -179,7 +177,7 @@ def _print_summaries(runs: "Iterable[Run]", instead: str) -> None:
             )
         else:
             status_line(
-                f"{run.steps:,} steps in {run.seconds / 60:.1f} minutes, from {run.pairs:,} pairs "
+                f"{run.steps:,} steps in {duration(run.seconds)}, from {run.pairs:,} pairs "
                 f"({run.leaks:,} left out); the model is {run.model}"
             )
         if run.workers_before != run.workers:

@@ -48,8 +48,7 @@ RANK_EXAMPLES = """Examples:
 
 rejoinder rank 'How old are you?' --responses replies.txt
 
-printf 'Yes.\\nI am 20.\\n' |
-rejoinder rank --model model/ 'How old are you?' --responses -
+rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt
 """
 INFO_EXAMPLES = """Examples:
 
