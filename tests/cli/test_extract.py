@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rejoinder.cli.main import app
-from rejoinder.cli.progress import StageProgress
+from rejoinder.cli.progress import Bar
 
 
 def test_a_pipe_gets_a_line_a_count(tmp_path, small_dump):
@@ -78,9 +78,7 @@ def test_a_terminal_shows_what_is_known_at_every_stage(tmp_path, small_dump):
 def test_a_rate_is_shown_where_one_is_known(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    shown = []
-    progress = StageProgress("pairs")
-    monkeypatch.setattr(progress, "show", lambda *values, **named: shown.append((*values, named)))
+    bar, facts = Bar("pairs"), []
     for seconds, stage, done, total, unit in (
         (0.0, "reading", 1_000, 9_000, "bytes"),
         (2.0, "reading", 5_000, 9_000, "bytes"),
@@ -89,12 +87,13 @@ def test_a_rate_is_shown_where_one_is_known(monkeypatch):
         (6.0, "writing", 700, None, None),
     ):
         clock[0] = seconds
-        progress.stage_update(stage, done, total, unit)
-    facts = [(stage, facts, named["unit"]) for stage, _, facts, named in shown]
+        bar.show(stage, done, total, unit)
+        shown = bar.progress.tasks[-1]
+        facts.append((shown.description, shown.fields["amount"], shown.fields["facts"]))
     assert facts == [
-        ("reading", "", "bytes"),
-        ("reading", "2.0 kB/s", "bytes"),
-        ("sorting", "", "pairs"),
-        ("writing", "", "pairs"),
-        ("writing", "300/s", "pairs"),
+        ("reading", "1.0 kB/9.0 kB", ""),
+        ("reading", "5.0 kB/9.0 kB", "2.0 kB/s"),
+        ("sorting", "", ""),
+        ("writing", "100 pairs", ""),
+        ("writing", "700 pairs", "300/s"),
     ]

@@ -128,14 +128,14 @@ def fetch_sets(
     quiet: QuietOption = False,
 ) -> None:
     """Download data sets from their official addresses and lay them out. Downloads resume."""
-    from rejoinder.cli.progress import download_bar
+    from rejoinder.cli.progress import Bar
     from rejoinder.datasets.acquire.fetch import Failed, fetch
     from rejoinder.datasets.catalogue import select
 
     set_quiet(quiet)
     datasets = select(split_lists(names))
-    with download_bar() as progress:
-        results = list(fetch(datasets, data, progress, overwrite=overwrite))
+    with Bar("bytes") as bar:
+        results = list(fetch(datasets, data, bar.show, overwrite=overwrite))
     failed = [result for result in results if isinstance(result, Failed)]
     _print_added(results, data, as_json=as_json)
     for failure in failed:

@@ -114,13 +114,13 @@ def extract(
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
     require("extract", "polars")
-    from rejoinder.cli.progress import StageProgress
+    from rejoinder.cli.progress import Bar
     from rejoinder.corpus.extract import extract as run
     from rejoinder.io.files.places import as_place
 
     set_quiet(quiet)
     form = form_of(as_json=as_json, as_tsv=as_tsv)
-    with StageProgress("pairs") as progress:
+    with Bar("pairs") as progress:
         manifest = run(
             dumps,
             out,
@@ -141,7 +141,7 @@ def extract(
             threads=threads,
             carry=carry,
             overwrite=overwrite,
-            progress=lambda stage, done, total: progress.stage_update(
+            progress=lambda stage, done, total: progress.show(
                 stage, done, total, "bytes" if stage == "reading" else None
             ),
         )

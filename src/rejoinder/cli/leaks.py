@@ -58,7 +58,7 @@ def leaks(
 
     A pipe gets TSV, a row per set. The sentences of --show are printed on a terminal and in JSON.
     """
-    from rejoinder.cli.progress import StageProgress
+    from rejoinder.cli.progress import Bar
     from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 
     set_quiet(quiet)
@@ -66,8 +66,8 @@ def leaks(
     if not sources:
         raise InputError("--train names no file and no folder.")
     sets = evaluation_sets(split_lists(evaluation or ()))
-    with StageProgress("rows") as progress:
-        results = find_leaks(sources, sets, examples=show, progress=progress.stage_update)
+    with Bar("rows") as progress:
+        results = find_leaks(sources, sets, examples=show, progress=progress.show)
     form = form_of(as_json=as_json)
     if form == "json":
         print_json([asdict(leak) for leak in results])

@@ -75,10 +75,10 @@ def model_folder(model: str | None, sha256: str | None) -> Path:
         return shipped_model()
     if not is_address(model):
         return find_model(model, sha256)
-    from rejoinder.cli.progress import download_bar
+    from rejoinder.cli.progress import Bar
 
-    with download_bar() as progress:
-        return find_model(model, sha256, progress)
+    with Bar("bytes") as bar:
+        return find_model(model, sha256, bar.show)
 
 
 def open_encoder(

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Self
 
@@ -11,7 +12,6 @@ from rich.progress import (
     BarColumn,
     Progress,
     Task,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -45,10 +45,11 @@ def _amount(done: int, total: int | None, unit: str) -> str:
     return amounts if unit == "bytes" else f"{amounts} {unit}".rstrip()
 
 
-class _Bar:
-    """A bar per stage on a terminal; elsewhere lines."""
+class Bar:
+    """Progress of stages one after the other: a bar for each on a terminal, elsewhere lines."""
 
-    def __init__(self, total: int | None, unit: str) -> None:
+    def __init__(self, unit: str, total: int | None = None) -> None:
+        """Prepares for amounts of a `unit`, a plural noun, and `total` of them if it is known."""
         self.console = stderr()
         self.progress = Progress(
             TextColumn("{task.description}"),
@@ -60,12 +61,11 @@ class _Bar:
             console=self.console,
             disable=not self.console.is_terminal,
         )
-        self.total, self.unit = total, unit
-        self.task: TaskID | None = None
-        self.last_line = time.monotonic()
+        self.unit, self.total = unit, total
+        self.stage, self.first = "", 0
+        self.begun = self.last_line = time.monotonic()
 
     def __enter__(self) -> Self:
-        self.progress.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -73,67 +73,50 @@ class _Bar:
 
     def show(
         self,
-        name: str,
+        stage: str,
         done: int,
-        facts: str = "",
-        *,
         total: int | None = None,
         unit: str | None = None,
+        facts: str | None = None,
     ) -> None:
-        """Moves the bar of the stage `name`; without a terminal, prints a line every ten seconds.
+        """Shows the amount done of a stage, of `total` if that is known, with `facts`.
 
-        `facts` are further text, such as a rate. `total` and `unit` default to those of all stages.
+        By default these are the rate, such as bytes per second. Without a terminal, a line is
+        printed every ten seconds.
         """
-        total = total or self.total
-        amount = _amount(done, total, self.unit if unit is None else unit)
-        if self.task is None or self.progress.tasks[self.task].description != name:
-            self._end()
-            self.task = self.progress.add_task(name, total=total, facts="", amount="")
-        self.progress.update(self.task, completed=done, facts=facts, amount=amount, total=total)
-        if not self.console.is_terminal and time.monotonic() - self.last_line > _LINE_SECONDS:
-            self.last_line = time.monotonic()
-            self.console.print("  ".join(filter(None, (name, amount, facts))), markup=False)
-
-    def _end(self) -> None:
-        """Fills the bar of the present stage, which stops its clock."""
-        if self.task is not None:
-            done = self.progress.tasks[self.task].completed or 1
-            self.progress.update(self.task, completed=done, total=done)
-
-
-class StageProgress(_Bar):
-    """Progress of stages one after the other, each with its rate, such as bytes per second."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__(None, unit)
-        self.stage, self.begun, self.first = "", time.monotonic(), 0
-
-    def stage_update(
-        self, stage: str, done: int, total: int | None = None, unit: str | None = None
-    ) -> None:
-        """Shows the amount done of a stage, and of the total if it is known."""
-        if stage != self.stage:
-            self.stage, self.begun, self.first = stage, time.monotonic(), done
+        self.progress.start()
+        now, total = time.monotonic(), total or self.total
         unit = self.unit if unit is None else unit
-        # the time that the first amount took is unknown
-        rate = (done - self.first) / max(time.monotonic() - self.begun, 1e-3)
-        rate_text = decimal(int(rate)) if unit == "bytes" else f"{rate:,.0f}"
-        self.show(
-            stage, done, f"{rate_text}/s" if done > self.first else "", total=total, unit=unit
-        )
+        if stage != self.stage:
+            for task in self.progress.tasks[-1:]:  # a full bar, which stops its clock
+                self.progress.update(
+                    task.id, completed=task.completed or 1, total=task.completed or 1
+                )
+            self.stage, self.begun, self.first = stage, now, done
+            self.progress.add_task(stage, total=total, facts="", amount="")
+        if facts is None:  # the time that the first amount took is unknown
+            rate = (done - self.first) / max(now - self.begun, 1e-3)
+            per_second = decimal(int(rate)) if unit == "bytes" else f"{rate:,.0f}"
+            facts = f"{per_second}/s" if done > self.first else ""
+        amount = _amount(done, total, unit)
+        task = self.progress.tasks[-1]
+        self.progress.update(task.id, completed=done, total=total, facts=facts, amount=amount)
+        if not self.console.is_terminal and now - self.last_line > _LINE_SECONDS:
+            self.last_line = now
+            self.console.print("  ".join(filter(None, (stage, amount, facts))), markup=False)
 
 
-class TrainingProgress(_Bar):
+class TrainingProgress(Bar):
     """A reporter that shows the steps of a run, with pairs/s, loss and the scores on dev."""
 
     def __init__(self, steps: int | None) -> None:
         """Prepares the bar for runs of `steps` steps; None if that is unknown."""
-        super().__init__(steps, "steps")
+        super().__init__("steps", steps)
         self.scores = ""
 
     def preparation(self, done: int, total: int) -> None:
         """Shows the number of pairs that the vocabulary was learned from, of all."""
-        self.show("vocabulary", done, total=total, unit="pairs")
+        self.show("vocabulary", done, total, "pairs")
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Shows the means of a stretch of steps."""
@@ -141,7 +124,7 @@ class TrainingProgress(_Bar):
             f"{metrics['pairs_per_second']:,.0f} pairs/s  loss {metrics['loss']:.3f}  "
             f"in batch {metrics['accuracy']:.3f}"
         )
-        self.show("training", step, f"{facts}{self.scores}")
+        self.show("training", step, facts=f"{facts}{self.scores}")
 
     def evaluation(self, step: int, scores: Mapping[str, float]) -> None:
         """Prints the scores of an evaluation."""
@@ -157,15 +140,8 @@ class TrainingProgress(_Bar):
 @contextmanager
 def task_bar() -> Iterator[Callable[[int, int, str], None]]:
     """Yields a function that shows the tasks of an evaluation: tasks done, all, next task."""
-    with _Bar(None, "tasks") as bar:
-        yield lambda done, total, task: bar.show("evaluating", done, task, total=total)
-
-
-@contextmanager
-def download_bar() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Yields a function that shows downloads: address, bytes received, all bytes or None."""
-    with _Bar(None, "bytes") as bar:
-        yield lambda name, done, total: bar.show(name, done, total=total)
+    with Bar("tasks") as bar:
+        yield lambda done, total, task: bar.show("evaluating", done, total, facts=task)
 
 
 @contextmanager
@@ -175,23 +151,11 @@ def encoding_bar() -> Iterator[Callable[[int, int, int | None], None]]:
     Its first call tells what is done before the work begins. It shows nothing before the second
     chunk is done, so that short work leaves the terminal alone.
     """
-    with ExitStack() as stack:
-        times: list[tuple[float, int]] = []
-        bars: list[_Bar] = []
+    calls = count()
+    with Bar("sentences") as bar:
 
         def show(done: int, read: int, size: int | None) -> None:
-            times.append((time.monotonic(), done))
-            if len(times) < 3:
-                return
-            if not bars:
-                bars.append(stack.enter_context(_Bar(None, "sentences")))
-            (begun, first), (now, _) = times[0], times[-1]
-            del times[2:]
-            rate = f"{(done - first) / max(now - begun, 1e-3):,.0f}/s"
-            if size:
-                facts = f"{done:,} sentences  {rate}"
-                bars[0].show("encoding", read, facts, total=size, unit="bytes")
-            else:
-                bars[0].show("encoding", done, rate)
+            if next(calls) >= 2:
+                bar.show("encoding", read if size else done, size, "bytes" if size else None)
 
         yield show
