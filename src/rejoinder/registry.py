@@ -1,6 +1,6 @@
 """Registries: names with the records that they stand for, imported when they are first used."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -27,7 +27,6 @@ class Registry(Generic[Record]):
         """
         self.what = what
         self._records: dict[str, Any] = dict(references)
-        self._listeners: list[Callable[[], None]] = []
 
     def __getitem__(self, name: str) -> Record:
         """Returns the record of that name.
@@ -61,17 +60,7 @@ class Registry(Generic[Record]):
         if name in self._records:
             raise InputError(f"{self.what} kind {name!r} is registered already; choose a new name.")
         self._records[name] = record
-        self._changed()
 
     def remove(self, name: str) -> None:
         """Removes a record, so that its name is free again."""
         del self._records[name]
-        self._changed()
-
-    def _changed(self) -> None:
-        for changed in self._listeners:
-            changed()
-
-    def on_change(self, changed: Callable[[], None]) -> None:
-        """Calls `changed` after each registration from now on."""
-        self._listeners.append(changed)

@@ -8,7 +8,8 @@ from pydantic import Field
 from rejoinder.training.data.examples import GroupedExamples, read_group_text
 from rejoinder.training.losses.in_batch import StepLoss
 from rejoinder.training.objectives import ObjectiveKind
-from rejoinder.training.objectives.base import GroupFiles, Head, LabelledTask
+from rejoinder.training.config.tasks import GroupFiles, LabelledTask
+from rejoinder.training.objectives.base import Head
 
 
 class MarginTask(LabelledTask):

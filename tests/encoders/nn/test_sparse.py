@@ -1,45 +1,108 @@
-"""Ids grouped by row, with the kernel and without it."""
+"""Sums over rows and moves of rows: the kernel against torch, and ids grouped by row."""
+
+from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.encoders.nn.sparse import index_bags
+from kernels import both_ways
+from rejoinder.encoders.nn import sparse
+from rejoinder.encoders.nn.sparse import RowGradient, index_bags, sum_rows
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged, offsets_of
 
 needs_kernel = pytest.mark.skipif(
     kernel("encoders.nn._rows") is None, reason="the kernel was not built"
 )
+both = partial(both_ways, sparse)
+"""With the kernel, and without it."""
 
-largest = st.sampled_from([0, 3, 1_023, 1_024, 400_000, 2**31 - 1])
+
+def example(seed, sums, rows, width):
+    """The gradient by so many rows of a table, from `rows` owners."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(0, 6, sums)
+    places = random.integers(0, rows, lengths.sum())
+    moved = np.sort(random.permutation(sums + 3)[:sums])
+    return RowGradient(
+        torch.from_numpy(moved),
+        torch.from_numpy(places),
+        torch.from_numpy(np.append(0, np.cumsum(lengths))),
+        torch.from_numpy(random.standard_normal((rows, width), np.float32)),
+    )
 
 
 @needs_kernel
-@settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 999), sentences=st.integers(0, 40), largest=largest)
-def test_ids_are_grouped_alike_with_the_kernel_and_without(seed, sentences, largest):
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 999),
+    sums=st.integers(0, 40),
+    rows=st.integers(1, 9),
+    width=st.sampled_from([1, 3, 16, 37]),
+)
+def test_kernel_and_torch_agree(seed, sums, rows, width):
+    gradient = example(seed, sums, rows, width)
+    torch.testing.assert_close(*both(gradient.summed))
+    random = np.random.default_rng(seed)
+    table = torch.from_numpy(random.standard_normal((sums + 3, width), np.float32))
+    squares = torch.from_numpy(random.random(sums + 3, np.float32))
+
+    def move(accumulators):
+        copy, accumulators = table.clone(), accumulators.clone()
+        gradient.move(copy, accumulators, 0.3)
+        return copy, accumulators
+
+    torch.testing.assert_close(*both(lambda: move(squares)))
+    torch.testing.assert_close(*both(lambda: move(squares[:0])))
+
+
+@needs_kernel
+def test_the_number_of_threads_changes_no_bit(monkeypatch):
+    monkeypatch.setattr(sparse, "_LEAST_WORK", 1)
+    gradient = example(1, 300, 50, 37)
+    found = []
+    before = torch.get_num_threads()
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        table, squares = torch.ones(303, 37), torch.ones(303)
+        gradient.move(table, squares, 0.1)
+        found.append((gradient.summed(), table, squares))
+    torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+@needs_kernel
+@pytest.mark.parametrize("place", [-1, 9])
+def test_places_beyond_the_rows_are_refused(place):
+    gradient = example(1, 4, 9, 3)
+    gradient.owners[0] = place
+    with pytest.raises(ValueError, match="do not belong together"):
+        sum_rows(gradient.by_owner, gradient.owners, gradient.offsets)
+    table = torch.zeros(2, 3)
+    gradient = example(1, 1, 9, 3)
+    gradient.rows[0] = place
+    with pytest.raises(ValueError, match="do not belong together"):
+        gradient.move(table, torch.ones(2), 1.0)
+    assert not table.any()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    seed=st.integers(0, 999),
+    sentences=st.integers(0, 40),
+    largest=st.sampled_from([0, 3, 1_023, 400_000, 2**31 - 1]),
+)
+def test_ids_are_grouped_by_row(seed, sentences, largest):
     random = np.random.default_rng(seed)
     lengths = random.integers(0, 30, sentences)
     ids = random.integers(0, largest, lengths.sum(), dtype=np.int32, endpoint=True)
-    batch = Ragged(ids, offsets_of(lengths))
-    found = index_bags(batch)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REJOINDER_NATIVE", "0")
-        assert all(
-            getattr(found, name).equal(getattr(index_bags(batch), name))
-            for name in ("ids", "offsets", "rows", "bags", "row_offsets")
-        )
+    found = index_bags(Ragged(ids, offsets_of(lengths)))
+    assert found.rows.tolist() == sorted(set(ids.tolist()))
     starts = found.row_offsets.tolist()
     owners = np.repeat(np.arange(sentences), lengths)
-    for row, start, stop in zip(found.rows.tolist(), starts, starts[1:], strict=False):
+    for row, start, stop in zip(found.rows.tolist(), starts, starts[1:], strict=True):
         assert found.bags[start:stop].tolist() == owners[ids == row].tolist()
-
-
-@needs_kernel
-@pytest.mark.parametrize("wrong", [-1, 2**31])
-def test_ids_that_no_table_has_are_refused(wrong):
-    ids, out = np.array([3, wrong]), np.empty(2, np.int64)
-    with pytest.raises(ValueError, match="do not belong together"):
-        kernel("encoders.nn._rows").group(ids, np.arange(2), out, out.copy(), np.empty(3, np.int64))

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rejoinder.training.data.batches import duplicates
 from rejoinder.training.losses import in_batch as module
-from rejoinder.training.losses.in_batch import duplicates, in_batch_softmax
+from rejoinder.training.losses.in_batch import in_batch_softmax
 
 
 def rows(count: int, seed: int) -> torch.Tensor:

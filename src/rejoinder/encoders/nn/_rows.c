@@ -1,4 +1,4 @@
-/* Sums over rows of a table in training, and updates of its rows: rejoinder.encoders.nn.row_sums calls
+/* Sums over rows of a table in training, and updates of its rows: rejoinder.encoders.nn.sparse calls
    this, and says what it computes.
 
    All matrices are float32 with rows of `width`. Sums are worked out in shares, by several threads and
@@ -7,7 +7,6 @@
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fast.h"
@@ -23,7 +22,7 @@ typedef struct {
     const float *values; /* the rows that are summed */
     const int64_t *places, *offsets; /* sum i is of the rows places[offsets[i]] to places[offsets[i + 1] - 1] */
     int64_t width, sums;
-    float *out;          /* sums, or their mean squares */
+    float *out;          /* the sums, or NULL where rows are moved */
     float *table;        /* the rows that are moved against sums */
     const int64_t *rows; /* one for each sum */
     float *squares;      /* Adagrad's accumulators, one for each row of the table, or NULL */
@@ -55,15 +54,6 @@ static void sum_share(void *data, int64_t first, int64_t last) {
     for (int64_t at = first; at < last; at++) sum_one(work, at, work->out + at * work->width);
 }
 
-static void square_share(void *data, int64_t first, int64_t last) {
-    const Sums *work = data;
-    float sum[WIDEST];
-    for (int64_t at = first; at < last; at++) {
-        sum_one(work, at, sum);
-        work->out[at] = dot(sum, sum, work->width) / (float)work->width;
-    }
-}
-
 static void move_share(void *data, int64_t first, int64_t last) {
     const Sums *work = data;
     float sum[WIDEST];
@@ -93,161 +83,69 @@ static int fits(const Sums *work, int64_t values, int64_t places) {
     return 1;
 }
 
-typedef struct {
-    Py_buffer values, places, offsets, bounds;
-    Py_ssize_t width;
-    unsigned long long parallel;
-    int threads;
-} Given;
-
-static Sums read_given(const Given *given) {
-    return (Sums){.values = given->values.buf, .places = given->places.buf, .offsets = given->offsets.buf,
-                  .width = given->width, .sums = given->offsets.len / 8 - 1};
-}
-
-static int given_fits(const Given *given, const Sums *work) {
-    return work->width > 0 && work->width <= WIDEST && work->sums >= 0 &&
-           bounds_fit(given->bounds.buf, given->bounds.len / 8 - 1, work->sums) &&
-           fits(work, given->values.len / (4 * work->width), given->places.len / 8);
-}
-
-/* Does the work if it `fits`, and gives the arrays back. */
-static PyObject *done(Given *given, Sums *work, void (*one)(void *, int64_t, int64_t), int fits) {
-    if (fits) {
-        Shares shares = {one, work, given->bounds.buf, given->bounds.len / 8 - 1, 0};
+/* Does the work if the arrays fit each other, and gives back the first three. */
+static PyObject *done(Sums *work, Py_buffer *arrays, void (*one)(void *, int64_t, int64_t), int right,
+                      unsigned long long parallel, int threads) {
+    right = right && fits(work, arrays[0].len / (4 * work->width), arrays[1].len / 8);
+    if (right) {
         Py_BEGIN_ALLOW_THREADS
-        do_shares(&shares, (uintptr_t)given->parallel, given->threads);
+        do_shares(one, work, work->sums, parallel, threads);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&given->values), PyBuffer_Release(&given->places);
-    PyBuffer_Release(&given->offsets), PyBuffer_Release(&given->bounds);
-    if (!fits) {
+    for (int at = 0; at < 3; at++) PyBuffer_Release(arrays + at);
+    if (!right) {
         PyErr_SetString(PyExc_ValueError, "rows: arrays of these sizes, or ids, do not belong together");
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
-static PyObject *sum_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Given given;
-    Py_buffer out;
-    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*:sum_rows", &given.parallel, &given.threads, &given.bounds,
-                          &given.width, &given.values, &given.places, &given.offsets, &out))
-        return NULL;
-    Sums work = read_given(&given);
-    work.out = out.buf;
-    int fits = given_fits(&given, &work) && out.len == work.sums * work.width * 4;
-    PyObject *result = done(&given, &work, sum_share, fits);
-    PyBuffer_Release(&out);
-    return result;
+static Sums sums_of(const Py_buffer *arrays, Py_ssize_t width) {
+    return (Sums){.values = arrays[0].buf, .places = arrays[1].buf, .offsets = arrays[2].buf,
+                  .width = width, .sums = arrays[2].len / 8 - 1};
 }
 
-static PyObject *mean_squares(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Given given;
-    Py_buffer out;
-    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*:mean_squares", &given.parallel, &given.threads,
-                          &given.bounds, &given.width, &given.values, &given.places, &given.offsets, &out))
+static PyObject *sum_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer arrays[3], out;
+    Py_ssize_t width;
+    unsigned long long parallel;
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "Kiny*y*y*w*:sum_rows", &parallel, &threads, &width, arrays, arrays + 1,
+                          arrays + 2, &out))
         return NULL;
-    Sums work = read_given(&given);
+    Sums work = sums_of(arrays, width);
     work.out = out.buf;
-    int fits = given_fits(&given, &work) && out.len == work.sums * 4;
-    PyObject *result = done(&given, &work, square_share, fits);
+    int right = width > 0 && work.sums >= 0 && out.len == work.sums * width * 4;
+    PyObject *result = done(&work, arrays, sum_share, right, parallel, threads);
     PyBuffer_Release(&out);
     return result;
 }
 
 static PyObject *move_rows(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Given given;
-    Py_buffer table, rows, squares;
+    Py_buffer arrays[3], table, rows, squares;
+    Py_ssize_t width;
+    unsigned long long parallel;
+    int threads;
     double rate, epsilon;
-    if (!PyArg_ParseTuple(arguments, "Kiy*ny*y*y*w*y*w*dd:move_rows", &given.parallel, &given.threads,
-                          &given.bounds, &given.width, &given.values, &given.places, &given.offsets, &table,
-                          &rows, &squares, &rate, &epsilon))
+    if (!PyArg_ParseTuple(arguments, "Kiny*y*y*w*y*w*dd:move_rows", &parallel, &threads, &width, arrays, arrays + 1,
+                          arrays + 2, &table, &rows, &squares, &rate, &epsilon))
         return NULL;
-    Sums work = read_given(&given);
+    Sums work = sums_of(arrays, width);
     work.table = table.buf, work.rows = rows.buf, work.rate = (float)rate, work.epsilon = (float)epsilon;
     work.squares = squares.len ? squares.buf : NULL;
-    int fits = given_fits(&given, &work) && rows.len == work.sums * 8 &&
-               (!squares.len || squares.len * work.width == table.len);
-    for (int64_t at = 0; fits && at < work.sums; at++)
-        fits = work.rows[at] >= 0 && work.rows[at] < table.len / (4 * work.width);
-    PyObject *result = done(&given, &work, move_share, fits);
+    int right = width > 0 && width <= WIDEST && work.sums >= 0 && rows.len == work.sums * 8 &&
+                (!squares.len || squares.len * width == table.len);
+    for (int64_t at = 0; right && at < work.sums; at++)
+        right = work.rows[at] >= 0 && work.rows[at] < table.len / (4 * width);
+    PyObject *result = done(&work, arrays, move_share, right, parallel, threads);
     PyBuffer_Release(&table), PyBuffer_Release(&rows), PyBuffer_Release(&squares);
     return result;
 }
 
-/* Sorts ids by their digits, the last ones first; each pass keeps the order of equal ones. Returns the
-   array of the two, of `count` keys each, that holds the result. The id is the upper half of a key. */
-static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, int64_t count, uint64_t largest) {
-    enum { BITS = 10 };
-    for (int shift = 32; shift < 64 && (largest << 32) >> shift; shift += BITS) {
-        int64_t starts[1 << BITS] = {0}, before = 0;
-        for (int64_t at = 0; at < count; at++) starts[keys[at] >> shift & ((1 << BITS) - 1)]++;
-        for (int digit = 0; digit < 1 << BITS; digit++) {
-            int64_t here = starts[digit];
-            starts[digit] = before;
-            before += here;
-        }
-        for (int64_t at = 0; at < count; at++) other[starts[keys[at] >> shift & ((1 << BITS) - 1)]++] = keys[at];
-        uint64_t *sorted = other;
-        other = keys, keys = sorted;
-    }
-    return keys;
-}
-
-/* Writes the different ids in ascending order, their owners, and where those of each id begin. Returns
-   the number of different ids, -1 if an id is out of bounds, or -2 without memory. */
-static int64_t group_ids(const int64_t *ids, const int64_t *owners, int64_t count, int64_t *rows,
-                         int64_t *grouped, int64_t *offsets) {
-    uint64_t *keys = malloc(2 * (size_t)(count + 1) * sizeof *keys), largest = 0;
-    if (!keys) return -2;
-    for (int64_t at = 0; at < count; at++) {
-        largest |= (uint64_t)ids[at];
-        keys[at] = (uint64_t)ids[at] << 32 | (uint64_t)at;
-    }
-    int64_t found = -1;
-    if (largest <= INT32_MAX) {
-        const uint64_t *sorted = sort_keys(keys, keys + count, count, largest);
-        found = 0;
-        for (int64_t at = 0; at < count; at++) {
-            int64_t id = (int64_t)(sorted[at] >> 32);
-            if (!at || id != rows[found - 1]) rows[found] = id, offsets[found++] = at;
-            grouped[at] = owners[sorted[at] & UINT32_MAX];
-        }
-        offsets[found] = count;
-    }
-    free(keys);
-    return found;
-}
-
-static PyObject *group(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer ids, owners, rows, grouped, offsets;
-    if (!PyArg_ParseTuple(arguments, "y*y*w*w*w*:group", &ids, &owners, &rows, &grouped, &offsets)) return NULL;
-    int64_t count = ids.len / 8, found = -1;
-    if (count <= INT32_MAX && owners.len == ids.len && rows.len == ids.len && grouped.len == ids.len &&
-        offsets.len == ids.len + 8) {
-        Py_BEGIN_ALLOW_THREADS
-        found = group_ids(ids.buf, owners.buf, count, rows.buf, grouped.buf, offsets.buf);
-        Py_END_ALLOW_THREADS
-    }
-    PyBuffer_Release(&ids), PyBuffer_Release(&owners), PyBuffer_Release(&rows);
-    PyBuffer_Release(&grouped), PyBuffer_Release(&offsets);
-    if (found == -2) return PyErr_NoMemory();
-    if (found == -1) {
-        PyErr_SetString(PyExc_ValueError, "group: arrays of these sizes, or ids, do not belong together");
-        return NULL;
-    }
-    return PyLong_FromLongLong(found);
-}
-
 static PyMethodDef methods[] = {
-    {"group", group, METH_VARARGS, "group(ids, owners, rows, grouped, offsets)"},
-    {"sum_rows", sum_rows, METH_VARARGS,
-     "sum_rows(parallel, threads, bounds, width, values, places, offsets, out)"},
-    {"mean_squares", mean_squares, METH_VARARGS,
-     "mean_squares(parallel, threads, bounds, width, values, places, offsets, out)"},
+    {"sum_rows", sum_rows, METH_VARARGS, "sum_rows(parallel, threads, width, values, places, offsets, out)"},
     {"move_rows", move_rows, METH_VARARGS,
-     "move_rows(parallel, threads, bounds, width, values, places, offsets, table, rows, squares, rate, epsilon)"},
+     "move_rows(parallel, threads, width, values, places, offsets, table, rows, squares, rate, epsilon)"},
     {NULL, NULL, 0, NULL},
 };
 

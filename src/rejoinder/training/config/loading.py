@@ -1,7 +1,8 @@
 """Configs from TOML files: all faults are found and reported before any work begins."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from pydantic import ValidationError
 
 from rejoinder.errors import ConfigError, InputError
 from rejoinder.io.schema import Settings, faults, refused
-from rejoinder.training.config.idle import idle_keys
-from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.checks import contradictions, idle_keys
+from rejoinder.training.config.settings import RunConfig, config_class
 from rejoinder.training.config.shipped import is_shipped_name, shipped_names, shipped_text
 
 VOCABULARY_KEYS = ("kind", "bigram_buckets", "unknown_buckets", "max_tokens")
@@ -33,8 +34,6 @@ def load_config(config: RunConfig | Path | str, overrides: Sequence[str] = ()) -
             them, one per line.
     """
     if isinstance(config, RunConfig):
-        if not overrides:
-            return config
         where, text = config.name, to_toml(config)
     elif isinstance(config, str) and is_shipped_name(config):
         where, text = config, shipped_text(config)
@@ -68,7 +67,7 @@ def _parsed_toml(text: str, where: str) -> dict[str, Any]:
         raise InputError(f"{where} is not TOML: {error}.") from None
 
 
-def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
+def parse_config(tree: dict[str, Any], where: str) -> RunConfig:
     """Returns the config in a tree of plain values, such as TOML or JSON holds.
 
     Messages name the tree as `where`.
@@ -76,26 +75,53 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
     Raises:
         ConfigError: See `load_config`.
     """
-    values = dict(tree) if isinstance(tree, Mapping) else tree
+    values = deepcopy(tree)
+    for table, key, value in removed_keys(values):
+        if table.get(key, value) == value:
+            table.pop(key, None)
+    model = config_class()
+    lines: list[str] = []
+    faulty: frozenset[Any] = frozenset()
     try:
-        return RunConfig.model_validate(values)
+        config = model.model_validate(values)
     except ValidationError as error:
-        raise refused(
-            where, [*faults(RunConfig, values, error), *_further(values, error)]
-        ) from None
+        lines = faults(model, values, error)
+        # the correct tables of a config are checked together with the defaults of the others
+        faulty = frozenset(details["loc"][0] for details in error.errors() if details["loc"])
+        rest = {name: value for name, value in values.items() if name not in faulty}
+        config = model.model_validate(rest)
+    lines += contradictions(config, faulty)
+    if lines:
+        raise refused(where, lines)
+    return config
 
 
-def _further(tree: Any, error: ValidationError) -> list[str]:
-    """Returns the contradictions between the correct tables of a config that has faulty ones."""
-    faulty = frozenset(details["loc"][0] for details in error.errors() if details["loc"])
-    if not faulty or not isinstance(tree, dict):
-        return []  # the error itself lists the contradictions
-    rest = {name: value for name, value in tree.items() if name not in faulty}
-    try:
-        RunConfig.model_validate(rest, context={"faulty": faulty})
-    except ValidationError as further:
-        return faults(RunConfig, rest, further)
-    return []
+_REMOVED: Mapping[str, Mapping[str, Any]] = {
+    "objective": {"symmetric": False},
+    "optimizer": {"adam_betas": [0.9, 0.99]},
+    "training": {"exclude_sources": []},
+    "export": {"weights": "last"},
+}
+
+
+def removed_keys(tree: Any) -> Iterator[tuple[dict[str, Any], str, Any]]:
+    """Yields the keys that earlier versions had: their table, name, and the value that still holds.
+
+    Configs and runs of earlier versions set them.
+    """
+    for name, keys in _REMOVED.items():
+        if isinstance(table := tree.get(name), dict):
+            yield from ((table, *item) for item in keys.items())
+    tasks = tree.get("tasks")
+    for task in tasks if isinstance(tasks, list) else ():
+        if not isinstance(task, dict):
+            continue
+        if task.get("objective") == "entailment-ranking":
+            yield from ((task, key, True) for key in ("hard_negatives", "symmetric"))
+        files = task.get("data")
+        for file in files if isinstance(files, list) else ():
+            if isinstance(file, dict):
+                yield file, "share", 1.0
 
 
 def to_tree(config: Any) -> Any:

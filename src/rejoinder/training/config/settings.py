@@ -1,9 +1,9 @@
 """The settings of a run: a frozen class per table of its TOML file, with bounds and defaults."""
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
-from pydantic.fields import FieldInfo
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.dan.config import DanConfig
@@ -20,10 +20,9 @@ from rejoinder.io.schema import (
     Units,
     tagged,
 )
-from rejoinder.training.config.contradictions import contradictions
-from rejoinder.training.config.objective import EntailmentConfig
 from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.objectives.base import Head, Task
+from rejoinder.training.config.tasks import Task
+from rejoinder.training.objectives.base import Head
 from rejoinder.training.objectives.responses import ResponsesTask
 
 _LEAK_SETS = ("stsb-dev", "stsb-test", "sts12", "sts13", "sts14", "sts15", "sts2017",
@@ -44,7 +43,6 @@ def _leak_set(name: str) -> str:
     return name
 
 
-_Beta = Annotated[float, Field(ge=0, lt=1)]
 _Name = Annotated[str, Field(min_length=1, max_length=200), Printable]
 _LeakSets = Annotated[
     tuple[Annotated[Text, AfterValidator(_leak_set)], ...],
@@ -100,6 +98,15 @@ class HeadConfig(Settings):
     """Add the embedding to the output."""
 
 
+class EntailmentConfig(Settings):
+    """The classifier of pairs. Defaults are the paper's (§2.2 and §4.1)."""
+
+    hidden: Units = 512
+    """Units of the hidden layer."""
+    activation: Activation = "tanh"
+    """Activation of the hidden layer."""
+
+
 class ObjectiveConfig(Settings):
     """Settings of all objectives that rank candidates of a batch."""
 
@@ -111,8 +118,6 @@ class ObjectiveConfig(Settings):
     """Upper bound of a learned scale."""
     mask_duplicates: bool = False
     """Leave candidates out of the softmax that are known to fit the same input."""
-    symmetric: bool = False
-    """Also pick the right input for each response, in tasks of `responses`."""
     gather_across_workers: bool = False
     """With several workers, candidates are those of the whole batch: embeddings and their gradients
     travel between workers. By default each worker ranks those of its own part of the batch."""
@@ -136,8 +141,6 @@ class OptimizerConfig(Settings):
     table: Literal["sgd", "adagrad"] = "sgd"
     """Optimiser of the embedding table; `adagrad` keeps one accumulator per row (the mean square
     of its gradient)."""
-    adam_betas: Annotated[tuple[_Beta, _Beta], AsTuple] = (0.9, 0.99)
-    """Adam's decay rates of the mean of gradients and of their squares."""
 
 
 class Phase(Settings):
@@ -211,8 +214,6 @@ class TrainingConfig(Settings):
     sources: _Sources = ()
     """Sources of the pairs that are trained on, such as subreddits; empty means all. Evaluations
     during training rank pairs of the same sources."""
-    exclude_sources: _Sources = ()
-    """Sources of the pairs that are left out, in training and in evaluations during training."""
     rank_init: float = Field(default=0.0, ge=0, le=1_000)
     """Initial length of the row of the word of rank r, in units of ln(r + e); 0 starts all rows
     with length 1."""
@@ -234,20 +235,17 @@ class TrainingConfig(Settings):
 class ExportConfig(Settings):
     """Settings of the exported model."""
 
-    weights: Literal["last", "best", "average"] = "last"
-    """`best` takes those with the highest P@1 on dev; `average` the mean over the evaluations of
-    the second half."""
     dtype: Literal["float16", "float32"] = "float16"
     """Type of embedding tables (and a Transformer's matrices); the rest is float32."""
 
 
 class RunConfig(Settings):
-    """The config of a run."""
+    """The config of a run: `config_class` completes it with the kinds of encoders and tasks."""
 
     name: _Name = "rejoinder"
     """Name of the model."""
     text: TextConfig = Field(default_factory=WordsConfig)
-    encoder: EncoderSettings = Field(default_factory=DanConfig)
+    encoder: EncoderSettings
     """A table of one of the kinds in `ENCODERS`."""
     head: HeadConfig = Field(default_factory=HeadConfig)
     objective: ObjectiveConfig = Field(default_factory=ObjectiveConfig)
@@ -259,13 +257,6 @@ class RunConfig(Settings):
     """Tables of the kinds in `OBJECTIVES`. Empty means response selection only."""
     phases: Annotated[tuple[Phase, ...], Field(max_length=1_000), AsTuple] = ()
     """At least one is required."""
-
-    @model_validator(mode="after")
-    def _contradicts_itself_nowhere(self, info: ValidationInfo) -> Self:
-        lines = contradictions(self, (info.context or {}).get("faulty", frozenset()))
-        if lines:
-            raise ValueError("\n".join(lines))
-        return self
 
     @property
     def mixture(self) -> tuple[Task, ...]:
@@ -297,19 +288,25 @@ class RunConfig(Settings):
         return sum(phase.steps for phase in self.phases)
 
 
-def _update_kinds() -> None:
-    """Gives `RunConfig` the tables of all encoder and objective kinds registered so far."""
-    encoders = tuple(kind.config_class for kind in ENCODERS.values())
-    tasks = tuple(kind.task for kind in OBJECTIVES.values())
+def config_class() -> type[RunConfig]:
+    """Returns `RunConfig` with the tables of all encoder and objective kinds registered so far."""
+    return _config_class(
+        tuple(kind.config_class for kind in ENCODERS.values()),
+        tuple(kind.task for kind in OBJECTIVES.values()),
+    )
+
+
+@cache
+def _config_class(
+    encoders: tuple[type[EncoderSettings], ...], tasks: tuple[type[Task], ...]
+) -> type[RunConfig]:
+    encoder: Any = tagged(encoders, "kind", default="dan")
     task: Any = tagged(tasks, "objective")
     many: Any = Annotated[tuple[task, ...], Field(max_length=1_000), AsTuple]
-    RunConfig.model_fields["encoder"] = FieldInfo.from_annotated_attribute(
-        tagged(encoders, "kind", default="dan"), Field(default_factory=DanConfig)
+    return create_model(
+        "RunConfig",
+        __base__=RunConfig,
+        __doc__=RunConfig.__doc__,
+        encoder=(encoder, Field(default_factory=DanConfig)),
+        tasks=(many, ()),
     )
-    RunConfig.model_fields["tasks"] = FieldInfo.from_annotated_attribute(many, ())
-    RunConfig.model_rebuild(force=True)
-
-
-_update_kinds()
-ENCODERS.on_change(_update_kinds)
-OBJECTIVES.on_change(_update_kinds)

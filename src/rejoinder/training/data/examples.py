@@ -13,9 +13,8 @@ from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import LABELS, read_inference
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
-from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.columns import as_series
-from rejoinder.training.objectives.base import DataFile, GroupFile, InferenceFile
+from rejoinder.training.config.tasks import GroupFile, InferenceFile
 
 ENTAILMENT, CONTRADICTION = NLI_CLASSES.index("entailment"), NLI_CLASSES.index("contradiction")
 Indices = NDArray[np.int64]
@@ -160,7 +159,7 @@ def read_inference_text(
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]
     bad |= _official_snli().contains_pairs(as_series(pairs.premises), as_series(pairs.hypotheses))
-    kept = _sample(np.flatnonzero(~bad), file)
+    kept = np.flatnonzero(~bad)
     return InferenceText(
         texts,
         pairs.sha256,
@@ -185,7 +184,7 @@ def read_group_text(file: GroupFile, path: Path, hashes: EvaluationHashes | None
     first = np.unique(owner * len(texts) + members, return_index=True)[1]
     kept = np.intersect1d(first, np.flatnonzero(fine))
     counts = np.bincount(owner[kept], minlength=len(groups))
-    usable = _sample(np.flatnonzero(counts > 1), file)
+    usable = np.flatnonzero(counts > 1)
     kept = kept[np.isin(owner[kept], usable)]
     return GroupText(
         texts,
@@ -214,10 +213,3 @@ def _official_snli() -> EvaluationHashes:
 
 def _leaked(texts: Sequence[str], hashes: EvaluationHashes | None) -> NDArray[np.bool_]:
     return np.zeros(len(texts), bool) if hashes is None else hashes.contains(as_series(texts))
-
-
-def _sample(rows: Indices, file: DataFile) -> Indices:
-    """Returns the fraction `file.share` of the rows; a smaller sample is part of a larger one."""
-    count = round(file.share * len(rows))
-    order = np.random.default_rng(sha256_number(file.path.encode(), 4)).permutation(len(rows))
-    return np.sort(rows[order[:count]])

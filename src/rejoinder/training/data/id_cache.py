@@ -10,6 +10,7 @@ at any time, and training computes the same with and without it.
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +24,24 @@ from rejoinder.io.files.atomic import write_bytes
 from rejoinder.io.files.hashed import file_facts, sha256_of
 from rejoinder.models.tensors import Tensors, read_tensors
 from rejoinder.text.ragged import Ragged, offsets_of
-from rejoinder.training.data.pair_rows import PairTexts
 
 _FORMAT = 1
 _DIGITS = 16
 """Hexadecimal digits of a key in the name of a folder."""
 _ARRAYS = ("input_ids", "input_lengths", "response_ids", "response_lengths", "keys")
+
+
+@dataclass(frozen=True, slots=True)
+class PairTexts:
+    """Pairs as token ids, and keys that are equal for equal texts."""
+
+    inputs: Ragged
+    responses: Ragged
+    input_keys: NDArray[np.int64]
+    response_keys: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
 
 
 class IdCache:

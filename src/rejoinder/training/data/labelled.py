@@ -20,7 +20,7 @@ from rejoinder.training.data.batches import WHOLE, Batch, BatchSize, Part, Posit
 from rejoinder.training.data.examples import Examples, Indices, LabelledText
 from rejoinder.training.data.stream import text_keys
 from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.objectives.base import Task
+from rejoinder.training.config.tasks import Task
 
 
 @dataclass(frozen=True)

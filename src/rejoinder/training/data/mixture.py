@@ -7,7 +7,7 @@ from math import isclose
 import numpy as np
 
 from rejoinder.training.data.batches import Batch, Position, Stream
-from rejoinder.training.objectives.base import Task
+from rejoinder.training.config.tasks import Task
 
 _DRAW = 0x3141
 """Keeps the draws of streams apart from other draws of the same seed."""

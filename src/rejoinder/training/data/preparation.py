@@ -18,7 +18,7 @@ from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.examples import LabelledText
 from rejoinder.training.data.labelled import Labelled, read_labelled
 from rejoinder.training.data.sources import Selection, select_sources
-from rejoinder.training.objectives.base import Task
+from rejoinder.training.config.tasks import Task
 
 LabelledTasks = Sequence[tuple[Task, Sequence[Labelled]]]
 """The labelled files of each task."""

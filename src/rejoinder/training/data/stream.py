@@ -5,7 +5,7 @@ pairs of a window in random order. Orders follow from (seed, epoch, window) alon
 three numbers, and a run can continue from any position as if it had never stopped.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
+from rejoinder.text.ragged import concatenate
 from rejoinder.training.data.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
-from rejoinder.training.data.id_cache import IdCache
-from rejoinder.training.data.pair_rows import MessagesAndReplies, PairRows, PairTexts, joined
+from rejoinder.training.data.id_cache import IdCache, PairTexts
 from rejoinder.training.data.prefetch import Prefetcher
 
 Excluded = Mapping[int, NDArray[np.int64]]
@@ -47,13 +47,12 @@ class PairStream:
         *,
         window_pairs: int,
         seed: int,
-        rows: PairRows | None = None,
         excluded: Excluded | None = None,
         word_dropout: float = 0.0,
         cache: IdCache | None = None,
         part: Part = WHOLE,
     ) -> None:
-        """Prepares the stream; no pairs are read yet. `rows` None means messages and replies.
+        """Prepares the stream; no pairs are read yet.
 
         With a `cache`, texts are turned into ids once, not in every epoch. Of each batch the stream
         yields the sentences of `part`.
@@ -62,7 +61,6 @@ class PairStream:
             TrainingError: the pairs hold no train split.
         """
         self.pairs, self.features, self.seed = pairs, features, seed
-        self._kind = rows or MessagesAndReplies()
         self.excluded = excluded or {}
         self.word_dropout = word_dropout
         self._cache, self._part = cache, part
@@ -92,8 +90,7 @@ class PairStream:
         with Prefetcher(self._windows(start), ahead=1) as windows:
             for position, window in windows:
                 generator = self._generator(position.epoch, position.window, 0)
-                usable = self._kind.usable(window.texts)
-                order = generator.permutation(usable[window.kept[usable]])
+                order = generator.permutation(np.flatnonzero(window.kept))
                 without_batch += 1
                 offset = position.offset
                 while (count := size()) <= len(order) - offset:
@@ -109,11 +106,13 @@ class PairStream:
     def _batch(self, window: PairTexts, chosen: NDArray[np.int64], position: Position) -> Batch:
         numbers = (position.epoch, position.window, 1 + position.offset)
         generator = self._generator(*numbers, *self._part.seed())
-        sentences = self._kind.take(window, chosen[self._part.of(len(chosen))], generator)
+        own = chosen[self._part.of(len(chosen))]
+        sentences = concatenate(window.inputs.take(own), window.responses.take(own))
         if self.word_dropout:
             sentences = drop_ids(sentences, self.word_dropout, generator)
         after = replace(position, offset=position.offset + len(chosen))
-        return Batch(sentences, *self._kind.keys(window, chosen), after, part=self._part)
+        keys = window.input_keys[chosen], window.response_keys[chosen]
+        return Batch(sentences, *keys, after, part=self._part)
 
     def _windows(self, position: Position) -> Generator[tuple[Position, _Window], None, None]:
         """Reads window after window without end; the first one from `position` on."""
@@ -137,7 +136,7 @@ class PairStream:
             at: self._texts(self.blocks[numbers[at]], store=at in own)
             for at in sorted(range(len(numbers)), key=lambda at: at not in own)
         }
-        texts = joined([found[at] for at in range(len(numbers))])
+        texts = _joined([found[at] for at in range(len(numbers))])
         kept = np.ones(len(texts), bool)
         start = 0
         for number in numbers:
@@ -158,6 +157,16 @@ class PairStream:
         if self._cache is not None and store:
             self._cache.write(block, texts)
         return texts
+
+
+def _joined(parts: Sequence[PairTexts]) -> PairTexts:
+    """Returns the pairs of all parts in one."""
+    return PairTexts(
+        concatenate(*(part.inputs for part in parts)),
+        concatenate(*(part.responses for part in parts)),
+        np.concatenate([part.input_keys for part in parts]),
+        np.concatenate([part.response_keys for part in parts]),
+    )
 
 
 def read_without(pairs: Pairs, block: Block, left_out: NDArray[np.int64] | None) -> pl.DataFrame:

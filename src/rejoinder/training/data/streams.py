@@ -13,7 +13,7 @@ from rejoinder.training.data.mixture import Mixture
 from rejoinder.training.data.preparation import Data, Prepared, labelled_facts
 from rejoinder.training.data.stream import PairStream
 from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.objectives.base import Task
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.workers.division import check_divisible
 
 _IDS = "ids"
@@ -81,7 +81,6 @@ def open_mixture(
                     prepared.features,
                     window_pairs=config.training.window_pairs,
                     seed=seed,
-                    rows=None if kind.rows is None else kind.rows(task),
                     excluded=prepared.excluded,
                     word_dropout=dropout,
                     cache=cache,

@@ -18,7 +18,7 @@ from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
 from rejoinder.io.formats.decoding import Count, Record, Seconds, decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
-from rejoinder.training.config.loading import to_tree
+from rejoinder.training.config.loading import removed_keys, to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.batches import Position
 
@@ -85,6 +85,8 @@ class Checkpoint:
 def config_hash(config: RunConfig) -> str:
     """Returns the SHA-256 of every setting that affects what a run computes (not its name)."""
     tree = to_tree(config)
+    for table, key, value in removed_keys(tree):
+        table[key] = value
     for name in ("name", "export"):
         tree.pop(name)
     for name in ("id_cache_gb", "log_every", "keep_checkpoints", "checkpoint_every"):

@@ -24,7 +24,7 @@ from rejoinder.training.loop.model import CollatedBatch, LiveEncoder, TrainableM
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.loop.steps import Steps
-from rejoinder.training.objectives.base import Task
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.workers.workers import ALONE, LostError, Workers
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -17,14 +16,14 @@ from rejoinder.encoders.nn.dense import FeedForward
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.batches import Batch
+from rejoinder.training.config.tasks import Task
+from rejoinder.training.data.batches import Batch, duplicates
 from rejoinder.training.data.mixture import MixedBatch
 from rejoinder.training.loop.machine import multiplies_in_bfloat16
-from rejoinder.training.losses.in_batch import StepLoss, duplicates
+from rejoinder.training.losses.in_batch import StepInputs, StepLoss
 from rejoinder.training.losses.joined import Joined
-from rejoinder.training.losses.response_selection import respond
 from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.objectives.base import StepInputs, Task
+from rejoinder.training.objectives.responses import respond
 
 RESPONSES = "responses"
 _CHUNK = 4_096
@@ -41,7 +40,7 @@ class CollatedBatch:
     this order: of all together, or of parts that are encoded one after the other."""
     rows: int
     same: Tensor | None
-    """(2, M) int64, see `training.losses.in_batch.in_batch_softmax`."""
+    """(2, M) int64, see `in_batch_softmax`."""
     labels: Tensor | None
     all_rows: int
     """Number of rows of all workers' parts of the batch."""
@@ -145,37 +144,33 @@ class TrainableModel(nn.Module):
         """Returns the loss of a batch by its embeddings: left sides, right sides, others.
 
         With `joined`, the candidates are those of several workers.
-
-        With `training.nested_dims`, that of an objective that ranks is the mean over the first N
-        entries of the embeddings, for each of these N, and all of them (Kusupati et al. 2022, §3).
         """
-        task, kind = batch.task, OBJECTIVES[batch.task.objective]
-        nested = self.nested_dims if kind.ranks else ()
+        kind = OBJECTIVES[batch.task.objective]
         # one operation, whose gradient is one, too
         left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
         with self.autocast():
-            inputs = StepInputs(
-                left=left,
-                right=right,
-                labels=batch.labels,
-                same=batch.same,
-                scale=self.scale(task.label) if kind.ranks else left.new_ones(()),
-                head=self.heads[kind.name] if kind.name in self.heads else None,  # noqa: SIM401
-                task=task,
-                settings=self.settings,
-                nested=nested if kind.nests else (),
-                joined=joined,
+            return kind.loss(
+                StepInputs(
+                    left=left,
+                    right=right,
+                    labels=batch.labels,
+                    same=batch.same,
+                    scale=self.scale(batch.task.label) if kind.ranks else left.new_ones(()),
+                    head=self._head(kind.name),
+                    task=batch.task,
+                    nested=self.nested_dims if kind.ranks else (),
+                    joined=joined,
+                )
             )
-            whole = kind.loss(inputs)
-            if kind.nests or not nested:
-                return whole
-            parts = [kind.loss(first_entries(inputs, dim)).loss for dim in nested]
-            return StepLoss(torch.stack([whole.loss, *parts]).mean(), whole.correct)
+
+    def _head(self, objective: str) -> FeedForward | None:
+        return cast("FeedForward", self.heads[objective]) if objective in self.heads else None
 
     def after_embedding(self, task: Task) -> list[nn.Parameter]:
         """Returns the trained parameters that the loss of a task reads besides the encoder's."""
         kind = OBJECTIVES[task.objective]
-        found = list(self.heads[kind.name].parameters()) if kind.name in self.heads else []
+        head = self._head(kind.name)
+        found = [] if head is None else list(head.parameters())
         if kind.ranks:
             found.append(self.log_scales[_scale_key(task.label)])
         return [parameter for parameter in found if parameter.requires_grad]
@@ -195,28 +190,6 @@ def _same_of(batch: Batch, own: slice, joined: bool) -> NDArray[np.int64]:
     rows, candidates = duplicates(batch.left_keys, batch.right_keys)
     first, last = np.searchsorted(rows, [own.start, own.stop])
     return np.stack([rows[first:last] - own.start, candidates[first:last]])
-
-
-def first_entries(inputs: StepInputs, dim: int) -> StepInputs:
-    """Returns the inputs of a step with only the first `dim` entries of the rows, unit again.
-
-    The head, too, returns as many, of rows with zeros behind them.
-    """
-    left, right = (F.normalize(rows[:, :dim], dim=1) for rows in (inputs.left, inputs.right))
-    head = None if inputs.head is None else _FirstEntries(cast("FeedForward", inputs.head))
-    return replace(inputs, left=left, right=right, head=head)
-
-
-class _FirstEntries(nn.Module):
-    """A head whose outputs are as wide as its inputs."""
-
-    def __init__(self, head: FeedForward) -> None:
-        super().__init__()
-        self.head = head
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """(N, d) to (N, d)."""
-        return self.head.first_entries(rows)
 
 
 def _scale_key(task: str) -> str:

@@ -62,21 +62,20 @@ class RowOptimizer:
     def gradient_sum(self) -> Tensor:
         """Returns () a number that is finite if and only if the squares of this step's sums are."""
         assert self.pending is not None  # noqa: S101 -- `collect` came before
-        sums, by_owner = self.pending.sums, self.pending.by_owner
+        by_owner = self.pending.by_owner
         if by_owner.device.type == "cpu" and by_owner.numel():
             # no sum of so many terms as there are ids is beyond this
             low, high = torch.aminmax(by_owner)  # a twentieth of the time of a norm
-            largest = torch.maximum(-low, high) * len(sums.places)
+            largest = torch.maximum(-low, high) * len(self.pending.owners)
             if largest < _SQUARABLE:
                 return largest
-        return sums.mean_squares().sum()
+        return self.pending.summed().square().sum()
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
         """Moves the touched rows against their gradients."""
         assert self.pending is not None  # noqa: S101 -- `collect` came before
-        rows = self.pending.rows
-        self.pending.sums.move(self.table.weight.detach(), rows, self.sums, learning_rate)
+        self.pending.move(self.table.weight.detach(), self.sums, learning_rate)
         self.pending = None
 
 

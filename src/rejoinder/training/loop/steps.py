@@ -11,7 +11,7 @@ from rejoinder.training.loop.gradients import Share, add_gradients
 from rejoinder.training.loop.model import CollatedBatch, TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.losses.in_batch import StepLoss
-from rejoinder.training.objectives.base import Task
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.rows.whitening import whiten
 from rejoinder.training.workers.exchange import CountedPeers, Exchange, Traffic
 from rejoinder.training.workers.workers import Workers

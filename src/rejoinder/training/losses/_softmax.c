@@ -1,5 +1,5 @@
 /* Softmax of the scores of a batch, and its gradient: rejoinder.training.losses.in_batch calls this, and
-   says what it computes.
+   says what it computes. Scores and gradients are float32.
 
    Rows are worked out in shares, by several threads and without the interpreter's lock. */
 #define Py_LIMITED_API 0x030B0000
@@ -14,9 +14,8 @@
 #include "vectors.h"
 
 typedef struct {
-    char kind; /* 'f' float32, 'b' bfloat16: of cosines and gradients */
-    const char *cosines;
-    char *gradients;
+    const float *cosines;
+    float *gradients;
     int64_t columns, backwards; /* candidates, and how many of them have a sum of their own */
     float scale;
     const int64_t *masked, *masked_offsets; /* columns left out, row by row */
@@ -26,6 +25,31 @@ typedef struct {
     uint8_t *correct;
     int failed; /* whether memory ran out */
 } Work;
+
+/* exp of x <= 0, to 1e-7 of its value, and 0 below the smallest normal number. Written so that the
+   compiler computes many at once. */
+static inline float exponential(float x) {
+    float clamped = x > -87.0f ? x : -87.0f;
+    float shifted = clamped * 1.44269504f + 12582912.0f; /* the low bits are the rounded integer */
+    float whole = shifted - 12582912.0f;
+    float rest = (clamped - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    float sum = 1.98756915e-4f;
+    sum = sum * rest + 1.39819995e-3f;
+    sum = sum * rest + 8.33345193e-3f;
+    sum = sum * rest + 4.16657962e-2f;
+    sum = sum * rest + 1.66666654e-1f;
+    sum = sum * rest + 5.00000012e-1f;
+    sum = sum * rest * rest + rest + 1.0f;
+    int32_t bits, power = (int32_t)whole;
+    memcpy(&bits, &sum, 4);
+    bits += power * (1 << 23);
+    memcpy(&sum, &bits, 4);
+    return x > -87.0f ? sum : 0.0f;
+}
+
+FASTEST static void multiply(float *restrict values, float factor, int64_t count) {
+    for (int64_t at = 0; at < count; at++) values[at] *= factor;
+}
 
 FASTEST static float largest(const float *restrict values, int64_t count) {
     float parts[LANES], found = -INFINITY;
@@ -77,17 +101,14 @@ FASTEST static int strange(const float *restrict values, int64_t count) {
     return sum != 0.0f;
 }
 
-static void one_row(const Work *work, int64_t row, float *values, float *gradient) {
+static void one_row(const Work *work, int64_t row, float *values) {
     int64_t columns = work->columns, own = work->own + row;
-    size_t size = work->kind == 'b' ? 2 : 4;
-    const char *from = work->cosines + (size_t)(row * columns) * size;
-    char *to = work->gradients + (size_t)(row * columns) * size;
-    if (work->kind == 'b') from_bfloat16((const uint16_t *)from, values, columns);
-    else memcpy(values, from, (size_t)columns * 4);
+    float *gradient = work->gradients + row * columns;
+    memcpy(values, work->cosines + row * columns, (size_t)columns * sizeof *values);
     if (strange(values, columns)) { /* the caller looks at losses before it uses gradients */
         work->losses[row] = work->alongs[row] = NAN;
         work->correct[row] = 0;
-        memset(to, 0, (size_t)columns * size);
+        memset(gradient, 0, (size_t)columns * sizeof *gradient);
         return;
     }
     const int64_t *masked = work->masked + work->masked_offsets[row];
@@ -105,18 +126,16 @@ static void one_row(const Work *work, int64_t row, float *values, float *gradien
     work->losses[row] = logf(total) + work->scale * (peak - directions * values[own]);
     work->alongs[row] = dot(gradient, values, columns);
     work->correct[row] = best == own;
-    if (work->kind == 'b') to_bfloat16(gradient, (uint16_t *)to, columns);
-    else memcpy(to, gradient, (size_t)columns * 4);
 }
 
 static void softmax_share(void *data, int64_t first, int64_t last) {
     Work *work = data;
-    float *scratch = malloc(2 * (size_t)work->columns * sizeof *scratch);
+    float *scratch = malloc((size_t)work->columns * sizeof *scratch);
     if (!scratch) {
         work->failed = 1;
         return;
     }
-    for (int64_t row = first; row < last; row++) one_row(work, row, scratch, scratch + work->columns);
+    for (int64_t row = first; row < last; row++) one_row(work, row, scratch);
     free(scratch);
 }
 
@@ -131,32 +150,27 @@ static int fits(const Work *work, int64_t rows, int64_t masked) {
 }
 
 static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer bounds, cosines, masked, offsets, sums, gradients, losses, alongs, correct;
+    Py_buffer cosines, masked, offsets, sums, gradients, losses, alongs, correct;
     unsigned long long parallel;
-    int kind, threads;
+    int threads;
     Py_ssize_t columns, own;
     double scale;
-    if (!PyArg_ParseTuple(arguments, "Kiy*Cnndy*y*y*y*w*w*w*w*:softmax", &parallel, &threads, &bounds, &kind,
-                          &columns, &own, &scale, &cosines, &masked, &offsets, &sums, &gradients, &losses,
-                          &alongs, &correct))
+    if (!PyArg_ParseTuple(arguments, "Kinndy*y*y*y*w*w*w*w*:softmax", &parallel, &threads, &columns, &own, &scale,
+                          &cosines, &masked, &offsets, &sums, &gradients, &losses, &alongs, &correct))
         return NULL;
-    int64_t rows = offsets.len / 8 - 1, size = kind == 'b' ? 2 : 4;
-    Work work = {(char)kind, cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale,
-                 masked.buf, offsets.buf, sums.len ? sums.buf : NULL, own, losses.buf, alongs.buf,
-                 correct.buf, 0};
-    int right = columns > 0 && rows >= 0 && cosines.len == rows * columns * size &&
+    int64_t rows = offsets.len / 8 - 1;
+    Work work = {cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale, masked.buf, offsets.buf,
+                 sums.len ? sums.buf : NULL, own, losses.buf, alongs.buf, correct.buf, 0};
+    int right = columns > 0 && rows >= 0 && cosines.len == rows * columns * 4 &&
                 gradients.len == cosines.len && losses.len == rows * 4 && alongs.len == rows * 4 &&
-                correct.len == rows && bounds_fit(bounds.buf, bounds.len / 8 - 1, rows) &&
-                fits(&work, rows, masked.len / 8);
+                correct.len == rows && fits(&work, rows, masked.len / 8);
     if (right) {
-        Shares shares = {softmax_share, &work, bounds.buf, bounds.len / 8 - 1, 0};
         Py_BEGIN_ALLOW_THREADS
-        do_shares(&shares, (uintptr_t)parallel, threads);
+        do_shares(softmax_share, &work, rows, parallel, threads);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&bounds), PyBuffer_Release(&cosines), PyBuffer_Release(&masked);
-    PyBuffer_Release(&offsets), PyBuffer_Release(&sums), PyBuffer_Release(&gradients);
-    PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
+    PyBuffer_Release(&cosines), PyBuffer_Release(&masked), PyBuffer_Release(&offsets), PyBuffer_Release(&sums);
+    PyBuffer_Release(&gradients), PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
     if (!right) {
         PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes, or indices, do not belong together");
         return NULL;
@@ -167,7 +181,7 @@ static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"softmax", softmax, METH_VARARGS,
-     "softmax(parallel, threads, bounds, kind, columns, own, scale, cosines, masked, offsets, sums, gradients, losses, "
+     "softmax(parallel, threads, columns, own, scale, cosines, masked, offsets, sums, gradients, losses, "
      "alongs, correct)"},
     {NULL, NULL, 0, NULL},
 };

@@ -5,7 +5,8 @@ PyTorch's operations, that is a dozen passes over a matrix larger than any cache
 matrices for each direction and each number of nested dimensions. Here a strip of rows is turned
 into probabilities and gradients while it is in the cache, and one product serves both directions
 and all nested dimensions: what the first 512 entries add to a score is added to that of the first
-128.
+128. A kernel in C (`_softmax.c`) reads each row of scores once from memory, where torch's
+operations take ten passes; both agree up to rounding in float32.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,16 +16,43 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from rejoinder.encoders.nn.dense import FeedForward
+from rejoinder.encoders.nn.threads import threads_for
+from rejoinder.kernels import kernel
 from rejoinder.training.losses.joined import Joined
-from rejoinder.training.losses.softmax_rows import Scores, softmax
 
 _STRIP_SCORES = 1 << 20
 """Scores per strip: 4 MB of float32."""
 _GPU_STRIP_SCORES = 1 << 28
 """The same on GPUs, which have no such cache, and wait where a batch has several strips."""
+_LEAST_WORK = 1 << 15
+"""Scores below which a second thread does not pay."""
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """Inputs of the loss of a step on B rows."""
+
+    left: Tensor
+    """(B, D) float32, unit rows: inputs, premises, or first sentences."""
+    right: Tensor
+    """(B + E, D) float32, unit rows: their counterparts, followed by E further candidates."""
+    labels: Tensor | None
+    """(B,) int64 classes of the rows, where the examples have labels."""
+    same: Tensor | None
+    """(2, M) int64, pairs that are no true negatives; see `in_batch_softmax`."""
+    scale: Tensor
+    """() float32, learned scale of the task; unused by objectives without one."""
+    head: FeedForward | None
+    """The head of the objective, where it has one."""
+    task: Any
+    """The task's table."""
+    nested: tuple[int, ...] = ()
+    """`training.nested_dims` for an objective that ranks, else empty."""
+    joined: Joined | None = None
+    """With `objective.gather_across_workers`, the rows of all workers."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +99,90 @@ def in_batch_softmax(
         anchors, candidates, scale, same, symmetric, tuple(nested), joined
     )
     return StepLoss(loss, correct)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of some anchors, b rows, with C candidates, divided by their scale."""
+
+    cosines: Tensor
+    """(b, C) float32 or bfloat16."""
+    own: int
+    """The right candidate of row 0; that of row i is `own` + i."""
+    masked: tuple[Tensor, Tensor] | None = None
+    """(M,) int64 each, rows ascending and columns of what is left out of the softmax."""
+
+    def scaled(self, scale: Tensor) -> Tensor:
+        """Returns (b, C) float32, a new tensor, minus infinity where masked."""
+        scores = self.cosines.float() * scale
+        if self.masked is not None:
+            scores[self.masked] = -torch.inf
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """What follows from the softmax of rows."""
+
+    loss: Tensor
+    """() float32, the sum of the rows' losses."""
+    correct: Tensor
+    """() int64, number of rows whose own candidate scores highest."""
+    by_scores: Tensor
+    """(b, C) the gradient by the scores, in the dtype of the cosines."""
+    along: Tensor
+    """(b,) float32, dot products of the cosines of a row and its gradient."""
+
+
+def softmax(scores: Scores, scale: Tensor, column: Tensor | None) -> Softmax:
+    """Returns the softmax of the scores of each row, against its own candidate.
+
+    With `column`, (B,) float32 logarithms of sums over all anchors, by candidate, it is also the
+    loss and gradient of the other direction, but for the sum of `column`.
+    """
+    native = kernel("training.losses._softmax") if scores.cosines.device.type == "cpu" else None
+    if native is None:
+        return _by_torch(scores, scale, column)
+    return _by_kernel(native, scores, float(scale), column)
+
+
+def _by_torch(scores: Scores, scale: Tensor, column: Tensor | None) -> Softmax:
+    found = scores.scaled(scale)
+    at = torch.arange(len(found), device=found.device)
+    own = at + scores.own
+    directions = 1.0 if column is None else 2.0
+    peak, best = found.max(dim=1, keepdim=True)
+    right_scores = directions * found[at, own].sum()
+    back = None if column is None else (found[:, : len(column)] - column).exp_()
+    p = found.sub_(peak).exp_()  # probabilities once divided
+    totals = p.sum(dim=1, keepdim=True)
+    loss = (totals.log() + peak)[:, 0].sum() - right_scores
+    p /= totals
+    if back is not None:
+        p[:, : back.shape[1]] += back
+    p[at, own] -= directions
+    along = (p * scores.cosines).sum(dim=1)
+    return Softmax(loss, (best[:, 0] == own).sum(), p.to(scores.cosines.dtype), along)
+
+
+def _by_kernel(native: Any, scores: Scores, scale: float, column: Tensor | None) -> Softmax:
+    cosines = scores.cosines.float().contiguous()
+    rows, columns = cosines.shape
+    by_scores = torch.empty_like(cosines)
+    losses, alongs = (torch.empty(rows) for _ in range(2))
+    correct = torch.empty(rows, dtype=torch.uint8)
+    if scores.masked is None:
+        left_out, offsets = np.empty(0, np.int64), np.zeros(rows + 1, np.int64)
+    else:
+        left_out = scores.masked[1].contiguous().numpy()
+        offsets = np.searchsorted(scores.masked[0].numpy(), np.arange(rows + 1))
+    sums = np.empty(0, np.float32) if column is None else column.numpy()
+    native.softmax(
+        *threads_for(rows * columns, _LEAST_WORK),
+        *(columns, scores.own, scale, cosines.numpy(), left_out, offsets, sums),
+        *(by_scores.numpy(), losses.numpy(), alongs.numpy(), correct.numpy()),
+    )
+    return Softmax(losses.sum(), correct.sum(), by_scores.to(scores.cosines.dtype), alongs)
 
 
 class _Side:
@@ -226,34 +338,3 @@ def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[T
         low = total.to(left.rows.dtype)
         left.by_rows[rows, start:stop] = low @ right.rows[:, start:stop]
         right.by_rows[:, start:stop] += low.T @ left.rows[rows, start:stop]
-
-
-def duplicates(left_keys: NDArray[np.int64], right_keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns (2, M) int64, index pairs (i, j) where row j's right text also fits row i's left.
-
-    That is the case where the right texts of i and j are equal, or their left texts are: the
-    response of j then answers input i as well. Ascending in i, without the diagonal.
-
-    Args:
-        left_keys: (B,) int64, equal where left texts are equal.
-        right_keys: (B,) int64, equal where right texts are equal.
-
-    >>> duplicates(np.array([1, 2, 1]), np.array([7, 7, 9])).tolist()
-    [[0, 0, 1, 2], [1, 2, 0, 0]]
-    """
-    size = len(left_keys)
-    equal = [_equal_pairs(keys) for keys in (left_keys, right_keys)]
-    flat = np.unique(np.concatenate([rows * size + columns for rows, columns in equal]))
-    pairs = np.stack([flat // size, flat % size])
-    return pairs[:, pairs[0] != pairs[1]]
-
-
-def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns all (i, j) with `keys[i] == keys[j]`, of keys that occur more than once."""
-    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    order = np.argsort(group, kind="stable")
-    starts = np.cumsum(counts) - counts
-    several = np.flatnonzero(counts[group] > 1)
-    sizes = counts[group[several]]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.repeat(several, sizes), order[np.repeat(starts[group[several]], sizes) + within]

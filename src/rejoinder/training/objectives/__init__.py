@@ -1,6 +1,6 @@
-"""Objective kinds: one module each, looked up by name.
+"""Objective kinds: one record each, looked up by name.
 
-A new objective is one module with its record and one line in `OBJECTIVES`
+A new objective is a module with its record and one line in `OBJECTIVES`
 (docs/extend/objective.md), or a call of `register_objective` from outside the package.
 """
 
@@ -11,10 +11,9 @@ OBJECTIVES: Registry[ObjectiveKind] = Registry(
     "objective",
     {
         "responses": "rejoinder.training.objectives.responses:RESPONSES",
-        "entailment": "rejoinder.training.objectives.entailment:ENTAILMENT",
-        "entailment-ranking": "rejoinder.training.objectives.entailment_ranking:ENTAILMENT_RANKING",
+        "entailment": "rejoinder.training.objectives.inference:ENTAILMENT_KIND",
+        "entailment-ranking": "rejoinder.training.objectives.inference:RANKING_KIND",
         "paraphrase": "rejoinder.training.objectives.paraphrase:PARAPHRASE",
-        "crops": "rejoinder.training.objectives.crops:CROPS",
     },
 )
 """Every objective kind: its name, and where its record is. Heads are drawn in this order."""

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
+from rejoinder.training.config.tasks import GroupFiles, LabelledTask
 from rejoinder.training.data.examples import GroupedExamples, read_group_text
-from rejoinder.training.objectives.base import GroupFiles, LabelledTask, ObjectiveKind, mutual_loss
+from rejoinder.training.objectives.base import ObjectiveKind, mutual_loss
 
 
 class ParaphraseTask(LabelledTask):
@@ -20,7 +21,6 @@ PARAPHRASE = ObjectiveKind(
     name="paraphrase",
     task=ParaphraseTask,
     loss=mutual_loss,
-    nests=True,
     read=read_group_text,
     examples=lambda _task, text: GroupedExamples(text.starts, text.members),
 )

@@ -121,7 +121,7 @@ class Exchange:
             together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
             return RowGradient(union, places, offsets, torch.cat(together))
         total = own.by_owner.new_zeros(len(union), own.by_owner.shape[1])
-        total.index_copy_(0, torch.searchsorted(union, own.rows), own.sums.computed())
+        total.index_copy_(0, torch.searchsorted(union, own.rows), own.summed())
         workers.add(total)
         return gradient_of_rows(union, total)
 

@@ -5,13 +5,19 @@ import pytest
 import torch
 
 from rejoinder.encoders.nn.dense import FeedForward
-from rejoinder.training.losses.entailment import classification, pair_features
-from rejoinder.training.losses.in_batch import in_batch_softmax
+from rejoinder.training.losses.in_batch import StepInputs, in_batch_softmax
+from rejoinder.training.objectives.inference import ENTAILMENT_KIND, pair_features
 
 
 def rows(count: int, seed: int, width: int = 4) -> torch.Tensor:
     drawn = torch.randn(count, width, generator=torch.Generator().manual_seed(seed))
     return torch.nn.functional.normalize(drawn, dim=1)
+
+
+def classified(head, u, v, labels):
+    """The loss of a step of the classifier."""
+    one = torch.ones(())
+    return ENTAILMENT_KIND.loss(StepInputs(u, v, labels, None, one, head, task=None))
 
 
 def test_features_are_those_of_the_paper():
@@ -31,14 +37,14 @@ def test_the_classifier_learns_which_pairs_are_alike():
     )
     steps = torch.optim.Adam(head.parameters(), lr=0.01)
     for _ in range(150):
-        found = classification(head(pair_features(u, v)), labels)
+        found = classified(head, u, v, labels)
         steps.zero_grad()
         found.loss.backward()
         steps.step()
     assert found.correct.item() / 300 > 0.9
     scores = head(pair_features(u, v))
     picked = -scores.log_softmax(dim=1)[torch.arange(300), labels]
-    assert classification(scores, labels).loss.item() == pytest.approx(
+    assert classified(head, u, v, labels).loss.item() == pytest.approx(
         picked.mean().item(), abs=1e-6
     )
 

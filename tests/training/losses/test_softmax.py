@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from kernels import both_ways
 from rejoinder.kernels import kernel
-from rejoinder.training.losses import softmax_rows
-from rejoinder.training.losses.softmax_rows import Scores, softmax
+from rejoinder.training.losses import in_batch
+from rejoinder.training.losses.in_batch import Scores, softmax
 
 pytestmark = pytest.mark.skipif(
     kernel("training.losses._softmax") is None, reason="the kernel was not built"
 )
 
 
-both = partial(both_ways, softmax_rows)
+both = partial(both_ways, in_batch)
 """With the kernel, and without it."""
 
 
@@ -58,7 +58,7 @@ def test_kernel_and_torch_agree(seed, rows, more, scale, dtype, masked, columns)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_score_that_is_no_number_makes_the_loss_none(value):
+def test_a_score_that_is_not_finite_makes_the_loss_nan(value):
     cosines = torch.zeros(3, 20)
     cosines[1, 17] = value
     found = softmax(Scores(cosines, 0), torch.tensor(2.0), None)
