@@ -118,6 +118,6 @@ def gradients(steps):
     }
     for number, table in enumerate(steps.optimizers.rows):
         dense = torch.zeros_like(table.table.weight)
-        dense[table.pending.rows] = table.pending.sums.computed()
+        dense[table.pending.rows] = table.pending.summed()
         found[f"table {number}"] = dense
     return found

@@ -44,11 +44,9 @@ BILSTM: dict[str, Any] = {
 }
 MULTITASK: dict[str, Any] = {
     **DAN,
-    "objective": {**DAN["objective"], "symmetric": True},
     "entailment": {"hidden": 10},
     "tasks": [
-        {"objective": "responses", "share": 0.2},
-        {"objective": "crops", "share": 0.1, "batch_size": 8, "min_words": 4},
+        {"objective": "responses", "share": 0.3},
         {
             "objective": "entailment",
             "share": 0.2,

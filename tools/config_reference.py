@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from rejoinder.io.schema import Settings, toml_value
-from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.settings import config_class
 
 _HEAD = """# Config
 
 This page lists every key of a config, the TOML file of a run. `rejoinder train` checks a config
 before it reads data and reports all faults together. It refuses unknown keys, and keys that have
-no effect in this config: `optimizer.adam_betas` without Adam, `training.rank_init` with a
+no effect in this config: `objective.max_scale` without a learned scale, `training.rank_init` with a
 Transformer.
 
 - `--config` takes the path of a TOML file or the name of a shipped config; `rejoinder config list`
@@ -169,7 +169,7 @@ def _bounds(facts: Mapping[str, Any]) -> Iterator[str]:
 
 def page() -> str:
     """Returns the page as Markdown."""
-    root = Node.of(RunConfig)
+    root = Node.of(config_class())
     plain = {name: node for name, node in root.keys.items() if not _is_table(node)}
     lines = [_HEAD, "## Top level", "", _TABLE, *_rows(plain, ())]
     for name, node in root.keys.items():

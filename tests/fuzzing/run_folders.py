@@ -31,7 +31,7 @@ CONFIG: dict[str, Any] = {
     "encoder": {"kind": "dan", "width": 4, "layers": [4, 3]},
     "head": {"layers": [3]},
     "objective": {"word_dropout": 0.1},
-    "export": {"weights": "best", "dtype": "float32"},
+    "export": {"dtype": "float32"},
     "training": {"log_every": 1, "evaluate_every": 2, "evaluate_pairs": 20, "window_pairs": 1_000,
                  "checkpoint_every": 2, "keep_checkpoints": 3},
     "phases": [{"steps": STEPS, "batch_size": 8, "learning_rate": 0.01}],
@@ -90,9 +90,9 @@ def _other(random: Random, name: str, content: bytes) -> bytes:
 
 
 def _with_other_folder(random: Random, files: dict[str, bytes | None]) -> Files:
-    """A folder of a checkpoint or of the best weights renamed, copied or removed."""
+    """A folder of a checkpoint renamed, copied or removed."""
     if random.random() < 0.2:
-        stray = random.choice(("events", "model", "best", "checkpoints", "vocabulary", ".sweep"))
+        stray = random.choice(("events", "model", "checkpoints", "vocabulary", ".sweep"))
         kept = {name: content for name, content in files.items() if name.split("/")[0] != stray}
         return {**kept, stray: random.choice((b"a file", None))}
     folders = sorted({name.rpartition("/")[0] for name in files if "/step-" in name})
@@ -190,8 +190,7 @@ class TinyRun:
         return contents(self.folder / "model")
 
     def _resume(self, run: Path, limits: Limits) -> None:
-        # falls: the best weights are early ones, which the model at the end is made of
-        scores = lambda encoder: {"score": -float(encoder.encode(["you are"]).sum())}  # noqa: E731
+        scores = lambda encoder: {"score": float(encoder.encode(["you are"]).sum())}  # noqa: E731
         go_on(
             run,
             self.data,

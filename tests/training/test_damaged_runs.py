@@ -44,7 +44,7 @@ def test_an_untouched_run_ends_with_the_same_bytes(run):
 )
 def test_a_manifest_without_a_key_is_refused(run, key):
     files = edited(run.files, "manifest.json", lambda tree: tree.pop(key))
-    with pytest.raises(TrainingError, match=rf"manifest.json is damaged: {key} is None\. The run"):
+    with pytest.raises(TrainingError, match=rf"manifest.json is damaged: .*missing.*`{key}`"):
         run.read(files)
 
 
@@ -60,10 +60,9 @@ def test_a_manifest_of_another_text_than_the_config_is_refused(run):
     [
         ({"step": "4"}, "int.*str.*step"),
         ({"step": -1}, "int.*step"),
-        ({"best_step": 1.5}, "int.*float.*best_step"),
-        ({"best_score": float("nan")}, "best_score is NaN"),
+        ({"evaluated": 1.5}, "int.*float.*evaluated"),
         ({"seconds": float("inf")}, "float.*seconds"),
-        ({"averaged": True}, "int.*bool.*averaged"),
+        ({"workers": True}, "int.*bool.*workers"),
         ({"positions": {"a": {"window": [0]}}}, r"int.*array.*positions\[.*\]\.window"),
         ({"positions": {"a": {"offset": -1}}}, r"int.*positions\[.*\]\.offset"),
     ],
@@ -109,15 +108,6 @@ def test_a_checkpoint_under_the_name_of_another_step_is_refused(run):
         run.resumed(files)
 
 
-def test_best_weights_of_another_step_are_refused(run):
-    assert json.loads(run.files[STATE])["best_step"] == 2
-    files = dict(run.files)
-    for name in ("state.json", "weights.safetensors", "optimizer.safetensors"):
-        files[f"best/step-2/{name}"] = files[f"checkpoints/step-4/{name}"]
-    with pytest.raises(TrainingError, match="best/step-2 holds no weights of step 2"):
-        run.resumed(files)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -133,5 +123,5 @@ def test_a_manifest_that_lists_other_labelled_files_is_refused(train, tmp_path, 
     del tree["sha256"]
     change(tree["labelled"])
     (run / "manifest.json").write_text(json.dumps(sealed(tree)), "utf-8")
-    with pytest.raises(TrainingError, match=r"nli\.jsonl is not the file that the run began with"):
+    with pytest.raises(TrainingError, match=r"nli\.jsonl is not the file|is damaged: .*labelled"):
         train(MULTITASK, run, resume=True)

@@ -155,9 +155,9 @@ def _machine(folder: Path, run: Path | None, config: dict[str, Any]) -> tuple[st
 
     manifest = start.read_manifest(run)
     training = config.get("training") or {}
-    if manifest["pairs_sha256"] != training.get("pairs_sha256"):
+    if manifest.pairs_sha256 != training.get("pairs_sha256"):
         raise TrainingError(f"{run} was trained on other pairs than {folder}. {_REMEDY}")
-    machine = manifest["machine"]
+    machine = manifest.machine
     text = ", ".join(
         str(part)
         for part in (machine["processor"], f"{machine['cores']} cores", machine["accelerator"])

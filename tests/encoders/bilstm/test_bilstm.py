@@ -84,7 +84,7 @@ def test_embeddings_and_gradients_are_those_of_the_definition(lists, dim, shift,
     (embeddings * weights).sum().backward()
     found = model.table.take_gradient()
     rows = found.rows
-    torch.testing.assert_close(found.sums.computed(), dense[rows], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.summed(), dense[rows], atol=1e-5, rtol=1e-4)
     assert not dense[np.setdiff1d(np.arange(ROWS), rows.numpy())].any()
     assert model.table.seen.nonzero().flatten().tolist() == rows.tolist()
     for parameter, gradient in zip(learned, wanted, strict=True):

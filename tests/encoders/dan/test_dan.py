@@ -61,7 +61,7 @@ def test_embeddings_and_gradients_are_those_of_the_definition(lists, combiner, r
     (dense,) = torch.autograd.grad((expected * weights).sum(), table)
     found = model.table.take_gradient()
     rows = found.rows
-    torch.testing.assert_close(found.sums.computed(), dense[rows], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.summed(), dense[rows], atol=1e-5, rtol=1e-4)
     untouched = np.setdiff1d(np.arange(ROWS), rows.numpy())
     assert not dense[untouched].any()
     assert model.table.seen.nonzero().flatten().tolist() == rows.tolist()

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from config_reference import page
 from rejoinder.cli.main import app
-from rejoinder.encoders import kinds as base
 from rejoinder.encoders.dan.config import Combiner
 from rejoinder.encoders.dan.kind import COMBINERS
 from rejoinder.encoders.layers import _ACTIVATIONS
@@ -147,6 +146,26 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
     )
 
 
+def test_keys_of_earlier_versions_are_read_where_they_say_what_is_done_now():
+    files = [{"path": "x", "share": 1.0}]
+    tree = {
+        "phases": PHASES,
+        "objective": {"symmetric": False},
+        "optimizer": {"dense": "adam", "adam_betas": [0.9, 0.99]},
+        "training": {"exclude_sources": []},
+        "export": {"weights": "last"},
+        "tasks": [{**RANKING, "data": files, "hard_negatives": True, "symmetric": True}],
+    }
+    plain = {"phases": PHASES, "optimizer": {"dense": "adam"}, "tasks": [RANKING]}
+    config = parse_config(tree, "test")
+    assert to_tree(config) == to_tree(parse_config(plain, "test"))
+    assert config_hash(config) == (
+        "71788e76b6debd282e8c2d20f31d7adedb0739f7b4a01bd3a0d49714546aa749"
+    )
+    [line] = told({**plain, "export": {"weights": "best"}})
+    assert "'export.weights'" in line
+
+
 def test_a_string_of_any_characters_survives_toml():
     labels = {'a"b\\c': "", "é ü": "neutral", "x.y": "entailment"}
     data = [{"path": 'back\\slash "quoted" ’', "labels": labels}]
@@ -163,7 +182,6 @@ def test_all_faults_are_told_together():
         "head": {"activation": "foo", "layers": [3]},
         "objective": {"scale": True},
         "phases": [{"stepps": 1}],
-        "export": {"weights": "best"},
         "tasks": [RESPONSES, NLI],
     }
     lines = told(tree)
@@ -203,9 +221,6 @@ VALUES = [
     ("head.layers", [0, 128], "head.layers.0", "1", "0"),
     ("encoder.layers", [-3, 128], "encoder.layers.0", "1", "-3"),
     ("text.max_words", 0, "text.max_words", "1", "0"),
-    ("optimizer.adam_betas", [1.5, 2], "optimizer.adam_betas.0", "1", "1.5"),
-    ("optimizer.adam_betas", [0.9], "optimizer.adam_betas.1", "missing"),
-    ("optimizer.adam_betas", [0.9, 0.9, 0.9], "optimizer.adam_betas", "2", "3"),
     ("text.bigram_buckets", 99999999999, "text.bigram_buckets", "50000000", "99999999999"),
     ("encoder.width", 10**9, "encoder.width", "16384", "1000000000"),
     ("training.seed", 10**20, "training.seed", "4294967295", "100000000000000000000"),
@@ -259,7 +274,7 @@ VALUES = [
 def test_what_can_t_run_is_refused(key, value, facts):
     section, _, name = key.partition(".")
     tree = {"phases": PHASES, section: {name: value} if name else value}
-    [found] = [line for line in told(tree) if not line.startswith("optimizer.adam_betas.1 should")]
+    [found] = told(tree)
     assert [fact for fact in (section, *facts) if fact not in found] == [], found
 
 
@@ -278,14 +293,10 @@ WITHOUT_EFFECT = [
      "phases.0.table_learning_rate", "has no sparse table"),
     ({"encoder": {"kind": "transformer", "width": 3}, "text": {"kind": "subwords"}},
      "encoder.width", "'transformer'"),
-    ({"tasks": [{**GROUPS, "hard_negatives": True}]}, "tasks.0.hard_negatives",
-     "'paraphrase'"),
-    ({"tasks": [{**GROUPS, "symmetric": False}]}, "tasks.0.symmetric",
-     "'paraphrase'"),
+    ({"tasks": [{**RANKING, "retrofit": True}]}, "tasks.0.retrofit", "'entailment-ranking'"),
     ({"tasks": [{**RESPONSES, "share": 1.0, "data": ["x"]}]}, "tasks.0.data", "'responses'"),
     ({"tasks": [{**RESPONSES, "share": 1.0, "name": "x"}]}, "tasks.0.name", "'responses'"),
     ({"tasks": [{**GROUPS, "power": 0.5}]}, "tasks.0.power", "the task has a single file"),
-    ({"tasks": [GROUPS], "objective": {"symmetric": True}}, "objective.symmetric", "no task reads"),
     ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task"),
     ({"tasks": [{**GROUPS, "batch_size": 9}], "phases": [{"steps": 1, "batch_size": 8}]},
      "phases.0.batch_size", "every task has a batch_size of its own"),
@@ -294,7 +305,6 @@ WITHOUT_EFFECT = [
     ({"tasks": [ENTAILMENT], "objective": {"mask_duplicates": True}}, "objective.mask_duplicates",
      "no task ranks"),
     ({"entailment": {"hidden": 9}}, "entailment.hidden", "no task is entailment"),
-    ({"optimizer": {"adam_betas": [0.9, 0.9]}}, "optimizer.adam_betas", 'dense is not "adam"'),
     ({"objective": {"max_scale": 9.0}}, "objective.max_scale", "objective.learn_scale is false"),
     ({"head": {"layers": [], "residual": True}}, "head.residual", "head.layers is empty"),
     ({"head": {"layers": [500], "activation": "relu"}}, "head.activation", "has fewer than two"),
@@ -336,10 +346,6 @@ CONTRADICTIONS = [
     ({"encoder": {"width": 16_000, "layers": [9, 500]}, "text": {"bigram_buckets": 10_000_000}},
      "text.bigram_buckets and text.unknown_buckets are rows of encoder.width = 16000 numbers, "
      "596 GiB; allowed: up to 64 GiB"),
-    ({"export": {"weights": "best"}},
-     'export.weights "best" needs training.evaluate_every, which is 0'),
-    ({"export": {"weights": "average"}},
-     'export.weights "average" needs training.evaluate_every, which is 0'),
     ({"training": {"window_pairs": 9}},
      "phases.0.batch_size is 128; allowed: up to training.window_pairs = 9"),
     ({"tasks": [RESPONSES, NLI]},
@@ -366,8 +372,6 @@ CONTRADICTIONS = [
      "tasks.0.batch_size should be greater than or equal to 2; found 1"),
     ({"tasks": [{**NLI, "share": 1.0, "word_dropout": 1.0}]},
      "tasks.0.word_dropout should be less than 1; found 1.0"),
-    ({"tasks": [{**NLI, "share": 1.0, "data": [{"path": "x", "share": 0}]}]},
-     "tasks.0.data.0.share should be greater than 0; found 0"),
     ({"tasks": [{**NLI, "share": 1.0, "data": [{"path": "x", "labels": {"a": "yes"}}]}]},
      'labels.a should be \'entailment\', \'neutral\', \'contradiction\' or \'\'; found "yes"'),
     ({"tasks": [{**NLI, "share": 1.0, "data": ["a\0"]}]},
@@ -429,7 +433,7 @@ def test_a_value_of_any_kind_at_any_key(data):
 
 
 def test_the_config_and_both_runtimes_know_the_same_activations():
-    assert {*get_args(Activation)} == {*ACTIVATIONS} == {*_ACTIVATIONS} == {*base.ACTIVATIONS}
+    assert {*get_args(Activation)} == {*ACTIVATIONS} == {*_ACTIVATIONS}
     assert {*get_args(Combiner)} == {*COMBINERS}
 
 

@@ -85,9 +85,6 @@ def test_entailed_rows_bring_contradictions_of_their_premises(folder):
     assert sorted(set(texts[84:])) == sorted(texts[84:])
     assert len(texts[84:]) == 21  # two premises share one
     assert not set(texts[84:]) & set(texts[42:84])
-    plain = read(folder, "entailment-ranking", "nli", hard_negatives=False)
-    [batch] = itertools.islice(stream_of(plain).batches(Position(), lambda: 42), 1)
-    assert len(batch.sentences) == 84
 
 
 def test_two_different_sentences_of_a_group(folder):
@@ -122,15 +119,6 @@ def test_leaks_are_left_out_and_counted(folder):
     everything = hashes_of(*labelled.content.texts)
     with pytest.raises(InputError, match=r"nli.jsonl leaves 0 rows for entailment: 126 contain an"):
         read(folder, "entailment", "nli", everything)
-
-
-def test_a_smaller_share_is_part_of_a_larger_one(folder):
-    rows = [read(folder, "entailment", "nli", share=share).examples for share in (0.1, 0.5, 1.0)]
-    assert [len(part) for part in rows] == [13, 63, 126]
-    small, middle, whole = (
-        {*zip(part.premises.tolist(), part.hypotheses.tolist(), strict=True)} for part in rows
-    )
-    assert small < middle < whole
 
 
 @settings(max_examples=10, deadline=None)

@@ -12,8 +12,7 @@ from rejoinder.errors import ConfigError, InputError
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config
 from rejoinder.training.config.settings import TrainingConfig
-from rejoinder.training.data.preparation import Data, prepare
-from rejoinder.training.data.sources import select_sources
+from rejoinder.training.data.preparation import Data, prepare, select_sources
 from rejoinder.training.data.stream import PairStream, text_keys
 from rejoinder.training.loop.checkpoint import config_hash
 from runs import DAN, MULTITASK, small_run
@@ -40,13 +39,12 @@ def train_frame(small_pairs):
     return open_pairs(small_pairs).frame("train", ["input", "response", "source"])
 
 
-def test_naming_sources_and_leaving_out_the_others_is_the_same(prepared, train_frame):
-    one, other = prepared(sources=CHOSEN), prepared(exclude_sources=REST)
+def test_pairs_of_other_sources_are_left_out(prepared, train_frame):
+    one = prepared(sources=CHOSEN)
     kept = train_frame["source"].is_in(CHOSEN).to_numpy()
-    assert (one.pairs, one.leaks) == (other.pairs, other.leaks) == (kept.sum(), 0)
+    assert (one.pairs, one.leaks) == (kept.sum(), 0)
     [rows] = one.excluded.values()  # the folder has one block
     np.testing.assert_array_equal(rows, np.flatnonzero(~kept))
-    np.testing.assert_array_equal(rows, other.excluded[0])
     everything = prepared()
     assert everything.pairs == len(train_frame)
     assert everything.excluded == {}
@@ -97,15 +95,13 @@ def test_leaks_of_sources_that_are_left_out_are_not_counted(prepared, train_fram
     }  # fmt: skip
     assert max(whole.leaks_by_set.values()) == whole.leaks
     for source, count in by_source.items():
-        rest = prepared(exclude_leaks=True, exclude_sources=[source])
+        rest = prepared(exclude_leaks=True, sources=sorted({*by_source} - {source}))
         assert rest.leaks == whole.leaks - count
         assert sum(map(len, rest.excluded.values())) == len(train_frame) - rest.pairs + rest.leaks
 
 
 def test_a_model_knows_what_it_was_trained_on(train, tmp_path):
-    tree = small_run(
-        "dan", training={**DAN["training"], "exclude_sources": REST, "evaluate_every": 0}
-    )
+    tree = small_run("dan", training={**DAN["training"], "sources": CHOSEN, "evaluate_every": 0})
     result, _ = train(tree, tmp_path / "run")
     facts = read_model(result.model).training
     assert sorted(facts["data"]) == CHOSEN
@@ -144,33 +140,22 @@ def test_evaluations_during_training_follow_the_sources(small_pairs):
     assert encoder.texts == {*part.inputs, *part.responses}
 
 
-@pytest.mark.parametrize("key", ["sources", "exclude_sources"])
-def test_an_unknown_source_is_met_with_those_that_are_there(small_pairs, key):
+def test_an_unknown_source_is_met_with_those_that_are_there(small_pairs):
     pairs = open_pairs(small_pairs)
     with pytest.raises(
-        InputError, match=rf"training\.{key}: 'Smalltalk' is no source of .*: *|are"
+        InputError, match=r"training\.sources: 'Smalltalk' is no source of"
     ) as caught:
-        select_sources(pairs, TrainingConfig(**{key: ["Smalltalk"]}))
+        select_sources(pairs, TrainingConfig(sources=["Smalltalk"]))
     count = pairs.manifest.sources["SmallTalk"]["train"]
     assert f"SmallTalk ({count:,})" in str(caught.value)
     assert all(name in str(caught.value) for name in (*CHOSEN, *REST))
 
 
-def test_leaving_out_everything_is_refused(small_pairs):
-    with pytest.raises(InputError, match="leave no pair of the train split"):
-        select_sources(open_pairs(small_pairs), TrainingConfig(exclude_sources=[*CHOSEN, *REST]))
-
-
-def test_keys_that_contradict_or_have_no_effect_are_refused():
-    with pytest.raises(ConfigError, match=r"training\.sources names all .*; leave one out"):
-        config(sources=CHOSEN, exclude_sources=REST)
+def test_sources_without_effect_are_refused():
     [task] = [each for each in MULTITASK["tasks"] if each["objective"] == "entailment"]
     alone = {**MULTITASK, "tasks": [{**task, "share": 1.0}]}
-    for key in ("sources", "exclude_sources"):
-        with pytest.raises(
-            ConfigError, match=rf"training\.{key} has no effect: no task reads pairs"
-        ):
-            parse_config({**alone, "training": {key: CHOSEN}}, "test")
+    with pytest.raises(ConfigError, match=r"training\.sources has no effect: no task reads pairs"):
+        parse_config({**alone, "training": {"sources": CHOSEN}}, "test")
 
 
 def test_runs_of_versions_without_the_keys_can_be_resumed():

@@ -48,7 +48,7 @@ def step_of(tree, mini_batch_size, number=0, seed=1):
     found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     for table in optimizers.rows:
         dense = torch.zeros_like(table.table.weight)
-        found["table"] = dense.index_copy(0, table.pending.rows, table.pending.sums.computed())
+        found["table"] = dense.index_copy(0, table.pending.rows, table.pending.summed())
     return result, found
 
 

@@ -96,7 +96,7 @@ def test_the_classifier_of_the_model_is_the_trained_one(train, tmp_path, labelle
 
 
 def test_a_task_may_stand_alone(train, tmp_path):
-    tree = {**KINDS["multitask"], "tasks": [{**KINDS["multitask"]["tasks"][2], "share": 1.0}]}
+    tree = {**KINDS["multitask"], "tasks": [{**KINDS["multitask"]["tasks"][1], "share": 1.0}]}
     del tree["objective"], tree["training"]  # of ranking, and of the pairs
     tree["phases"] = [{"steps": 20, "learning_rate": 0.01}]
     result, _ = train(tree, tmp_path / "run", with_pairs=False)
@@ -231,28 +231,6 @@ def test_training_learns_that_questions_with_the_same_replies_are_alike(train, t
     assert same > different + 0.2
 
 
-@pytest.mark.parametrize(("weights", "found"), [("last", 20), ("best", 10), ("average", None)])
-def test_what_is_exported_is_named_in_the_config(train, tmp_path, weights, found):
-    scores = iter([0.9, 0.1])
-    snapshots = {}
-
-    def evaluate(encoder):
-        step = 10 if not snapshots else 20
-        snapshots[step] = encoder.encode(TEXTS)
-        return {"score": next(scores)}
-
-    tree = {**DAN, "text": {"min_count": 2}, "export": {"weights": weights, "dtype": "float32"}}
-    result, _ = train(tree, tmp_path / "run", evaluate=evaluate)
-    model = SentenceEncoder.load(result.model)
-    distances = {
-        step: np.abs(model.encode(TEXTS[:2]) - kept[:2]).max() for step, kept in snapshots.items()
-    }
-    if found is not None:
-        assert distances[found] < 1e-5 < min(v for k, v in distances.items() if k != found)
-    else:
-        assert min(distances.values()) > 1e-5
-
-
 def test_a_loss_that_is_not_finite_stops_before_the_step(train, tmp_path):
     train(DAN, tmp_path / "run", stop_at=10)
     place = checkpoint.latest(tmp_path / "run")
@@ -334,11 +312,7 @@ def logged(run: Path) -> list[dict[str, object]]:
 @pytest.mark.parametrize("kind", ["dan", "multitask"])
 def test_an_interrupted_run_logs_what_a_whole_one_logs(train, tmp_path, kind):
     often = {"log_every": 3, "evaluate_every": 6, "checkpoint_every": 4}
-    tree = {
-        **KINDS[kind],
-        "training": {**KINDS[kind]["training"], **often},
-        "export": {"weights": "average"},
-    }
+    tree = {**KINDS[kind], "training": {**KINDS[kind]["training"], **often}}
     train(tree, tmp_path / "whole")
     run = tmp_path / "parts"
 
@@ -458,17 +432,6 @@ def test_folders_that_are_no_checkpoints_are_left_alone(train, tmp_path):
     result, _ = train(DAN, tmp_path / "run", resume=True)
     assert result.done
     assert (tmp_path / "run/checkpoints/step-foo").is_dir()
-
-
-def test_the_weights_of_the_best_evaluation_are_checked(train, tmp_path):
-    tree = {**DAN, "export": {"weights": "best"}}
-    scores = iter([0.9, 0.1])
-    train(tree, tmp_path / "run", stop_at=15, evaluate=lambda _encoder: {"score": next(scores)})
-    (best,) = (tmp_path / "run/best").iterdir()
-    assert best.name == "step-10"
-    flip(best / "weights.safetensors", -9)
-    with pytest.raises(TrainingError, match=r"best/step-10/weights.safetensors is not the file"):
-        train(tree, tmp_path / "run", resume=True, evaluate=lambda _encoder: {"score": 0.1})
 
 
 def test_what_a_killed_run_left_half_written_is_removed(train, tmp_path):

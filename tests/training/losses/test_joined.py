@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.training.losses.in_batch import duplicates, in_batch_softmax
+from rejoinder.training.data.batches import duplicates
+from rejoinder.training.losses.in_batch import in_batch_softmax
 from rejoinder.training.losses.joined import Joined
 
 DIM = 6

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from rejoinder.encoders.settings import Activation
 
-
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "none": lambda x: x,
@@ -91,7 +90,8 @@ def unit_rows(x: Tensor, present: Tensor) -> Tensor:
     """
     x = x.float()
     lengths = torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min(1e-12)  # as F.normalize
-    return x * (present.unsqueeze(1) / lengths)
+    rows: Tensor = x * (present.unsqueeze(1) / lengths)
+    return rows
 
 
 def _linear(

@@ -5,9 +5,9 @@ about half of a training step. Here no row of the table is copied: sums are take
 itself, and are leaves that collect gradients. The gradient of a row is the sum of those of all
 bags that it is in, so the optimiser can work it out row by row, while it moves the rows.
 
-On the CPU a kernel in C (`_rows.c`) computes sums and moves rows, with as many threads as torch has.
-One thread computes a sum, in the order of its rows, so that the number of threads does not change
-it. The kernel and torch agree up to the rounding of float32 sums.
+On the CPU a kernel in C (`_rows.c`) computes sums and moves rows, with as many threads as torch
+has. One thread computes a sum, in the order of its rows, so that the number of threads does not
+change it. The kernel and torch agree up to the rounding of float32 sums.
 """
 
 import math

@@ -11,7 +11,7 @@ from rejoinder.models.config import read_config
 from rejoinder.models.find import find_model
 from rejoinder.models.terms import training_rows
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.data.sources import select_sources
+from rejoinder.training.data.preparation import select_sources
 
 
 def data_rows(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:

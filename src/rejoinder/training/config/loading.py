@@ -10,7 +10,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from rejoinder.errors import ConfigError, InputError
-from rejoinder.io.schema import Settings, faults, refused
+from rejoinder.io.schema import Settings, faults, refused, shown
 from rejoinder.training.config.checks import contradictions, idle_keys
 from rejoinder.training.config.settings import RunConfig, config_class
 from rejoinder.training.config.shipped import is_shipped_name, shipped_names, shipped_text
@@ -67,7 +67,7 @@ def _parsed_toml(text: str, where: str) -> dict[str, Any]:
         raise InputError(f"{where} is not TOML: {error}.") from None
 
 
-def parse_config(tree: dict[str, Any], where: str) -> RunConfig:
+def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
     """Returns the config in a tree of plain values, such as TOML or JSON holds.
 
     Messages name the tree as `where`.
@@ -75,7 +75,9 @@ def parse_config(tree: dict[str, Any], where: str) -> RunConfig:
     Raises:
         ConfigError: See `load_config`.
     """
-    values = deepcopy(tree)
+    if not isinstance(tree, Mapping):
+        raise refused(where, [f"a config is a table; found {shown(tree)}"])
+    values = deepcopy(dict(tree))
     for table, key, value in removed_keys(values):
         if table.get(key, value) == value:
             table.pop(key, None)

@@ -20,8 +20,8 @@ from rejoinder.io.schema import (
     Units,
     tagged,
 )
-from rejoinder.training.objectives import OBJECTIVES
 from rejoinder.training.config.tasks import Task
+from rejoinder.training.objectives import OBJECTIVES
 from rejoinder.training.objectives.base import Head
 from rejoinder.training.objectives.responses import ResponsesTask
 

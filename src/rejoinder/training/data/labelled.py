@@ -16,11 +16,11 @@ from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.features import TextFeatures
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
 from rejoinder.training.data.examples import Examples, Indices, LabelledText
 from rejoinder.training.data.stream import text_keys
 from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.config.tasks import Task
 
 
 @dataclass(frozen=True)

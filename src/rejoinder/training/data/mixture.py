@@ -6,8 +6,8 @@ from math import isclose
 
 import numpy as np
 
-from rejoinder.training.data.batches import Batch, Position, Stream
 from rejoinder.training.config.tasks import Task
+from rejoinder.training.data.batches import Batch, Position, Stream
 
 _DRAW = 0x3141
 """Keeps the draws of streams apart from other draws of the same seed."""

@@ -14,16 +14,60 @@ from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.errors import InputError
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.learning import learn_vocabulary
-from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.settings import RunConfig, TrainingConfig
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.examples import LabelledText
 from rejoinder.training.data.labelled import Labelled, read_labelled
-from rejoinder.training.data.sources import Selection, select_sources
-from rejoinder.training.config.tasks import Task
 
+_LISTED = 100
+"""Number of sources that a message lists."""
 LabelledTasks = Sequence[tuple[Task, Sequence[Labelled]]]
 """The labelled files of each task."""
 PreparationProgress = Callable[[int, int], None]
 """Called with the number of pairs read so far and the number of all pairs."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The sources of a folder of pairs that are trained on, and those that are left out."""
+
+    chosen: Mapping[str, int]
+    """Number of pairs in the train split, by source."""
+    left_out: Mapping[str, int]
+
+    def keeps(self, sources: pl.Series) -> pl.Series:
+        """Returns for each source whether its pairs are kept."""
+        return sources.is_in(list(self.chosen))
+
+
+def select_sources(pairs: Pairs, training: TrainingConfig) -> Selection:
+    """Returns the sources that `training.sources` chooses.
+
+    Raises:
+        InputError: a name is no source of the pairs, or no pair of the train split is left.
+    """
+    present = {name: splits.get("train", 0) for name, splits in pairs.manifest.sources.items()}
+    unknown = [name for name in training.sources if name not in present]
+    if unknown:
+        raise InputError(
+            f"training.sources: {', '.join(map(repr, unknown))} is no source of {pairs.folder}; "
+            f"its sources, with their pairs in the train split, are {_listed(present)}."
+        )
+    names = training.sources or present
+    chosen = {name: count for name, count in present.items() if name in names}
+    if training.sources and not sum(chosen.values()):
+        raise InputError(
+            f"training.sources leaves no pair of the train split of {pairs.folder}; its sources, "
+            f"with their pairs there, are {_listed(present)}."
+        )
+    left_out = {name: count for name, count in present.items() if name not in chosen}
+    return Selection(chosen, left_out)
+
+
+def _listed(present: Mapping[str, int]) -> str:
+    largest = sorted(present.items(), key=lambda item: (-item[1], item[0]))
+    more = f", and {len(largest) - _LISTED:,} smaller ones" if len(largest) > _LISTED else ""
+    return ", ".join(f"{name} ({count:,})" for name, count in largest[:_LISTED]) + more
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rejoinder.errors import TrainingError
 from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import Part, Stream
 from rejoinder.training.data.id_cache import IdCache, text_key
 from rejoinder.training.data.labelled import LabelledStream
@@ -13,7 +14,6 @@ from rejoinder.training.data.mixture import Mixture
 from rejoinder.training.data.preparation import Data, Prepared, labelled_facts
 from rejoinder.training.data.stream import PairStream
 from rejoinder.training.objectives import OBJECTIVES
-from rejoinder.training.config.tasks import Task
 from rejoinder.training.workers.division import check_divisible
 
 _IDS = "ids"

@@ -13,7 +13,6 @@ from rejoinder.models.folder import ModelContents, write_model
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.training.config.loading import to_tree
-from rejoinder.training.loop.checkpoint import load_best
 from rejoinder.training.loop.loop import Trainer
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -24,7 +23,7 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
     config = trainer.config
     features: TextFeatures = trainer.features
     half = config.export.dtype == "float16"
-    weights = chosen_weights(trainer)
+    weights = {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}
     kind = ENCODERS[config.encoder.kind]
     table = None if kind.table is None else f"encoder.{kind.table}"
     tensors: Arrays = {
@@ -37,8 +36,8 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
     if table is not None:
         rows, bigram_rows = _array(weights[table]), None
         if isinstance(features, WordFeatures):  # subwords are all kept
-            seen = trainer.model.state_dict()[table.removesuffix(".weight") + BOOKKEEPING]
-            features, rows, bigram_rows = _trained_rows(features, rows, seen.cpu().numpy())
+            seen = weights[table.removesuffix(".weight") + BOOKKEEPING]
+            features, rows, bigram_rows = _trained_rows(features, rows, seen.numpy())
         tensors[table] = _halved(rows, half=half)
         if bigram_rows is not None:
             tensors[BIGRAM_ROWS] = bigram_rows
@@ -55,16 +54,6 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
         ),
         overwrite=True,
     )
-
-
-def chosen_weights(trainer: Trainer) -> dict[str, Tensor]:
-    """Returns the weights that the config exports, on the CPU: last, best on dev, or averaged."""
-    choice = trainer.config.export.weights
-    if choice == "best" and trainer.state.best_step >= 0:
-        return load_best(trainer.run, trainer.state.best_step)
-    if choice == "average" and trainer.average:
-        return trainer.average
-    return {name: value.detach().cpu() for name, value in trainer.model.state_dict().items()}
 
 
 def _stored_in_half(name: str, value: Tensor, kind: EncoderKind) -> bool:

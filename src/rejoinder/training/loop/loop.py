@@ -1,6 +1,5 @@
 """The training loop: steps, evaluations and checkpoints of a run, from start to end."""
 
-import math
 import signal
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -8,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msgspec.structs import astuple, replace
-from torch import Tensor
 
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.batches import Position
 from rejoinder.training.data.mixture import MixedBatch, Mixture
 from rejoinder.training.data.prefetch import Prefetcher
@@ -24,11 +23,10 @@ from rejoinder.training.loop.model import CollatedBatch, LiveEncoder, TrainableM
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.loop.steps import Steps
-from rejoinder.training.config.tasks import Task
 from rejoinder.training.workers.workers import ALONE, LostError, Workers
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
-"""Scores a model in training; the first score chooses the best weights."""
+"""Scores a model in training."""
 
 _AHEAD = 8
 """Number of batches that are made ahead."""
@@ -65,9 +63,7 @@ class Trainer:
     def __post_init__(self) -> None:
         dense = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizers = Optimizers(dense, self.model.encoder.tables(), self.config.optimizer)
-        self.state = TrainingState(0, {}, 0.0, -1, -math.inf, 0, self.workers.count)
-        self.average: dict[str, Tensor] = {}
-        """Running mean of the weights at evaluations, if the config exports it."""
+        self.state = TrainingState(0, {}, 0.0, self.workers.count)
         self.scores: dict[str, float] = {}
         """Scores of the last evaluation."""
         self._steps = Steps(
@@ -95,7 +91,6 @@ class Trainer:
             raise TrainingError(f"checkpoint {folder} does not fit the run: {error}") from None
         self.workers_before = saved.state.workers
         self.state = replace(saved.state, workers=self.workers.count)
-        self.average = saved.average
         tasks = list(self._steps.tasks)
         if saved.stretch is not None and saved.stretch.shape[1:] != (len(tasks), 3):
             raise TrainingError(f"checkpoint {folder} does not fit the run: it has other tasks.")
@@ -205,35 +200,11 @@ class Trainer:
         self._steps.refuse_bad()
         with self.workers.agreed():
             if self.workers.leads:
-                self._score()
+                self.scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
+                if self.scores:
+                    self.reporter.evaluation(self.state.step, self.scores)
         # at all workers: it decides whether they meet again at the end
         self.state = replace(self.state, evaluated=self.state.step)
-
-    def _score(self) -> None:
-        """Scores the model, and keeps its weights if they are the best or go into the average."""
-        self.scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
-        if self.scores:
-            self.reporter.evaluation(self.state.step, self.scores)
-        step, score = self.state.step, next(iter(self.scores.values()), -math.inf)
-        weights = self.config.export.weights
-        if score > self.state.best_score:
-            self.state = replace(self.state, best_step=step, best_score=score)
-            if weights == "best":
-                checkpoints.save_best(self.run, step, self._weights())
-        if weights == "average" and step * 2 >= self.config.steps:
-            self.state = replace(self.state, averaged=self.state.averaged + 1)
-            self._add_to_average(self.state.averaged)
-
-    def _add_to_average(self, count: int) -> None:
-        """Moves the running mean towards the present weights, the `count`-th that it holds."""
-        for name, value in self.model.state_dict().items():
-            if name in self.average and value.is_floating_point():
-                self.average[name].lerp_(value.cpu(), 1 / count)
-            else:
-                self.average[name] = value.detach().cpu().clone()
-
-    def _weights(self) -> dict[str, Tensor]:
-        return {name: value.contiguous() for name, value in self.model.state_dict().items()}
 
     def _save(self) -> None:
         """Has worker 0 save a checkpoint; each worker knows the positions of its own streams."""
@@ -250,12 +221,7 @@ class Trainer:
                 self._write_checkpoint()
 
     def _write_checkpoint(self) -> None:
-        saved = Checkpoint(
-            self.state,
-            self._weights(),
-            self.optimizers.state(),
-            self.average,
-            self._meter.stretch(),
-        )
+        weights = {name: value.contiguous() for name, value in self.model.state_dict().items()}
+        saved = Checkpoint(self.state, weights, self.optimizers.state(), self._meter.stretch())
         folder = checkpoints.save(self.run, self.config, saved)
         self.reporter.saved(self.state.step, folder)

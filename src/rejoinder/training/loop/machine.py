@@ -172,5 +172,5 @@ def describe_machine() -> dict[str, object]:
         "bf16": multiplies_in_bfloat16(pick_device("auto")),
         "platform": platform.platform(),
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
     }

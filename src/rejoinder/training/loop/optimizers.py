@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from rejoinder.encoders.nn.sparse import RowGradient, SparseTable
 from rejoinder.training.config.settings import OptimizerConfig, Phase
 
+_ADAM_BETAS = 0.9, 0.99
+"""Decay rates of the mean of gradients and of their squares."""
 _SQUARABLE = 1e18
 """Numbers below it have squares that float32 can hold, and many of them."""
 
@@ -87,7 +89,7 @@ class Optimizers:
     ) -> None:
         # `step` sets the learning rate
         self.dense: torch.optim.Optimizer = (
-            torch.optim.Adam(dense, lr=0.0, betas=config.adam_betas, fused=True)
+            torch.optim.Adam(dense, lr=0.0, betas=_ADAM_BETAS, fused=True)
             if config.dense == "adam"
             else torch.optim.SGD(dense, lr=0.0)
         )

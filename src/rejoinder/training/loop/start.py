@@ -2,16 +2,18 @@
 
 import datetime
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from msgspec import field, to_builtins
 from safetensors.numpy import load_file, save_file
 
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed
+from rejoinder.io.formats.decoding import Count, Digest, Record, decoded
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.text.features import load_features
 from rejoinder.training.config.loading import VOCABULARY_KEYS, to_toml, to_tree
@@ -26,19 +28,33 @@ FORMAT = 2
 _MANIFEST = "manifest.json"
 _EXCLUDED = "excluded.safetensors"
 _ROWS = "word_rows.safetensors"
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "config_sha256": (str,),
-    "pairs_sha256": (str, type(None)),
-    "initial_sha256": (str,),
-    "files": (dict,),
-    "text": (dict,),
-    "machine": (dict,),
-    "pairs": (int,),
-    "leaks": (int,),
-    "labelled": (dict,),
-}
-"""The keys of the manifest that a resumed run reads, and the types of their values."""
 _REMEDY = "The run can't be resumed; begin it again."
+
+
+class Manifest(Record, frozen=True, kw_only=True):
+    """The content of `manifest.json`, without its format and seal."""
+
+    rejoinder_version: str
+    begun: str
+    machine: Mapping[str, Any]
+    """See `machine.describe_machine`."""
+    pairs_folder: str | None
+    pairs_sha256: Digest | None
+    pairs: Count
+    labelled: dict[str, dict[str, Any]]
+    """See `Prepared`, as for `pairs` and `leaks`."""
+    leaks: Count
+    leaks_by_set: dict[str, Count] = field(default_factory=dict)
+    """Absent in runs of earlier versions, as are the other keys with a default."""
+    sources_left_out: Mapping[str, Count] = field(default_factory=dict)
+    leak_sets: Sequence[str] = ()
+    text: Mapping[str, Any]
+    """Result of `TextFeatures.config`."""
+    config_sha256: Digest
+    initial_sha256: str
+    """That of the weights that training starts from, empty if there are none."""
+    initial: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, Any]
 
 
 def write_start(
@@ -57,26 +73,26 @@ def write_start(
         save_file({"rows": prepared.rows}, run / _ROWS)
         files.append(_ROWS)
     write_text(run / "config.toml", to_toml(config))
-    manifest = {
-        "format_version": FORMAT,
-        "rejoinder_version": VERSION,
-        "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe_machine(),
-        "pairs_folder": None if data.pairs is None else str(data.pairs.folder),
-        "pairs_sha256": data.pairs_sha256,
-        "pairs": prepared.pairs,
-        "labelled": prepared.labelled,
-        "leaks": prepared.leaks,
-        "leaks_by_set": prepared.leaks_by_set,
-        "sources_left_out": dict(data.selection(config).left_out),
-        "leak_sets": list(config.training.excluded_sets),
-        "text": prepared.features.config(),
-        "config_sha256": config_hash(config),
-        "initial_sha256": initial_sha256,
-        "initial": dict(prepared.initial),
-        "files": file_facts(run, files),
-    }
-    write_text(run / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
+    manifest = Manifest(
+        rejoinder_version=VERSION,
+        begun=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        machine=describe_machine(),
+        pairs_folder=None if data.pairs is None else str(data.pairs.folder),
+        pairs_sha256=data.pairs_sha256,
+        pairs=prepared.pairs,
+        labelled=prepared.labelled,
+        leaks=prepared.leaks,
+        leaks_by_set=prepared.leaks_by_set,
+        sources_left_out=data.selection(config).left_out,
+        leak_sets=config.training.excluded_sets,
+        text=prepared.features.config(),
+        config_sha256=config_hash(config),
+        initial_sha256=initial_sha256,
+        initial=prepared.initial,
+        files=file_facts(run, files),
+    )
+    tree = sealed({"format_version": FORMAT, **to_builtins(manifest)})
+    write_text(run / _MANIFEST, json.dumps(tree, indent=1) + "\n")
 
 
 def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
@@ -86,53 +102,53 @@ def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]
         TrainingError: the config or the data differ from those at the start, or a file is damaged.
     """
     manifest = read_manifest(run)
-    if manifest["config_sha256"] != config_hash(config):
+    if manifest.config_sha256 != config_hash(config):
         raise TrainingError(
             f"the config differs from the one that {run} began with; resume with {run}/config.toml "
             "as it was (name, export and logging may change), or begin another run."
         )
-    if manifest["pairs_sha256"] != data.pairs_sha256:
+    if manifest.pairs_sha256 != data.pairs_sha256:
         given = "no folder of pairs" if data.pairs is None else data.pairs.folder
         raise TrainingError(
             f"{given} is not the data that {run} began with; name that folder with --pairs."
         )
-    text, asked = manifest["text"], to_tree(config.text)
+    text, asked = manifest.text, to_tree(config.text)
     for name in VOCABULARY_KEYS:
         if text.get(name) != asked.get(name):
             raise TrainingError(
                 f"{run / _MANIFEST} is damaged: text.{name} is {short(text.get(name))}, and "
                 f"the config has {asked.get(name)}. {_REMEDY}"
             )
-    for name, facts in manifest["files"].items():
+    for name, facts in manifest.files.items():
         check_file(run / name, facts, TrainingError, _REMEDY)
     try:
         excluded = load_file(run / _EXCLUDED)
-        learned = load_file(run / _ROWS)["rows"] if _ROWS in manifest["files"] else None
+        learned = load_file(run / _ROWS)["rows"] if _ROWS in manifest.files else None
     except UNREADABLE as error:
         raise TrainingError(f"the files of {run} can't be read: {error}. {_REMEDY}") from None
-    features = load_features(run / "vocabulary", manifest["text"])
+    features = load_features(run / "vocabulary", manifest.text)
     rows = {int(number): value for number, value in excluded.items()}
     prepared = Prepared(
         features,
         rows,
-        manifest["pairs"],
-        manifest["leaks"],
-        manifest["labelled"],
+        manifest.pairs,
+        manifest.leaks,
+        manifest.labelled,
         learned,
-        manifest.get("leaks_by_set", {}),  # absent in runs of earlier versions
-        manifest.get("initial", {}),
+        manifest.leaks_by_set,
+        manifest.initial,
     )
-    return prepared, manifest["initial_sha256"]
+    return prepared, manifest.initial_sha256
 
 
-def read_manifest(run: Path) -> dict[str, Any]:
-    """Reads the manifest of a run and checks its seal and the types of its values.
+def read_manifest(run: Path) -> Manifest:
+    """Reads the manifest of a run and checks its seal and its values.
 
     Raises:
         TrainingError: the folder is not a run, or the manifest is damaged or of another version.
     """
     path = run / _MANIFEST
-    manifest = read_sealed(
+    values = read_sealed(
         path,
         FORMAT,
         TrainingError,
@@ -140,9 +156,7 @@ def read_manifest(run: Path) -> dict[str, Any]:
         outdated="Begin the run again, or finish it with the version that began it.",
         remedy=_REMEDY,
     )
-    for name, types in _TYPES.items():
-        if name not in manifest or type(manifest[name]) not in types:
-            raise TrainingError(
-                f"{path} is damaged: {name} is {short(manifest.get(name))}. {_REMEDY}"
-            )
-    return manifest
+    try:
+        return decoded(Manifest, values)
+    except ValueError as error:
+        raise TrainingError(f"{path} is damaged: {error}. {_REMEDY}") from None

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import Phase, RunConfig
+from rejoinder.training.config.tasks import Task
 from rejoinder.training.loop.gradients import Share, add_gradients
 from rejoinder.training.loop.model import CollatedBatch, TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.losses.in_batch import StepLoss
-from rejoinder.training.config.tasks import Task
 from rejoinder.training.rows.whitening import whiten
 from rejoinder.training.workers.exchange import CountedPeers, Exchange, Traffic
 from rejoinder.training.workers.workers import Workers

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rejoinder.errors import InputError
 from rejoinder.training.config.settings import RunConfig
-from rejoinder.training.loop.gradients import Share
 from rejoinder.training.config.tasks import Task
+from rejoinder.training.loop.gradients import Share
 from rejoinder.training.workers.workers import Workers
 
 
