@@ -103,7 +103,8 @@ def test_together_they_have_the_loss_and_the_gradients_of_one(rows, more, symmet
     assert sum(int(result.correct) for result in found) == int(whole.correct)
     gradients = [torch.cat([each.grad for each in side]) for side in (lefts, parts, furthers)]
     expected = [left.grad, right.grad[:size], right.grad[size:]]
+    near = 1e-4 if nested else 2e-6  # short entries are scaled up, and rounding with them
     for gradient, one in zip(gradients, expected, strict=True):
-        torch.testing.assert_close(gradient, one, atol=2e-6, rtol=1e-4)
+        torch.testing.assert_close(gradient, one, atol=near, rtol=1e-4)
     total = sum(each.grad for each in scales)
     torch.testing.assert_close(total, scale.grad, atol=2e-6, rtol=1e-4)
