@@ -39,7 +39,7 @@ def test_check_tells_all_faults_of_all_files(tmp_path):
     result = config("check", "demo", str(bad), str(absent))
     assert (result.stdout, result.stderr) == ("", "demo: no faults\n")
     assert isinstance(result.exception, ConfigError)
-    for fault in ("unknown key 'sead'", "phases.0.steps is 0", "absent.toml can't be read"):
+    for fault in ("unknown key 'sead'", "phases.0.steps", "absent.toml can't be read"):
         assert fault in str(result.exception)
     faults = json.loads(config("check", "demo", str(bad), str(absent), "--json").stdout)
     assert [len(faults[str(file)]) for file in ("demo", bad, absent)] == [0, 2, 1]
