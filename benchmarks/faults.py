@@ -3,6 +3,7 @@
     python benchmarks/faults.py --kills 100 --signals SIGKILL
     python benchmarks/faults.py --kills 40                      # SIGTERM and SIGINT, too
     python benchmarks/faults.py --only "index add" --seed 3
+    python benchmarks/faults.py --reads 2000                    # readers of what is being changed
 
 Each command is run once without a fault, and then killed: half of the times some seconds after it
 has claimed its output, otherwise just before one of its operations on files (one that opens a file
@@ -10,6 +11,9 @@ to write, renames or removes). What the kill left has to be nothing, the old out
 one. Then the same command runs again, until it ends with status 0 (or says that it had just been
 finished). Its output must have the same bytes as that of the whole run, and no hidden or temporary
 file may be left.
+
+With `--reads`, an output is opened and read over and over while a command changes it. Each read has
+to give the old content or the new one.
 """
 
 import argparse
@@ -106,6 +110,12 @@ def trained(run: Path) -> Digests:
     return {**_below("model", digests(run / "model")), **_below("checkpoint", tensors)}
 
 
+def visible(folder: Path) -> Digests:
+    """SHA-256 of the files of a folder without hidden ones, which a kill may leave in it."""
+    hidden = {name for name in digests(folder) if Path(name).name.startswith(".")}
+    return {name: digest for name, digest in digests(folder).items() if name not in hidden}
+
+
 def _below(folder: str, tree: Digests) -> Digests:
     return {f"{folder}/{name}": digest for name, digest in tree.items()}
 
@@ -152,6 +162,21 @@ def indexed(folder: Path) -> Digests:
 
 def _names(folder: Path) -> set[str | None]:
     return {path.name for path in folder.iterdir()}
+
+
+def found(folder: Path) -> Digests:
+    """Of an index: its number of texts, and what a search gives."""
+    index = TextIndex(folder)
+    [hits] = index.nearest(np.full((1, index.manifest.dim), 0.1, np.float32), top_k=5)
+    return {"texts": str(len(index)), **{str(hit.id): f"{hit.score:.6f}" for hit in hits}}
+
+
+def loaded(folder: Path) -> Digests:
+    """Of a model: the embedding of a sentence."""
+    from rejoinder import SentenceEncoder
+
+    rows = SentenceEncoder(folder).encode(["How are you?"])
+    return {"row": hashlib.sha256(rows.tobytes()).hexdigest()}
 
 
 def whole_or_nothing(out: Path, whole: Digests, _before: Digests, files: "Files") -> str:
@@ -214,6 +239,14 @@ class Command:
     """What a second run says where the first one had come to its end."""
     first: tuple[str, ...] = ()
     """Words to add when it is run for the first time."""
+    option: str = "--out"
+    """The option that names the output."""
+    claim: str | None = None
+    """What it claims before its work, below the folder of the trial; None: its output."""
+    link: bool = False
+    """Whether the output is named by a link."""
+    read: Callable[[Path], Digests] | None = None
+    """What a reader of the output gets while the command changes it."""
 
 
 def commands(base: Path) -> dict[str, Command]:
@@ -273,6 +306,14 @@ def commands(base: Path) -> dict[str, Command]:
             ("adapt", str(run / "model"), "--sts", str(base / "data"), "--learning-rate", ".01"),
             "adapted",
         ),
+        "data add": Command(
+            ("data", "add", "stsb", str(base / "data")),
+            "laid out",
+            visible,
+            some_results,
+            option="--data",
+            claim="laid out/adding",
+        ),
         "index": Command(
             ("index", str(base / "old.jsonl"), "--model", MODEL, "--copy-model"),
             "index",
@@ -285,6 +326,26 @@ def commands(base: Path) -> dict[str, Command]:
             old_or_new,
             seed="index",
             finished="has a text with the id",
+            read=found,
+        ),
+        "index add link": Command(
+            ("index", str(base / "new.jsonl"), "--add"),
+            "index",
+            indexed,
+            old_or_new,
+            seed="index",
+            finished="has a text with the id",
+            link=True,
+            read=found,
+        ),
+        "index over": Command(
+            ("index", str(base / "other.jsonl"), "--model", MODEL, "--copy-model", "--overwrite"),
+            "index",
+            sound=lambda out, whole, before, files: (
+                "" if not out.exists() or files(out) in (whole, before) else "another index"
+            ),
+            seed="index",
+            read=found,
         ),
         "index update": Command(
             ("index", str(base / "other.jsonl"), "--update"),
@@ -292,8 +353,11 @@ def commands(base: Path) -> dict[str, Command]:
             lambda out: {**indexed(out), "segments": ""},
             old_or_new,
             seed="index",
+            read=found,
         ),
-        "index compact": Command(("index", "--compact"), "index", indexed, old_or_new, seed="many"),
+        "index compact": Command(
+            ("index", "--compact"), "index", indexed, old_or_new, seed="many", read=found
+        ),
         "export": Command(
             ("export", MODEL, "--dtype", "int8", "--max-words", "5000"), "small", again=overwritten
         ),
@@ -304,6 +368,7 @@ def commands(base: Path) -> dict[str, Command]:
                 "" if not out.exists() or files(out) in (whole, before) else "another model"
             ),
             seed="small",
+            read=loaded,
         ),
     }
 
@@ -404,7 +469,7 @@ def start(
     operation, number = (kill.operation, kill.number) if kill else (0, signal.SIGKILL)
     words = [sys.executable, "-c", PROGRAM, str(folder), str(operation), str(int(number))]
     return subprocess.Popen(
-        [*words, *command.words, "--out", str(folder / command.out), *more],
+        [*words, *command.words, command.option, str(folder / command.out), *more],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
@@ -421,11 +486,16 @@ def lay_out(command: Command, base: Path, folder: Path) -> None:
         shutil.copytree(base / command.seed, folder / command.out)
     if command.beside is not None:
         shutil.copytree(base / command.beside, folder / command.beside)
+    if command.link:
+        (folder / "place").mkdir()
+        (folder / command.out).rename(folder / "place" / "target")
+        (folder / command.out).symlink_to(folder / "place" / "target")
 
 
-def claimed(process: subprocess.Popen[str], out: Path) -> None:
+def claimed(process: subprocess.Popen[str], command: Command, folder: Path) -> None:
     """Waits until a command has claimed its output, or ended."""
-    lock = out.with_name(f".{out.name}.lock")
+    path = (folder / (command.claim or command.out)).resolve()
+    lock = path.with_name(f".{path.name}.lock")
     while process.poll() is None and not lock.exists():
         time.sleep(0.001)
 
@@ -433,7 +503,7 @@ def claimed(process: subprocess.Popen[str], out: Path) -> None:
 def call(command: Command, folder: Path, more: tuple[str, ...], kill: Kill | None = None) -> Ended:
     """Run a command to its end, or until it is killed."""
     process = start(command, folder, more, kill)
-    claimed(process, folder / command.out)
+    claimed(process, command, folder)
     begun = time.monotonic()
     if kill is not None and kill.after is not None:
         try:
@@ -524,12 +594,54 @@ def trial(command: Command, reference: Baseline, folder: Path, kills: list[Kill]
     return done
 
 
+def watched(command: Command, base: Path, folder: Path) -> Counter[str]:
+    """Reads the output of a command over and over while it runs: old, new, refused or wrong."""
+    assert command.read is not None  # noqa: S101
+    out = folder / command.out
+    lay_out(command, base, folder)
+    call(command, folder, command.first)
+    new = command.read(out)
+    shutil.rmtree(folder)
+    lay_out(command, base, folder)
+    old = command.read(out)
+    counts = Counter(runs=1)
+    process = start(command, folder, command.first)
+    claimed(process, command, folder)
+    while process.poll() is None:
+        counts["reads"] += 1
+        try:
+            read = command.read(out)
+        except RejoinderError as error:
+            counts["refused"] += 1
+            print(error)
+            continue
+        counts["old" if read == old else "new" if read == new else "wrong"] += 1
+    process.communicate()
+    shutil.rmtree(folder)
+    return counts
+
+
+def watch(names: list[str], base: Path, reads: int) -> bool:
+    """Prints how many reads of outputs that were being changed were wrong; whether none was."""
+    table = {name: command for name, command in commands(base).items() if command.read}
+    counts = {name: Counter[str]() for name in names if name in table}
+    while sum(count["reads"] for count in counts.values()) < reads:
+        for name, count in counts.items():
+            count.update(watched(table[name], base, base.parent / "trial"))
+    columns = ("runs", "reads", "old", "new", "refused", "wrong")
+    print(f"| command | {' | '.join(columns)} |\n|---|{'--:|' * len(columns)}")
+    for name, count in counts.items():
+        print(f"| {name} | {' | '.join(f'{count[column]:,}' for column in columns)} |")
+    return not any(count["wrong"] for count in counts.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--signals", nargs="+", default=SIGNALS, choices=sorted(set(SIGNALS)))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", help="names of commands")
+    parser.add_argument("--reads", type=int, help="read what is being changed; kill nothing")
     args = parser.parse_args()
     # a job in the background ignores SIGINT, and so would the commands
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -541,6 +653,8 @@ def main() -> None:
         prepare(base)
         table = commands(base)
         names = args.only or list(table)
+        if args.reads is not None:
+            sys.exit(not watch(names, base, args.reads))
         references = {}
         for name in names:
             references[name] = baseline(table[name], base, base.parent / f"whole {name}")

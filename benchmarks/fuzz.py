@@ -52,6 +52,8 @@ AREAS = {
     "results": Area("fuzzing.results", 0.0007),
     "run folder": Area("fuzzing.run_folders", 0.0003),
     "left over": Area("fuzzing.left_overs", 0.002),
+    "links": Area("fuzzing.links", 0.02),
+    "bombs": Area("fuzzing.bombs", 0.0003),
     "rules": Area("fuzzing.rules", 0.25),
     "dump files": Area("fuzzing.dump_files", 0.03),
     "index texts": Area("fuzzing.index_texts", 0.25),

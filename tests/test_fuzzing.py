@@ -6,12 +6,14 @@ from random import Random
 import pytest
 
 from fuzzing import (
+    bombs,
     config,
     dump_files,
     index_folders,
     index_lists,
     index_texts,
     left_overs,
+    links,
     requests,
     results,
     rules,
@@ -34,6 +36,8 @@ _NEEDS_FAISS = [
         (results, 60),
         (run_folders, 40),
         (left_overs, 80),
+        (links, 100),
+        (bombs, 12),
         (rules, 400),
         (dump_files, 150),
         (index_texts, 400),

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 COMMANDS = (
     "extract", "extract carry", "train", "train over", "encode", "adapt", "evaluate", "index",
-    "index add", "index update", "index compact", "export",
+    "index add link", "index update", "index compact", "index over", "export", "data add",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from rejoinder.datasets.catalogue import DataFile, DataSet, catalogue, existing_
 from rejoinder.datasets.files import content_of
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_file
-from rejoinder.io.files.claims import part_of
+from rejoinder.io.files.claims import claim, part_of
 from rejoinder.io.files.hashed import sha256_of_file
 from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.storage import creation_errors, read_errors
@@ -113,10 +113,13 @@ def lay_out(
                 "name another folder of data sets."
             )
         with ExitStack() as stack:  # at its end, all of them are renamed into place
-            for path, content in changes.items():
-                new = stack.enter_context(new_file(path))
-                new.write(content)
-                new.flush()
+            for path, content in writes.items():
+                if path in changes:
+                    new = stack.enter_context(new_file(path))
+                    new.write(content)
+                    new.flush()
+                else:  # removes what a killed command left beside it
+                    stack.enter_context(claim(path))
         return [_added(plan, sources, root) for plan in plans]
 
 

@@ -88,10 +88,13 @@ def refuse_inputs(out: Path | Address, inputs: Iterable[object]) -> None:
 def _would_lose(place: Path, given: str | Path) -> bool:
     try:
         real = Path(os.path.realpath(given))
+        # a link in the output is lost, even if what it leads to stays
+        named = Path(os.path.realpath(Path(given).parent)) / Path(given).name
         if not real.exists():
             return False
         if place.is_dir() and not any(place.iterdir()):
             return real == place
     except (OSError, ValueError):  # no path at all, such as the address of a model
         return False
-    return real == place or place in real.parents or (place.exists() and real in place.parents)
+    lies_in = real == place or place in (*real.parents, *named.parents)
+    return lies_in or (place.exists() and real in place.parents)

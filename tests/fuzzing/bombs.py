@@ -1,0 +1,104 @@
+"""Compressed files that are small and hold much: read in bounded memory, or refused."""
+
+import bz2
+import gzip
+import io
+import lzma
+import resource
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import zstandard
+
+from rejoinder.datasets.acquire.archives import unpack
+from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.leaks.sources import read_rows
+from rejoinder.errors import RejoinderError
+from rejoinder.io.formats.text_lines import file_lines
+
+PACKERS = {
+    ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
+}  # fmt: skip
+PIECE = 1 << 20
+"""Bytes of a member of a compressed file, which has up to 1,024 of them: 1 GB."""
+STREAMED = 4
+"""Members at most where all lines are read, which no limit forbids."""
+UNITS = (b"\0", b"a", b"a\n", b"A man is playing.\tA man plays.\n", b'{"text": "a"}\n')
+MOST_MEMORY = 400 << 20
+"""Bytes by which this process may grow: a line of 16 MB, and limits of 64 MiB, several times."""
+
+
+def checker(folder: Path) -> Callable[[Random], bool]:
+    """The check of this area: one compressed file or archive."""
+    packed = {
+        (suffix, unit): pack(unit * (PIECE // len(unit)))
+        for suffix, pack in PACKERS.items()
+        for unit in UNITS
+    }
+    before = _memory()
+
+    def check(random: Random) -> bool:
+        shutil.rmtree(folder / "work", ignore_errors=True)
+        (folder / "work").mkdir(parents=True)
+        suffix, unit = random.choice(list(packed))
+        read = random.choice([_read, _unpack, _unpack_archive, _lines, _rows])
+        members = int(4 ** random.uniform(0, 5))
+        if read in (_lines, _rows) and b"\n" in unit:
+            members = min(members, STREAMED)
+        path = folder / "work" / f"bomb{suffix}"
+        path.write_bytes(packed[suffix, unit] * members)
+        whole = members * (PIECE // len(unit)) * len(unit)
+        try:
+            read(path, unit, whole)
+        except RejoinderError:
+            return False
+        finally:
+            assert _memory() - before < MOST_MEMORY, "too much memory"
+        return True
+
+    return check
+
+
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _read(path: Path, _unit: bytes, whole: int) -> None:
+    assert len(read_bytes(path)) == whole
+
+
+def _unpack(path: Path, _unit: bytes, whole: int) -> None:
+    [file] = unpack(path, path.with_name("into"))
+    assert file.stat().st_size == whole
+
+
+def _unpack_archive(path: Path, unit: bytes, whole: int) -> None:
+    """Unpacks an archive of several files, one of which is the compressed file."""
+    many = path.with_name("archive")
+    if len(unit) > 1:
+        with zipfile.ZipFile(many, "w") as archive:
+            archive.writestr("small", "text")
+            archive.write(path, path.name)
+    else:
+        content = unit * min(whole, PIECE)
+        entry = tarfile.TarInfo("zeros")
+        entry.size = len(content)
+        memory = io.BytesIO()
+        with tarfile.open(fileobj=memory, mode="w") as archive:
+            for number in range(min(whole // PIECE, 64)):
+                entry.name = str(number)
+                archive.addfile(entry, io.BytesIO(content))
+        many.write_bytes(PACKERS[path.suffix](memory.getvalue()))
+    assert unpack(many, path.with_name("into"))
+
+
+def _lines(path: Path, unit: bytes, whole: int) -> None:
+    assert sum(1 for _ in file_lines(path)) == whole // len(unit)
+
+
+def _rows(path: Path, unit: bytes, whole: int) -> None:
+    assert sum(map(len, read_rows(path))) == whole // len(unit)
