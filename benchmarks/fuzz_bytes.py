@@ -26,7 +26,7 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
-    from rejoinder.index.indexing import read_texts
+    from rejoinder.index.indexing import texts_to_index
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
     from rejoinder.index.string_table import StringTable
     from rejoinder.io.formats.compression import decompressed
@@ -56,8 +56,8 @@ READERS: dict[str, Reader] = {
     "labelled rows": lambda content, folder: parse_stsb(content, folder / "a"),
     "index.json": lambda content, at: read_manifest(_written(content, at, "index.json").parent),
     "strings": _strings,
-    "texts.tsv": lambda content, at: list(read_texts(_written(content, at, "a.tsv"))),
-    "texts.jsonl": lambda content, at: list(read_texts(_written(content, at, "a.jsonl"))),
+    "texts.tsv": lambda content, at: list(texts_to_index(_written(content, at, "a.tsv"))),
+    "texts.jsonl": lambda content, at: list(texts_to_index(_written(content, at, "a.jsonl"))),
     "compressed": lambda content, at: list(decompressed(_written(content, at, "a.jsonl.gz"))),
     "results.json": lambda content, at: read_results(_written(content, at, "results.json")),
     "config": lambda content, at: load_config(_written(content, at, "c.toml")),

@@ -15,7 +15,7 @@ from fuzzing.datasets import damaged
 from fuzzing.json_lines import json_lines
 from fuzzing.texts import text
 from rejoinder.errors import RejoinderError
-from rejoinder.index.indexing import given_texts, read_texts
+from rejoinder.index.indexing import given_texts, texts_to_index
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
@@ -80,6 +80,6 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             written = damaged(written, random) if random.random() < 0.5 else written
         path = folder / f"texts{suffix}{packing}"
         path.write_bytes(written)
-        return read_texts(path)
+        return texts_to_index(path)
 
     return checked

@@ -11,7 +11,7 @@ import pytest
 from rejoinder import Index, SentenceEncoder
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, ModelError
-from rejoinder.index.indexing import read_texts
+from rejoinder.index.indexing import texts_to_index
 from rejoinder.inference import sentence_stream
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
@@ -94,13 +94,13 @@ def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
 
 def test_files_of_texts_are_read_by_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\nthree\n", "utf-8")
-    assert list(read_texts(tmp_path / "a.txt")) == [(None, "one"), (None, ""), (None, "three")]
+    assert list(texts_to_index(tmp_path / "a.txt")) == [(None, "one"), (None, ""), (None, "three")]
     (tmp_path / "a.tsv").write_text("id\ttext\nx\tone\ny\ttwo\n", "utf-8")
-    assert list(read_texts(tmp_path / "a.tsv")) == [("x", "one"), ("y", "two")]
+    assert list(texts_to_index(tmp_path / "a.tsv")) == [("x", "one"), ("y", "two")]
     rows = [{"id": "x", "text": "one"}, {"id": 7, "text": "two", "more": 1}, {"text": "\ud83d"}]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     expected = [("x", "one"), ("7", "two"), (None, "\ufffd")]
-    assert list(read_texts(tmp_path / "a.jsonl.gz")) == expected
+    assert list(texts_to_index(tmp_path / "a.jsonl.gz")) == expected
 
 
 @pytest.mark.parametrize(

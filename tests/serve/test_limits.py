@@ -209,7 +209,7 @@ VALUES = st.recursive(
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(path=st.sampled_from(PATHS), body=st.dictionaries(st.sampled_from(NAMES), VALUES))
 def test_no_json_makes_the_server_fail(server, path, body):

@@ -75,8 +75,8 @@ class Index(TextIndex):
         Args:
             folder: Where to write the index.
             texts: Path of a file of texts or of a folder of pairs, whose replies are the texts (see
-                `read_texts`); or strings, or tuples of an id and a text. A text without an id gets
-                the next number from 1.
+                `texts_to_index`); or strings, or tuples of an id and a text. A text without an id
+                gets the next number from 1.
             encoder: The model, or its name or folder; by default `rejoinder-base`. The index knows
                 where a model is that is given by name or folder.
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
@@ -179,7 +179,7 @@ def _encoded(
     """Yields texts with ids and embeddings, `sentence_stream.CHUNK` at a time."""
     encode = encoder.encode_response if response else encoder.encode
     sentence_stream.refuse_columns(texts, columns)
-    source = Source(texts, partial(read_texts, columns=columns), given_texts)
+    source = Source(texts, partial(texts_to_index, columns=columns), given_texts)
     items, done = iter(source), 0
     progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):
@@ -260,7 +260,7 @@ def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
         )
 
 
-def read_texts(
+def texts_to_index(
     path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
 ) -> Iterator[Text]:
     """Yields ids and texts of a file (`io.formats.texts`), or the replies of a folder of pairs.

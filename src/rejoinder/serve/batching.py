@@ -3,9 +3,11 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from rejoinder.protocols import Embeddings
@@ -35,7 +37,7 @@ class Batcher:
     def __init__(
         self, *, max_batch: int, max_queue: int, observe: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Starts with an empty queue.
+        """Starts the worker.
 
         Args:
             max_batch: Number of texts from which on a batch takes no further request.
@@ -47,7 +49,11 @@ class Batcher:
         self.waiting = 0
         """Number of texts in the queue."""
         self._is_busy = False
-        self._worker = ThreadPoolExecutor(1, "rejoinder-batches")
+        # an executor costs a client that is alone a tenth more
+        self._batches: SimpleQueue[tuple[list[_Job], asyncio.AbstractEventLoop] | None]
+        self._batches = SimpleQueue()
+        self._worker = Thread(target=self._work, name="rejoinder-batches", daemon=True)
+        self._worker.start()
 
     async def encode(self, function: Encode, texts: Sequence[str]) -> Embeddings:
         """Returns `function(texts)`, computed together with the texts of other requests.
@@ -68,7 +74,8 @@ class Batcher:
 
     def close(self) -> None:
         """Waits for the worker to finish what it has."""
-        self._worker.shutdown()
+        self._batches.put(None)
+        self._worker.join()
 
     async def _put(self, function: Callable[..., Any], texts: Sequence[str] | None, w: int) -> Any:
         if self.waiting + w > self._max_queue:
@@ -77,15 +84,14 @@ class Batcher:
         job = _Job(function, texts, w, loop.create_future())
         self._jobs.append(job)
         self.waiting += w
-        # not at once: other requests that have just arrived join the batch
-        loop.call_soon(self._start, loop)
+        self._start(loop)
         return await job.future
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Gives the worker the next batch, unless it still has one."""
         if not self._is_busy and (batch := self._next_batch()):
             self._is_busy = True
-            self._worker.submit(self._work, batch, loop)
+            self._batches.put((batch, loop))
 
     def _next_batch(self) -> list[_Job]:
         batch: list[_Job] = []
@@ -105,9 +111,12 @@ class Batcher:
                 break
         return batch
 
-    def _work(self, batch: list[_Job], loop: asyncio.AbstractEventLoop) -> None:
-        results = self._results(batch)
-        loop.call_soon_threadsafe(self._finish, batch, results, loop)
+    def _work(self) -> None:
+        while (given := self._batches.get()) is not None:
+            batch, loop = given
+            results = self._results(batch)
+            with suppress(RuntimeError):  # the loop was closed: no client is left waiting
+                loop.call_soon_threadsafe(self._finish, batch, results, loop)
 
     def _results(self, batch: list[_Job]) -> list[Any]:
         """Returns the result of each job, or the exception that it ends with."""

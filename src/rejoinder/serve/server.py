@@ -67,12 +67,8 @@ class Server(uvicorn.Server):
 
 def most_connections() -> int:
     """Returns how many connections may be open: as many as the process may open files, almost."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return _MOST
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(8, min(_MOST, soft - _SPARE_FILES))
+    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, Windows
+    return _MOST if files < 0 else max(8, min(_MOST, files - _SPARE_FILES))
 
 
 @dataclass(frozen=True)
