@@ -15,7 +15,7 @@ from rejoinder.corpus.shards import Pairs
 from rejoinder.corpus.writer import write_shards
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.text.splitmix import mix64
+from rejoinder.text.buckets import mix64
 
 
 def sample_threads(pairs: Pairs, share: float, out: Path, *, overwrite: bool = False) -> Manifest:

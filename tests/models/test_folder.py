@@ -255,14 +255,14 @@ def test_a_damaged_config(model, content, said):
     ("path", "value", "said"),
     [
         (("format_version",), 5, "format version 5; this version reads 1 to 4"),
-        (("text", "rules"), 99, "text rules 99"),
+        (("text", "rules"), 99, r"99.*rules"),
         (("text", "kind"), "letters", r"text\.kind is 'letters'; known: subwords, words"),
         (
             ("text", "kind"),
             "subwords",
             r"files lists .*vocabulary\.txt; such a model has subwords\.json",
         ),
-        (("text", "rules"), True, "text rules True"),
+        (("text", "rules"), True, r"bool.*rules"),
         (("text", "words"), None, r"text\.words is None: Expected `int`"),
         (("text", "unknown_buckets"), True, r"text\.unknown_buckets is True"),
         (("text", "words"), 12, f"lists {len(WORDS)} words where its config says 12"),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.text.buckets import bigram_buckets, word_buckets
+from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures, load_features
-from rejoinder.text.learning import learn_vocabulary
 from rejoinder.text.ragged import Ragged, concatenate
 from rejoinder.text.vocabulary import Vocabulary
 
@@ -105,7 +105,7 @@ def test_saved_features_come_back(tmp_path):
     assert again == features
     older = {k: v for k, v in features.config().items() if k != "unknown_buckets"}
     assert load_features(tmp_path, older) == WordFeatures(WORDS, 13)
-    with pytest.raises(ModelError, match="unknown_buckets -1; a number >= 0"):
+    with pytest.raises(ModelError, match=r"int.*>= 0.*unknown_buckets"):
         load_features(tmp_path, {**older, "unknown_buckets": -1})
 
 
@@ -115,7 +115,7 @@ def test_saved_features_come_back(tmp_path):
         (b"the\ncat", "cut short"),
         (b"the\n\ncat\n", "empty lines"),
         (b"the\nthe\n", "twice"),
-        (b"\xff\n", "not UTF-8"),
+        (b"\xff\n", "vocabulary.txt.*0xff"),
         (b"the\n", "lists 1 words where its config says 6"),
     ],
 )
@@ -126,11 +126,11 @@ def test_a_damaged_vocabulary_is_refused(tmp_path, damage, message):
 
 
 def test_foreign_rules_and_kinds_are_refused(tmp_path):
-    with pytest.raises(ModelError, match="text rules 99"):
+    with pytest.raises(ModelError, match=r"99.*rules"):
         load_features(tmp_path, {"kind": "words", "rules": 99})
-    with pytest.raises(ModelError, match="kind 'letters'"):
+    with pytest.raises(ModelError, match=r"letters.*kind"):
         load_features(tmp_path, {"kind": "letters", "rules": 1})
-    with pytest.raises(ModelError, match="not there"):
+    with pytest.raises(ModelError, match=r"vocabulary\.txt"):
         load_features(tmp_path, WordFeatures(WORDS, 0).config())
 
 

@@ -53,7 +53,7 @@ def test_damage_is_named(features, tmp_path):
     with pytest.raises(ModelError, match="max_tokens"):
         load_features(tmp_path, {**features.config(), "max_tokens": 0})
     (tmp_path / "subwords.json").write_text("{}")
-    with pytest.raises(ModelError, match="not the definition of a byte-level BPE"):
+    with pytest.raises(ModelError, match="byte-level BPE"):
         load_features(tmp_path, features.config())
 
 

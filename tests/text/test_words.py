@@ -1,13 +1,15 @@
-"""Ids of words: one contract for the kernel in C, whole columns, and a sentence at a time."""
+"""Ids of words: one contract for the kernel in C and for Python."""
 
 from concurrent.futures import ThreadPoolExecutor
 from unicodedata import unidata_version
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from rejoinder.cli.main import app
 from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
 from rejoinder.text.normalize import as_strings, tokens_of
@@ -27,19 +29,24 @@ SENTENCES = [
     "it's " * 3_000,
 ]
 WORDS = tuple(dict.fromkeys(token for text in SENTENCES[:7:2] for token in tokens_of(text)))
-ways = pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(
-            "native",
-            marks=pytest.mark.skipif(
-                kernel("text._words") is None, reason="the kernel is not built"
-            ),
-        ),
-        "polars",
-        "python",
-    ],
-)
+
+
+@pytest.fixture(params=["native", "python"])
+def way(request):
+    """How the ids of a test are found."""
+    if request.param == "native" and kernel("text._words") is None:
+        pytest.skip("the kernel is not built")
+    return request.param
+
+
+def word_ids(way: str, words: tuple[str, ...], buckets: int) -> WordIds:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REJOINDER_NATIVE", "1" if way == "native" else "0")
+        made = WordIds(Vocabulary(words), buckets)
+    assert made.way == way
+    return made
+
+
 settings_of_ids = pytest.mark.parametrize(
     ("buckets", "keep_unknown"), [(0, False), (0, True), (7, False), (7, True)]
 )
@@ -59,49 +66,45 @@ def slow_ids(words: WordIds, text: str, keep_unknown: bool) -> list[int]:
     return ids
 
 
-@ways
 @settings_of_ids
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(alphabet="ahowq oldAre'\u2019 12.\u00df\u03a3\u4e2d", max_size=30)))
 def test_ids_are_those_of_the_definition(way, buckets, keep_unknown, texts):
-    words = WordIds(Vocabulary(WORDS), buckets)
-    batch = words(texts, keep_unknown=keep_unknown, way=way)
+    words = word_ids(way, WORDS, buckets)
+    batch = words(texts, keep_unknown=keep_unknown)
     assert [batch[row].tolist() for row in range(len(batch))] == [
         slow_ids(words, text, keep_unknown) for text in texts
     ]
     assert (batch.ids.dtype, batch.offsets.dtype) == (np.int32, np.int64)
 
 
-@ways
 @settings_of_ids
 def test_awkward_sentences_have_the_ids_of_the_definition(way, buckets, keep_unknown):
-    words = WordIds(Vocabulary(WORDS), buckets)
-    batch = words(SENTENCES, keep_unknown=keep_unknown, way=way)
+    words = word_ids(way, WORDS, buckets)
+    batch = words(SENTENCES, keep_unknown=keep_unknown)
     assert [batch[row].tolist() for row in range(len(batch))] == [
         slow_ids(words, text, keep_unknown) for text in SENTENCES
     ]
 
 
-@ways
 @pytest.mark.skipif(not unidata_version.startswith(UNICODE), reason="another Unicode")
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cn")), max_size=20), max_size=4))
 def test_no_text_is_read_differently(way, texts):
     texts = as_strings(texts)
     vocabulary = Vocabulary(
         tuple(dict.fromkeys(token for text in texts for token in tokens_of(text)))
     )
-    batch = WordIds(vocabulary, 0)(texts, way=way)
+    batch = word_ids(way, vocabulary.words, 0)(texts)
     tokens = [[vocabulary.words[index] for index in batch[row]] for row in range(len(batch))]
     assert tokens == [tokens_of(text) for text in texts]
 
 
-@ways
 def test_several_threads_may_share_it(way):
-    words = WordIds(Vocabulary(WORDS), 3)
-    expected = words(SENTENCES * 20, way=way).ids.tolist()
+    words = word_ids(way, WORDS, 3)
+    expected = words(SENTENCES * 20).ids.tolist()
     with ThreadPoolExecutor(4) as pool:
-        results = pool.map(lambda _: words(SENTENCES * 20, way=way).ids.tolist(), range(12))
+        results = pool.map(lambda _: words(SENTENCES * 20).ids.tolist(), range(12))
         assert all(result == expected for result in results)
 
 
@@ -114,12 +117,15 @@ def test_a_large_vocabulary_is_found_word_by_word():
     assert np.array_equal(ids, np.arange(len(names)))
 
 
-def test_the_way_follows_from_what_is_installed(monkeypatch):
-    words = WordIds(Vocabulary(WORDS), 0)
-    assert words.way(1) == ("python" if kernel("text._words") is None else "native")
-    monkeypatch.setenv("REJOINDER_NATIVE", "0")
-    plain = WordIds(Vocabulary(WORDS), 0)
-    assert (plain.way(1), plain.way(100_000)) == ("python", "polars")
+@pytest.mark.skipif(kernel("text._words") is None, reason="the kernel is not built")
+def test_the_shipped_command_finds_ids_by_the_kernel(tmp_path, monkeypatch):
+    monkeypatch.setattr(WordIds, "_by_sentence", None)  # would fail if it were called
+    (tmp_path / "texts.txt").write_text("How old are you?\n" * 3)
+    out = tmp_path / "out.npy"
+    command = ["encode", "--sentences", str(tmp_path / "texts.txt"), "--out", str(out)]
+    result = CliRunner().invoke(app, [*command, "--model", "rejoinder-small"])
+    assert result.exit_code == 0, result.output
+    assert len(np.load(out)) == 3
 
 
 @pytest.mark.skipif(kernel("text._words") is None, reason="the kernel is not built")

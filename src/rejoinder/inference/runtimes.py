@@ -146,7 +146,7 @@ def computed_by(model: ModelContents) -> dict[str, str]:
     """
     found = {"library": str(_runtime_of(model).library)}
     if isinstance(model.features, WordFeatures):
-        found["words"] = model.features.word_ids.way(BATCH_SIZE)
+        found["words"] = model.features.word_ids.way
     if model.kind.name == "dan" and model.graph is None:
         found["sums"] = way("encoders.dan._sums")
     return found

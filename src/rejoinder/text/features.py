@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from rejoinder.errors import ModelError
+from rejoinder.io.formats.decoding import Count, decoded
 from rejoinder.text.buckets import bigram_buckets
 from rejoinder.text.normalize import RULES, as_strings, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
@@ -90,8 +92,8 @@ class WordFeatures:
         owner = np.repeat(np.arange(len(batch)), batch.lengths)
         pairs = known[:-1] & known[1:] & (owner[:-1] == owner[1:])
         hashed = bigram_buckets(batch.ids[:-1][pairs], batch.ids[1:][pairs], self.buckets)
-        bigrams = Ragged(hashed + np.int32(self.words), _offsets(owner[:-1][pairs], len(batch)))
-        return _interleave(words, bigrams)
+        counts = np.bincount(owner[:-1][pairs], minlength=len(batch))
+        return _interleave(words, Ragged(hashed + np.int32(self.words), offsets_of(counts)))
 
     @cached_property
     def word_ids(self) -> WordIds:
@@ -137,6 +139,18 @@ class WordFeatures:
         return [self.vocabulary.save(folder)]
 
 
+class _Config(Struct, frozen=True):
+    """What is read of `config()`; that of other kinds may lack some."""
+
+    kind: Literal["words", "subwords"]
+    rules: Literal[1]
+    words: Count = 0
+    bigram_buckets: Count = 0
+    unknown_buckets: Count = 0
+    subwords: Count = 0
+    max_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+
 def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
     """Loads the features that `save` wrote into `folder` and whose `config()` was `config`.
 
@@ -144,40 +158,23 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
         ModelError: the kind or the version of the rules is unknown, or the vocabulary has another
             size.
     """
-    kind, rules = config.get("kind"), config.get("rules")
-    if rules != RULES or isinstance(rules, bool):
-        raise ModelError(
-            f"{folder} was made with text rules {rules!r}; this version knows rules {RULES}."
-        )
-    if kind == "subwords":
+    try:
+        facts = decoded(_Config, config)
+    except ValueError as error:
+        raise ModelError(f"{folder} has text that this version can't read: {error}.") from None
+    if facts.kind == "subwords":
         from rejoinder.text.subwords import SubwordFeatures
 
-        return SubwordFeatures.load(folder, config)
-    if kind != "words":
-        raise ModelError(f"{folder} has text of kind {kind!r}; known: 'subwords', 'words'.")
+        if facts.max_tokens is None:
+            raise ModelError(f"{folder} has no max_tokens; the folder is damaged.")
+        return SubwordFeatures.load(folder, facts.subwords, facts.max_tokens)
     vocabulary = Vocabulary.load(folder)
-    if len(vocabulary) != config.get("words"):
+    if len(vocabulary) != facts.words:
         raise ModelError(
-            f"{folder} lists {len(vocabulary)} words where its config says "
-            f"{config.get('words')!r}; the folder is damaged."
+            f"{folder} lists {len(vocabulary)} words where its config says {facts.words}; the "
+            "folder is damaged."
         )
-    return WordFeatures(
-        vocabulary,
-        _size(folder, config, "bigram_buckets"),
-        _size(folder, {"unknown_buckets": 0, **config}, "unknown_buckets"),
-    )
-
-
-def _size(folder: Path, config: Mapping[str, object], name: str) -> int:
-    value = config.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ModelError(f"{folder} has {name} {value!r}; a number >= 0 is needed.")
-    return value
-
-
-def _offsets(owner: np.ndarray, sentences: int) -> np.ndarray:
-    """Returns (sentences + 1,) int64 offsets, from the ascending sentence index of each id."""
-    return offsets_of(np.bincount(owner, minlength=sentences))
+    return WordFeatures(vocabulary, facts.bigram_buckets, facts.unknown_buckets)
 
 
 def _interleave(first: Ragged, second: Ragged) -> Ragged:

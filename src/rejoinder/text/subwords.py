@@ -4,13 +4,14 @@ With bytes no text is unknown and no alphabet has to be chosen. BPE only counts:
 gives the same vocabulary, without the iterations of Unigram.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError, MissingExtraError, ModelError
@@ -24,22 +25,30 @@ if TYPE_CHECKING:
 
 FILE = "subwords.json"
 _CHUNK = 10_000
-_MOST_TOKENS = 2**31 - 1
-_PLAIN: dict[str, object] = {
-    "truncation": None,
-    "padding": None,
-    "added_tokens": [],
-    "normalizer": None,
-    "post_processor": None,
-}
-"""Values in the definition of a plain byte-level BPE, as `learn_subwords` writes it."""
-_PLAIN_MODEL = {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": None,
-    "end_of_word_suffix": None,
-}
+
+
+class _Splitter(Struct, frozen=True):
+    type: Literal["ByteLevel"]
+
+
+class _Model(Struct, frozen=True):
+    type: Literal["BPE"]
+    dropout: None = None
+    unk_token: None = None
+    continuing_subword_prefix: None = None
+    end_of_word_suffix: None = None
+
+
+class _Definition(Struct, frozen=True):
+    """A plain byte-level BPE, as `learn_subwords` writes it. The library would run others too."""
+
+    pre_tokenizer: _Splitter
+    model: _Model
+    added_tokens: Annotated[list[None], Meta(max_length=0)]
+    truncation: None = None
+    padding: None = None
+    normalizer: None = None
+    post_processor: None = None
 
 
 class SubwordFeatures:
@@ -63,11 +72,11 @@ class SubwordFeatures:
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
         tokenizers = _library()
-        _check_kind(self.definition)
         try:
+            msgspec.json.decode(self.definition, type=_Definition)
             tokenizer: Tokenizer = tokenizers.Tokenizer.from_str(self.definition)
         except Exception as error:  # the library raises plain Exception
-            raise ModelError(f"{FILE} is not a tokenizer: {error}; it is damaged.") from None
+            raise ModelError(f"{FILE} is not a byte-level BPE: {error}; it is damaged.") from None
         return tokenizer
 
     def __call__(self, sentences: Iterable[str]) -> Ragged:
@@ -115,27 +124,21 @@ class SubwordFeatures:
         return [FILE]
 
     @classmethod
-    def load(cls, folder: Path, config: Mapping[str, object]) -> "SubwordFeatures":
+    def load(cls, folder: Path, subwords: int, max_tokens: int) -> "SubwordFeatures":
         """Loads the file that `save` wrote.
 
         Raises:
-            ModelError: the file is missing or damaged, or has another size than `config` says.
+            ModelError: the file is missing or damaged, or has not that many `subwords`.
         """
-        max_tokens = config.get("max_tokens")
-        if type(max_tokens) is not int or not 1 <= max_tokens <= _MOST_TOKENS:
-            raise ModelError(
-                f"{folder} has max_tokens {max_tokens!r}; a whole number from 1 to "
-                f"{_MOST_TOKENS:,} is needed."
-            )
         try:
             definition = (folder / FILE).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"{folder / FILE} can't be read: {error}.") from None
         features = cls(definition, max_tokens)
-        if features.rows != config.get("subwords"):
+        if features.rows != subwords:
             raise ModelError(
-                f"{folder / FILE} has {features.rows} subwords where the config says "
-                f"{config.get('subwords')!r}; the folder is damaged."
+                f"{folder / FILE} has {features.rows} subwords where the config says {subwords}; "
+                "the folder is damaged."
             )
         return features
 
@@ -184,22 +187,3 @@ def _library() -> Any:
     except ImportError:
         raise MissingExtraError("tokenizers", "train") from None
     return tokenizers
-
-
-def _check_kind(definition: str) -> None:
-    """Refuses all but a plain byte-level BPE. The library would run other types too."""
-    try:
-        tree = json.loads(definition)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{FILE} is not JSON: {error}; it is damaged.") from None
-    tables = tree if isinstance(tree, dict) else {}
-    model, splitter = tables.get("model"), tables.get("pre_tokenizer")
-    plain = (
-        isinstance(model, dict)
-        and isinstance(splitter, dict)
-        and all(model.get(key) == value for key, value in _PLAIN_MODEL.items())
-        and all(tables.get(key) == value for key, value in _PLAIN.items())
-        and splitter.get("type") == "ByteLevel"
-    )
-    if not plain:
-        raise ModelError(f"{FILE} is not the definition of a byte-level BPE; it is damaged.")

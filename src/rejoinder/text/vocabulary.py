@@ -43,17 +43,13 @@ class Vocabulary:
         """Loads the file that `save` wrote.
 
         Raises:
-            ModelError: the file is missing, not UTF-8, or names a word twice.
+            ModelError: the file is missing, damaged, or names a word twice.
         """
         path = folder / FILE
         try:
             words = path.read_text("utf-8").split("\n")
-        except FileNotFoundError:
-            raise ModelError(f"{path} is not there; a words model needs it.") from None
-        except UnicodeDecodeError as error:
-            raise ModelError(f"{path} is not UTF-8 text ({error}); the file is damaged.") from None
-        except OSError as error:
-            raise ModelError(f"{path} can't be read: {error.strerror}.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"{path} can't be read: {error}; the folder is damaged.") from None
         if words.pop() != "" or "" in words:
             raise ModelError(f"{path} is cut short or has empty lines; the file is damaged.")
         if len(set(words)) != len(words):

@@ -8,8 +8,8 @@ import pytest
 
 from rejoinder.corpus import shards
 from rejoinder.corpus.shards import open_pairs
+from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.learning import learn_vocabulary
 from rejoinder.training.data.batches import Position
 from rejoinder.training.data.id_cache import IdCache, text_key
 from rejoinder.training.data.stream import PairStream

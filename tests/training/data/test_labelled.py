@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rejoinder.datasets.leaks.hashes import EvaluationHashes, no_hashes, sentence_hashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
 from rejoinder.errors import InputError
+from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.learning import learn_vocabulary
 from rejoinder.training.data.batches import Position
 from rejoinder.training.data.labelled import LabelledStream, read_labelled
 from rejoinder.training.data.mixture import Mixture

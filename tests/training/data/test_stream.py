@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rejoinder.corpus import shards
 from rejoinder.corpus.shards import open_pairs
+from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
-from rejoinder.text.learning import learn_vocabulary
 from rejoinder.text.ragged import Ragged
 from rejoinder.training.data.batches import Position, drop_ids
 from rejoinder.training.data.stream import PairStream

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import Pairs
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.errors import InputError
+from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import TextFeatures, WordFeatures
-from rejoinder.text.learning import learn_vocabulary
 from rejoinder.training.config.settings import RunConfig, TrainingConfig
 from rejoinder.training.config.tasks import Task
 from rejoinder.training.data.examples import LabelledText
