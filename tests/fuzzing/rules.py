@@ -107,8 +107,8 @@ def checker(folder: Path) -> Callable[[Random], bool]:
         if random.random() < _ENGINE_EVERY:
             authors = [random.choice(_AUTHORS) for _ in texts]
             frame = pl.DataFrame(
-                {"row": range(len(texts)), "text": texts, "clean": tidy, "letters": letters,
-                 "author": authors}
+                {"row": range(len(texts)), "text": texts, "clean": pl.Series(found),
+                 "letters": letters, "author": authors}
             )  # fmt: skip
             engine.con.register("drawn", frame.to_arrow())
             engine.con.execute("CREATE OR REPLACE TABLE comments AS SELECT * FROM drawn")

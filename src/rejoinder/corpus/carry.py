@@ -1,6 +1,6 @@
 """The folder of comments that extractions with `--carry` pass on, one increment each.
 
-    STATE/00001/comments.arrow    the comments, by parts (`parted.carried`)
+    STATE/00001/comments.arrow    the comments, by parts (`engines.local.carried`)
     STATE/00001/increment.json    options, input files, counts, the hash of the comments
     STATE/00002/…
 
@@ -221,9 +221,9 @@ def settings_of(options: ExtractOptions) -> Settings:
         rules=options.rules,
         columns=dict(options.columns.names),
         separator=options.separator,
-        subreddits=tuple(options.filters.subreddits),
-        since=options.filters.since,
-        until=options.filters.until,
+        subreddits=options.subreddits,
+        since=options.since,
+        until=options.until,
         split=tuple(map(float, options.split)),
     )
 

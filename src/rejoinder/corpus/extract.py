@@ -4,7 +4,6 @@ import datetime
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from rejoinder.corpus.options import (
     Columns,
     ExtractOptions,
     ExtractProgress,
-    Filters,
     as_columns,
     parse_date,
 )
@@ -118,9 +116,9 @@ def extract(
     options = ExtractOptions(
         rules=rules,
         columns=as_columns(columns),
-        filters=Filters(
-            tuple(name.strip().lower() for name in subreddits), parse_date(since), parse_date(until)
-        ),
+        subreddits=tuple(name.strip().lower() for name in subreddits),
+        since=parse_date(since),
+        until=parse_date(until),
         limit=limit,
         max_reply_count=max_reply_count,
         split=split,
@@ -200,7 +198,9 @@ def _manifest(options: ExtractOptions, carry: Carry | None, outcome: Outcome) ->
         )
     recorded: dict[str, Any] = {
         "columns": dict(options.columns.names),
-        **asdict(options.filters),
+        "subreddits": options.subreddits,
+        "since": options.since,
+        "until": options.until,
         "limit": options.limit,
         "max_replies": options.max_reply_count,
         "split": list(options.split),

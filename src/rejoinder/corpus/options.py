@@ -118,24 +118,17 @@ def _parsed(text: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Filters:
-    """Which comments are read. The others count as filtered."""
-
-    subreddits: tuple[str, ...] = ()
-    """Sources in lower case. Empty means all."""
-    since: int | None = None
-    """First second since 1970 that is read."""
-    until: int | None = None
-    """First second since 1970 that is not read any more."""
-
-
-@dataclass(frozen=True)
 class ExtractOptions:
     """The checked options of `extract`, which documents them."""
 
     rules: str = "paper"
     columns: Columns = field(default_factory=Columns)
-    filters: Filters = field(default_factory=Filters)
+    subreddits: tuple[str, ...] = ()
+    """Sources to read, in lower case. Empty means all."""
+    since: int | None = None
+    """First second since 1970 that is read."""
+    until: int | None = None
+    """First second since 1970 that is no longer read."""
     limit: int | None = None
     max_reply_count: int | None = None
     split: tuple[float, float, float] = (95.0, 2.5, 2.5)
@@ -162,8 +155,7 @@ class ExtractOptions:
     @property
     def columns_read(self) -> Columns:
         """The columns, without the time of a comment where no filter needs it."""
-        dated = self.filters.since is not None or self.filters.until is not None
-        if dated or self.columns.given:
+        if self.columns.given or (self.since, self.until) != (None, None):
             return self.columns
         names = self.columns.names.items()
         return Columns({name: column for name, column in names if name != "created"})
@@ -171,7 +163,8 @@ class ExtractOptions:
     @property
     def rule_names(self) -> list[str]:
         """The names under which comments are dropped, in the order of the rules."""
-        filtered = ["filtered"] if self.filters != Filters() else []
+        filters = (self.subreddits, self.since, self.until)
+        filtered = [] if filters == ((), None, None) else ["filtered"]
         return filtered + [rule.name for rule in profile(self.rules)]
 
 

@@ -10,7 +10,7 @@ import operator
 import ibis
 import ibis.expr.types as ir
 
-from rejoinder.corpus.options import COMMENTS, ExtractOptions, Filters
+from rejoinder.corpus.options import COMMENTS, ExtractOptions
 from rejoinder.corpus.rules import profile
 
 ORDER = ("part", "thread_id", "response_id")
@@ -32,7 +32,7 @@ def classified(comments: ir.Table, options: ExtractOptions) -> ir.Table:
     the comment itself), thread, source, rule (null for a comment that is kept), text.
     """
     broken = [(rule.broken_by(comments), rule.name) for rule in profile(options.rules)]
-    if (outside := _outside(comments, options.filters)) is not None:
+    if (outside := _outside(comments, options)) is not None:
         broken = [(outside, "filtered"), *broken]
     parent = comments.parent
     return comments.select(
@@ -51,17 +51,17 @@ def classified(comments: ir.Table, options: ExtractOptions) -> ir.Table:
     )
 
 
-def _outside(comments: ir.Table, filters: Filters) -> ir.BooleanValue | None:
+def _outside(comments: ir.Table, options: ExtractOptions) -> ir.BooleanValue | None:
     tests = []
-    if filters.subreddits:
-        tests.append(~comments.source.lower().isin(list(filters.subreddits)))
-    if filters.since is not None or filters.until is not None:
+    if options.subreddits:
+        tests.append(~comments.source.lower().isin(list(options.subreddits)))
+    if options.since is not None or options.until is not None:
         created = comments.created.try_cast("float64")
         tests.append(created.isnull() | created.isnan())
-        if filters.since is not None:
-            tests.append(created < filters.since)
-        if filters.until is not None:
-            tests.append(created >= filters.until)
+        if options.since is not None:
+            tests.append(created < options.since)
+        if options.until is not None:
+            tests.append(created >= options.until)
     if not tests:
         return None
     return functools.reduce(operator.or_, tests)

@@ -96,9 +96,9 @@ def test_fields_may_be_missing_extra_reordered_and_null(run):
 
 BAD_LINES = [
     (b'{"id": "x", "body": "cut', "not JSON"),
-    (b"[1, 2]", "JSON list"),
-    (b"null", "JSON null"),
-    (b'"text"', "JSON string"),
+    (b"[1, 2]", "'[1, 2]' where one comment object"),
+    (b"null", "'null' where"),
+    (b'"text"', "where one comment object"),
     (b"{}", "no 'id', 'body'"),
     (b'{"id": "x"}', "no 'body'"),
     (b'{"id": null, "body": "y"}', "no 'id'"),

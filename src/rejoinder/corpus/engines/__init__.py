@@ -1,6 +1,6 @@
 """Engines of extraction: each reads comments, finds the pairs, and writes them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -98,16 +98,10 @@ class Engine(Protocol):
         ...
 
 
-class Opener(Protocol):
-    """Opens an engine: a class of engines or a function."""
+Opener = Callable[[Resources], Engine]
+"""Opens an engine: a class of engines or a function.
 
-    def __call__(self, resources: Resources, /) -> Engine:
-        """Returns an engine.
-
-        Raises:
-            InputError: one of the resources has no effect on this engine, or does not suffice.
-        """
-        ...
+It raises an `InputError` if a resource has no effect on the engine, or does not suffice."""
 
 
 def register_engine(name: str, opener: str) -> None:

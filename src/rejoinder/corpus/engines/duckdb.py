@@ -80,22 +80,24 @@ class DuckDBEngine(QueryEngine):
                 raise
 
         stream = pa.RecordBatchReader.from_batches(ARROW, batches())
-        comments = query.comments_table(_STREAM)
-        sql = ibis.to_sql(query.classified(comments, extraction.options), dialect="duckdb")
+        self.connection.con.register(_STREAM, stream)
+        comments = query.classified(query.comments_table(_STREAM), extraction.options)
         try:
-            return self._keep_stream("comments", stream, sql), report
+            return self.keep("comments", comments), report
         except duckdb.Error:
             if failed:  # DuckDB wraps the exceptions of a reader: raise the reader's own
                 raise failed[0] from None
             raise
-
-    def take(self, name: str, frame: pl.DataFrame) -> ir.Table:
-        """Keeps the rows of a frame as the table `name`."""
-        return self._keep_stream(name, frame.to_arrow(), f"SELECT * FROM {_STREAM}")  # noqa: S608
+        finally:
+            self.connection.con.unregister(_STREAM)
 
     def keep(self, name: str, expression: ir.Table) -> ir.Table:
         """Computes a table once and keeps it as `name`."""
-        return self._keep(name, ibis.to_sql(expression, dialect="duckdb"))
+        # the order of kept rows does not matter, and preserving it costs memory
+        self._run("SET preserve_insertion_order = false")
+        self._run(f"CREATE OR REPLACE TABLE {name} AS {ibis.to_sql(expression, dialect='duckdb')}")
+        table: ir.Table = self.connection.table(name)
+        return table
 
     def rows(self, expression: ir.Table) -> pl.DataFrame:
         """Computes a small result."""
@@ -123,20 +125,6 @@ class DuckDBEngine(QueryEngine):
         yield pa.Table.from_batches([], schema=reader.schema)
         while (batch := self._guarded(lambda: next(reader, None))) is not None:
             yield pa.Table.from_batches([batch])
-
-    def _keep_stream(self, name: str, stream: Any, sql: str) -> ir.Table:
-        self.connection.con.register(_STREAM, stream)
-        try:
-            return self._keep(name, sql)
-        finally:
-            self.connection.con.unregister(_STREAM)
-
-    def _keep(self, name: str, sql: str) -> ir.Table:
-        # the order of kept rows does not matter, and preserving it costs memory
-        self._run("SET preserve_insertion_order = false")
-        self._run(f"CREATE OR REPLACE TABLE {name} AS {sql}")
-        table: ir.Table = self.connection.table(name)
-        return table
 
     def _run(self, sql: str) -> Any:
         return self._guarded(lambda: self.connection.con.execute(sql))

@@ -456,23 +456,9 @@ static PyObject *json_fields(PyObject *self, PyObject *arguments) {
     return result;
 }
 
-static PyObject *lines(PyObject *self, PyObject *arguments) {
-    (void)self;
-    Py_buffer block;
-    if (!PyArg_ParseTuple(arguments, "y*", &block)) return NULL;
-    const uint8_t *start = block.buf;
-    size_t count;
-    Py_BEGIN_ALLOW_THREADS
-    count = lines_of(start, start + block.len);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&block);
-    return PyLong_FromSize_t(count);
-}
-
 static PyMethodDef methods[] = {
     {"json_fields", json_fields, METH_VARARGS,
      "json_fields(lines, names, first line's number) -> (columns, numbers of rows, of refused lines)"},
-    {"lines", lines, METH_VARARGS, "lines(block) -> number of lines"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -54,7 +54,7 @@ class Parsed:
 
     table: pa.Table
     """(N rows,) the columns asked for, all `large_string`. A field that a row lacks is null."""
-    numbers: Sequence[int]
+    numbers: NDArray[np.int64]
     """(N,) line or row number of each row, from 1."""
     malformed: tuple[Malformed, ...]
     """The lines that are no comments."""
@@ -62,7 +62,7 @@ class Parsed:
 
 def without_missing(
     table: pa.Table,
-    numbers: Sequence[int],
+    numbers: NDArray[np.int64],
     needed: Sequence[str],
     file: str,
     malformed: Sequence[Malformed] = (),
@@ -71,13 +71,15 @@ def without_missing(
     if any(table[name].null_count for name in needed):
         absent = np.stack([table[name].is_null().to_numpy() for name in needed])
         problems = [
-            Malformed(file, numbers[row], f"no {', '.join(map(repr, compress(needed, lacks)))}")
+            Malformed(
+                file, int(numbers[row]), f"no {', '.join(map(repr, compress(needed, lacks)))}"
+            )
             for row, lacks in enumerate(absent.T)
             if lacks.any()
         ]
         malformed = sorted([*malformed, *problems], key=lambda line: line.line)
         good = np.flatnonzero(~absent.any(axis=0))
-        table, numbers = take_rows(table, good), [numbers[row] for row in good.tolist()]
+        table, numbers = take_rows(table, good), numbers[good]
     return Parsed(table, numbers, tuple(malformed))
 
 
@@ -152,7 +154,7 @@ def _split_pairs(parsed: Parsed, columns: Columns, file: str) -> pa.Table:
     replies = frame.get_column(columns.names["reply"]).fill_null("")
     folded = messages.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     threads = [md5_of(text.encode()) for text in folded]
-    ids = file + ":" + pl.Series(parsed.numbers, dtype=pl.Int64).cast(pl.String).str.zfill(9)
+    ids = file + ":" + pl.Series(parsed.numbers).cast(pl.String).str.zfill(9)
     source = columns.names.get("source")
     none = pl.lit(None, pl.String)
     base = pl.DataFrame({"thread": threads}, schema={"thread": pl.String}).with_columns(

@@ -7,34 +7,25 @@ control characters in strings, NaN and numbers of any size are no reason to lose
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.reading.comments import Parsed, number_text, without_missing
 from rejoinder.corpus.reading.strings import array_of, as_table, take_rows
 from rejoinder.io.formats.surrogates import replace_surrogates
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
 from rejoinder.kernels import kernel
 
 _HEAD_LINES = 20_000
 _DEEPEST = 500
 """Nesting beyond which a line is malformed. Python's own limit depends on its version."""
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])')
-_KINDS = {
-    list: "list",
-    str: "string",
-    int: "number",
-    float: "number",
-    bool: "boolean",
-    type(None): "null",
-}
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -66,22 +57,21 @@ def parse_block(
         block = block[len(BYTE_ORDER_MARK) :]
     native = kernel("corpus.reading._comments")
     if native is None:
-        found, malformed = _one_by_one(enumerate(bytes(block).split(b"\n"), first_line), file)
-        table = _table(found.values(), columns)
-        numbers: Sequence[int] = list(found)
+        content, plain = [(b"", bytes(8), b"")] * len(columns), b""
+        rest = list(enumerate(bytes(block).split(b"\n"), first_line))
     else:
-        content, plain, other = native.json_fields(block, columns, first_line)
-        table = pa.table([array_of(*column) for column in content], list(columns))
-        numbers, malformed = _as_range(np.frombuffer(plain, np.int64)), []
-        refused = np.frombuffer(other, np.int64).tolist()
-        if refused:
-            lines = bytes(block).split(b"\n")
-            rest = ((number, lines[number - first_line]) for number in refused)
-            found, malformed = _one_by_one(rest, file)
-            together = np.array([*numbers, *found], np.int64)
-            order = np.argsort(together)
-            table = pa.concat_tables([table, _table(found.values(), columns)])
-            table, numbers = take_rows(table, order), together[order].tolist()
+        content, plain, refused = native.json_fields(block, columns, first_line)
+        others = np.frombuffer(refused, np.int64).tolist()
+        lines = bytes(block).split(b"\n") if others else []
+        rest = [(number, lines[number - first_line]) for number in others]
+    table = pa.table([array_of(*column) for column in content], list(columns))
+    numbers = np.frombuffer(plain, np.int64)
+    found, malformed = _one_by_one(rest, file)
+    if found:
+        numbers = np.concatenate([numbers, np.fromiter(found, np.int64)])
+        order = np.argsort(numbers)
+        table = take_rows(pa.concat_tables([table, _table(found.values(), columns)]), order)
+        numbers = numbers[order]
     return without_missing(table, numbers, needed, file, malformed)
 
 
@@ -90,12 +80,6 @@ def keys_of(block: bytes | memoryview) -> dict[str, None]:
     lines = bytes(block).split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
     found, _ = _one_by_one(enumerate(lines), "")
     return dict.fromkeys(key for values in found.values() for key in values)
-
-
-def _as_range(numbers: NDArray[np.int64]) -> Sequence[int]:
-    """Returns increasing numbers, as a range where they have no gaps."""
-    first, last = (int(numbers[0]), int(numbers[-1])) if len(numbers) else (1, 0)
-    return range(first, last + 1) if last - first + 1 == len(numbers) else numbers.tolist()
 
 
 def _one_by_one(
@@ -118,7 +102,7 @@ def _one_by_one(
         if isinstance(value, dict):
             found[number] = value
         else:
-            problem = f"a JSON {_KINDS[type(value)]} where one comment object is expected"
+            problem = f"{shortened(text)} where one comment object is expected"
             malformed.append(Malformed(file, number, problem))
     return found, malformed
 

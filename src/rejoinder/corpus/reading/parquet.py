@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rejoinder.corpus.options import Columns
 from rejoinder.corpus.reading.comments import Parsed, number_text, without_missing
@@ -51,13 +53,15 @@ def _pieces(
     size = file.stat().st_size
     row = 1
     for frame in scan.select(wanted).collect_batches(chunk_size=_BLOCK_ROWS, maintain_order=True):
-        numbers = range(row, row + len(frame))
+        numbers = np.arange(row, row + len(frame))
         yield partial(_parsed, frame, numbers, columns.needed, path)
         row += len(frame)
         on_read(size * len(frame) // max(rows, 1))
 
 
-def _parsed(frame: pl.DataFrame, numbers: range, needed: tuple[str, ...], path: Place) -> Parsed:
+def _parsed(
+    frame: pl.DataFrame, numbers: NDArray[np.int64], needed: tuple[str, ...], path: Place
+) -> Parsed:
     try:
         text = frame.select(_as_text(column) for column in frame)
     except POLARS_ERRORS as error:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.corpus.options import ExtractOptions
 from rejoinder.corpus.reading.comments import Parsed, as_comments
-from rejoinder.corpus.reading.files import Format, format_of, separator_of
+from rejoinder.corpus.reading.files import format_of, separator_of
 from rejoinder.corpus.reading.json_lines import keys_of, parse_block
 from rejoinder.corpus.reading.parquet import parquet_pieces
 from rejoinder.corpus.reading.tables import detect_separator, table_pieces
@@ -121,7 +121,6 @@ def read_checked(
     work: Callable[[pa.RecordBatch], T],
 ) -> Iterator[T]:
     """Yields what `read_comments` does, without its checks of all files together."""
-    reader = _Reader(options, report)
 
     def comments(job: tuple[FileReport, _Piece]) -> tuple[FileReport, Parsed, int, T]:
         entry, piece = job
@@ -129,7 +128,9 @@ def read_checked(
         batch = as_comments(parsed, options.columns_read, entry.path.name)
         return entry, parsed, len(batch), work(batch)
 
-    for entry, parsed, count, result in mapped_ahead(comments, reader.pieces(files), _AHEAD):
+    for entry, parsed, count, result in mapped_ahead(
+        comments, _pieces(files, options, report), _AHEAD
+    ):
         if parsed.malformed and options.strict:
             line = parsed.malformed[0]
             raise InputError(
@@ -154,52 +155,50 @@ def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> It
             yield running.popleft().result()
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Reads files one after the other, into memory that is used again."""
-
-    options: ExtractOptions
-    report: Report
-    _decoders: Decoders = field(default_factory=Decoders)
-    _blocks: BlockMemory = field(default_factory=BlockMemory)
-
-    def pieces(self, files: Sequence[Place]) -> Iterator[tuple[FileReport, _Piece]]:
-        for path in files:
-            entry = FileReport(path)
-            self.report.files.append(entry)
-            for piece in self._pieces_of(entry, format_of(path)):
-                yield entry, piece
-            entry.bytes_read = size_of(path)
-
-    def _pieces_of(self, entry: FileReport, format_: Format) -> Iterator[_Piece]:
-        path, options = entry.path, self.options
+def _pieces(
+    files: Sequence[Place], options: ExtractOptions, report: Report
+) -> Iterator[tuple[FileReport, _Piece]]:
+    """Yields the pieces of files one after the other. Those of JSON lines use memory again."""
+    columns, decoders, memory = options.columns_read, Decoders(), BlockMemory()
+    for path in files:
+        entry = FileReport(path)
+        report.files.append(entry)
+        format_ = format_of(path)
         if format_ == "parquet":
-            return parquet_pieces(path, options.columns_read, entry.add_bytes)
-        content = decompressed(path, entry.add_bytes, self._decoders)
-        if format_ == "json":
-            return self._json_pieces(path, content)
-        separator = options.separator or detect_separator(
-            path, separator_of(path) or ",", options.columns_read
-        )
-        return table_pieces(path, content, separator, options.columns_read, options.max_line)
+            pieces = parquet_pieces(path, columns, entry.add_bytes)
+        else:
+            content = decompressed(path, entry.add_bytes, decoders)
+            if format_ == "json":
+                pieces = _json_pieces(path, content, options, report, memory)
+            else:
+                usual = separator_of(path) or ","
+                separator = options.separator or detect_separator(path, usual, columns)
+                pieces = table_pieces(path, content, separator, columns, options.max_line)
+        for piece in pieces:
+            yield entry, piece
+        entry.bytes_read = size_of(path)
 
-    def _json_pieces(self, path: Place, content: Iterator[bytes]) -> Iterator[_Piece]:
-        columns = self.options.columns_read
 
-        def parsed(block: memoryview, first_line: int) -> Parsed:
-            try:
-                return parse_block(block, columns.wanted, columns.needed, path.name, first_line)
-            finally:
-                self._blocks.give_back(block)
+def _json_pieces(
+    path: Place,
+    content: Iterator[bytes],
+    options: ExtractOptions,
+    report: Report,
+    memory: BlockMemory,
+) -> Iterator[_Piece]:
+    columns = options.columns_read
 
-        line = 1
-        blocks = reused_line_blocks(
-            content, _BLOCK_BYTES, self._blocks, longest=self.options.max_line
-        )
-        for number, block in enumerate(blocks):
-            if number == 0 and columns.given:
-                self.report.keys |= keys_of(block)
-            memory: Any = block.obj
-            lines = memory.count(b"\n", 0, len(block))
-            yield partial(parsed, block, line)
-            line += lines
+    def parsed(block: memoryview, first_line: int) -> Parsed:
+        try:
+            return parse_block(block, columns.wanted, columns.needed, path.name, first_line)
+        finally:
+            memory.give_back(block)
+
+    line = 1
+    for block in reused_line_blocks(content, _BLOCK_BYTES, memory, longest=options.max_line):
+        if line == 1 and columns.given:
+            report.keys |= keys_of(block)
+        held: Any = block.obj
+        lines = held.count(b"\n", 0, len(block))
+        yield partial(parsed, block, line)
+        line += lines

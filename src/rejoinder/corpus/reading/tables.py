@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import polars as pl
 
 from rejoinder.corpus.manifest import Malformed
@@ -45,7 +46,7 @@ def table_pieces(
 
     def piece() -> Callable[[], Parsed]:
         frame = pl.DataFrame(kept, schema=dict.fromkeys(wanted, pl.String), orient="row")
-        parsed = Parsed(as_table(frame), numbers, tuple(malformed))
+        parsed = Parsed(as_table(frame), np.array(numbers, np.int64), tuple(malformed))
         return lambda: parsed
 
     if columns.are_numbers:

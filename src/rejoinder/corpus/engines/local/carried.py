@@ -4,9 +4,9 @@ A file has a batch for each of 2**`BITS` parts, so that an extraction of fewer p
 batches for one of its own. Only comments of threads that go on come into memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Self
 
@@ -55,12 +55,12 @@ class CarriedComments:
 
     def comments(self, ids: Hashes) -> tuple[Rows, Block]:
         """Returns the comments with these hashes of ids, which are in increasing order."""
-        taken = _Taken()
-        for path, number, hashes in self._ids():
-            mask = among(hashes, ids)
-            if mask.any():
-                taken.add(path, number, rows_of(_read(path, number, _NUMBERS)), mask)
-        return taken.all()
+        masks = ((path, number, among(hashes, ids)) for path, number, hashes in self._ids())
+        return _taken(
+            (path, number, rows_of(_read(path, number, _NUMBERS)), mask)
+            for path, number, mask in masks
+            if mask.any()
+        )
 
     def part(self, part: int, fresh: Rows, ids: Hashes) -> tuple[Rows, Block]:
         """Returns the comments of a part that are in the threads of its comments `fresh`.
@@ -71,20 +71,17 @@ class CarriedComments:
             CrossingError: a comment of this extraction has an answer in a thread of its own.
         """
         threads = np.unique(fresh.thread)
-        taken = _Taken()
-        for path in self._files:
-            for number in self._batches(part):
-                found = rows_of(_read(path, number, _NUMBERS))
-                mask = among(found.thread, threads)
-                rest = found[~mask & found.answers & (found.rule == KEPT)]
+
+        def found() -> Iterator[_Found]:
+            for path, number in product(self._files, _batches(part, self._bits)):
+                rows = rows_of(_read(path, number, _NUMBERS))
+                mask = among(rows.thread, threads)
+                rest = rows[~mask & rows.answers & (rows.rule == KEPT)]
                 if among(rest.parent, ids).any():
                     raise CrossingError(ELSEWHERE)
-                taken.add(path, number, found, mask)
-        return taken.all()
+                yield path, number, rows, mask
 
-    def _batches(self, part: int) -> range:
-        several = 1 << (BITS - self._bits)
-        return range(part * several, (part + 1) * several)
+        return _taken(found())
 
     def _ids(self) -> Iterator[tuple[Path, int, Hashes]]:
         """Yields each batch of each file: the path, the number, and the hashes of ids."""
@@ -116,11 +113,9 @@ class CarriedWriter:
         rows = rows[rows.rule != GONE]
         # of rows with the same content any may be left: not their order decides about the bytes
         pieces = rows[np.lexsort((rows.id, rows.thread))].in_parts(BITS)
-        several = 1 << (BITS - self._bits)
-        first = part * several
         return [
             _without_dropped_texts(batch_of(pieces[number], blocks))
-            for number in range(first, first + several)
+            for number in _batches(part, self._bits)
         ]
 
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
@@ -130,6 +125,14 @@ class CarriedWriter:
 
 
 _NO_HASHES = np.empty(0, np.uint64)
+_Found = tuple[Path, int, Rows, NDArray[np.bool_]]
+"""A batch of a file, its comments, and which of them are taken."""
+
+
+def _batches(part: int, bits: int) -> range:
+    """Returns the batches of a file that hold one of 2**`bits` parts."""
+    several = 1 << (BITS - bits)
+    return range(part * several, (part + 1) * several)
 
 
 def _without_dropped_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -153,23 +156,14 @@ def _read(path: Path, number: int, columns: Sequence[int]) -> pa.RecordBatch:
         return reader.get_batch(number)
 
 
-class _Taken:
-    """Comments that are chosen from several batches."""
-
-    def __init__(self) -> None:
-        self._rows: list[Rows] = []
-        self._strings: list[pa.RecordBatch] = []
-
-    def add(self, path: Path, number: int, rows: Rows, mask: NDArray[np.bool_]) -> None:
-        """Takes those of the `rows` of a batch that `mask` chooses, with their strings."""
+def _taken(found: Iterable[_Found]) -> tuple[Rows, Block]:
+    """Returns the comments that are taken from several batches, with their strings in one block."""
+    rows: list[Rows] = []
+    strings: list[pa.RecordBatch] = []
+    for path, number, given, mask in found:
         if mask.any():
-            self._rows.append(rows[mask])
-            self._strings.append(_read(path, number, _STRINGS).filter(pa.array(mask)))
-
-    def all(self) -> tuple[Rows, Block]:
-        """Returns what was taken, with the strings in one block."""
-        rows = concatenated(self._rows)
-        schema = pa.schema([SCHEMA.field(index) for index in _STRINGS])
-        table = pa.Table.from_batches(self._strings, schema)
-        which, row = np.zeros(len(rows), np.uint32), np.arange(len(rows), dtype=np.uint32)
-        return replace(rows, which=which, row=row), block_of(table)
+            rows.append(given[mask])
+            strings.append(_read(path, number, _STRINGS).filter(pa.array(mask)))
+    schema = pa.schema([SCHEMA.field(index) for index in _STRINGS])
+    numbers = {name: getattr(concatenated(rows), name) for name in NUMBERS}
+    return Rows.of_block(numbers), block_of(pa.Table.from_batches(strings, schema))

@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rejoinder.corpus import query
-from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.engines.local.carried import CarriedComments
 from rejoinder.corpus.engines.local.rows import GONE, Rows, among
 from rejoinder.corpus.engines.local.store import Store
@@ -46,11 +44,10 @@ def find_doubles(
     store: Store,
     ids: NDArray[np.uint64],
     rules: list[str],
-    engine: DuckDBEngine,
     carried: CarriedComments,
     known: NDArray[np.uint64],
 ) -> Doubles:
-    """Compares the rows with the same id by the query of all engines; carried ones always stay.
+    """Compares the rows with the same id as the query of all engines does; carried ones stay.
 
     `ids` are the hashes of all ids, `known` those of carried comments, both in increasing order;
     `rules` are the names of the rules.
@@ -60,18 +57,16 @@ def find_doubles(
     if not len(wanted):
         return Doubles()
     given = _rows_with(wanted, store, rules)
-    table = engine.take("doubles", given)
-    same_ids = engine.keep("repeated", query.repeated_ids(table.drop("part", "place", "hash")))
-    counts = engine.rows(query.repeated_counts(same_ids)).row(0)
-    duplicates, conflicts = (int(count or 0) for count in counts)
-    left = engine.rows(query.unique(table, same_ids).select("part", "place"))
-    best = given.join(left, on=["part", "place"])
+    # as `query.unique`: strings are compared as bytes, and null is the largest
+    best = given.sort("id", *_ORDER, nulls_last=True).unique("id", keep="first")
+    different = given.select("id", *_ORDER).unique().height
+    duplicates, conflicts = given.height - different, different - best.height
     rows, block = carried.comments(known)
     older = _frame(0, np.arange(len(rows)), rows, [block], rules)
     both = given.join(older, on="id", suffix=_OLD)
     equal = both.filter(_same_content()).get_column("id").n_unique()
     ids_of_both = both.get_column("id").unique()
-    left = left.join(both, on=["part", "place"], how="anti")
+    left = best.join(both, on=["part", "place"], how="anti")
     gone = given.join(left, on=["part", "place"], how="anti")
     by_part = gone.partition_by("part", as_dict=True)
     return Doubles(

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.engines import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine, counted
 from rejoinder.corpus.engines.local.carried import BITS, CarriedComments, CarriedWriter
@@ -26,7 +27,6 @@ from rejoinder.corpus.engines.local.doubles import Doubles, find_doubles
 from rejoinder.corpus.engines.local.join import (
     NOWHERE,
     Joined,
-    Pairs,
     PairsInFiles,
     PairsInMemory,
     in_pieces,
@@ -74,7 +74,7 @@ class LocalEngine(DuckDBEngine):
             spill = self.spill / "parts"
             spill.mkdir()
             try:
-                outcome = _Parted(extraction, self, spill, progress).run(folder)
+                outcome = self._by_parts(extraction, spill, folder, progress)
                 if outcome.written.rows or extraction.carry is not None:
                     return outcome  # else the query can tell why there are no pairs
             except CrossingError as error:
@@ -85,60 +85,46 @@ class LocalEngine(DuckDBEngine):
                         "files together, without --carry."
                     ) from None
             finally:
-                self.close()
                 shutil.rmtree(spill, ignore_errors=True)
         return super().extract(extraction, folder, progress)
 
-
-class _Parted:
-    """One extraction by parts."""
-
-    def __init__(
-        self,
-        extraction: Extraction,
-        engine: DuckDBEngine,
-        spill: Path,
-        progress: ExtractProgress,
-    ) -> None:
-        self._files, self._options = extraction.files, extraction.options
-        self._carry, self._engine, self._progress = extraction.carry, engine, progress
-        self._memory, self._threads, self._spill = engine.memory, engine.threads, spill
-        self._report = Report()
-
-    def run(self, folder: Place) -> Outcome:
-        """Reads, joins and writes.
+    def _by_parts(
+        self, extraction: Extraction, spill: Path, folder: Place, progress: ExtractProgress
+    ) -> Outcome:
+        """Reads, joins and writes, with data that does not fit in `spill`.
 
         Raises:
             CrossingError: the comments can't be parted by their threads.
         """
-        carry, rules = self._carry, self._options.rule_names
+        options, carry, report = extraction.options, extraction.carry, Report()
+        rules = options.rule_names
         with ThreadPoolExecutor(1) as beside:
             # meanwhile the first comments are read: Ibis takes a fifth of a second
-            opened = beside.submit(Classifier, self._options, lasting=carry is not None)
-            store = self._read(opened)
+            opened = beside.submit(Classifier, options, lasting=carry is not None)
+            store = self._read(extraction, report, spill, opened, progress)
             classifier = opened.result()
         ids = store.finish()
-        self._progress("joining", 0, None)
+        progress("joining", 0, None)
         carried = CarriedComments(carry.files if carry else (), store.bits)
         known = carried.known(ids)
         if carry and len(known) and len(known) == len(np.unique(ids)):
             raise carry.nothing_new()
-        doubles = find_doubles(store, ids, rules, self._engine, carried, known)
+        doubles = find_doubles(store, ids, rules, carried, known)
         ids = ids[~among(ids, doubles.carried)]
         # the strings of carried comments are not kept in memory
-        files = PairsInFiles(self._spill) if store.spilled or carried else None
-        parts = self._join(store, ids, doubles, carried, classifier, files)
-        pairs: Pairs = files or PairsInMemory(parts, store.blocks)
+        files = PairsInFiles(spill) if store.spilled or carried else None
+        parts = self._join(store, ids, doubles, carried, classifier, files, carry)
+        pairs = files or PairsInMemory(parts, store.blocks)
         store.drop_files()
-        self._progress("sorting", 0, None)
-        pieces = in_pieces([part.runs for part in parts], _PIECE_ROWS, self._options.limit)
+        progress("sorting", 0, None)
+        pieces = in_pieces([part.runs for part in parts], _PIECE_ROWS, options.limit)
         # files are read from the beginning to the end: by one thread
-        tables = mapped_ahead(pairs.table, pieces, 1 if files else self._threads)
-        writers = max(1, min(self._threads, int(self._memory // _WRITER_BYTES)))
-        written = write_shards(folder, counted(tables, self._progress), writers)
+        tables = mapped_ahead(pairs.table, pieces, 1 if files else self.threads)
+        writers = max(1, min(self.threads, int(self.memory // _WRITER_BYTES)))
+        written = write_shards(folder, counted(tables, progress), writers)
         counts = sum((part.counts for part in parts), Counter[str | int]())
         return Outcome(
-            report=self._report,
+            report=report,
             duplicates=doubles.duplicates,
             conflicts=doubles.conflicts,
             fates={
@@ -154,19 +140,26 @@ class _Parted:
             overruled=doubles.overruled,
         )
 
-    def _read(self, classifier: Future[Classifier]) -> Store:
-        size = sum(map(size_of, self._files))
-        held = size + (self._carry.bytes if self._carry else 0)
-        need = held * _GROWTH / (self._memory / (4 * self._threads + 4))
+    def _read(
+        self,
+        extraction: Extraction,
+        report: Report,
+        spill: Path,
+        classifier: Future[Classifier],
+        progress: ExtractProgress,
+    ) -> Store:
+        size = sum(map(size_of, extraction.files))
+        held = size + (extraction.carry.bytes if extraction.carry else 0)
+        need = held * _GROWTH / (self.memory / (4 * self.threads + 4))
         bits = int(np.clip(np.ceil(np.log2(max(need, 1))), *_PARTS))
-        store = Store(int(self._memory * _STORE_SHARE), bits, self._spill, self._threads)
+        store = Store(int(self.memory * _STORE_SHARE), bits, spill, self.threads)
 
         def in_parts(comments: pa.RecordBatch) -> tuple[RowsInParts, Block]:
             rows, block = classifier.result()(comments)
             return rows.in_parts(bits), block
 
-        for piece, block in read_comments(self._files, self._options, self._report, in_parts):
-            self._progress("reading", self._report.bytes_read, size)
+        for piece, block in read_comments(extraction.files, extraction.options, report, in_parts):
+            progress("reading", report.bytes_read, size)
             store.add(piece, block)
         return store
 
@@ -178,6 +171,7 @@ class _Parted:
         carried: CarriedComments,
         classifier: Classifier,
         files: PairsInFiles | None,
+        carry: Carry | None,
     ) -> list[Joined]:
         """Joins all parts, and writes their comments for later extractions.
 
@@ -204,9 +198,9 @@ class _Parted:
         found: list[Joined] = []
         with ExitStack() as stack:
             writer: CarriedWriter | None = None
-            if self._carry and self._carry.target:
-                writer = stack.enter_context(CarriedWriter(self._carry.target, store.bits))
-            for joined, batches in mapped_ahead(one, store.parts, self._threads):
+            if carry and carry.target:
+                writer = stack.enter_context(CarriedWriter(carry.target, store.bits))
+            for joined, batches in mapped_ahead(one, store.parts, self.threads):
                 if writer:
                     writer.write(batches)
                 found.append(joined)

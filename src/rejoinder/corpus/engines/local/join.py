@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -179,14 +179,6 @@ def in_pieces(runs: Sequence[pl.DataFrame], rows: int, limit: int | None) -> lis
     return pieces.partition_by("piece", maintain_order=True)
 
 
-class Pairs(Protocol):
-    """The pairs of all parts."""
-
-    def table(self, runs: pl.DataFrame) -> pa.Table:
-        """Returns the pairs of runs. The runs of all calls together are in the order of output."""
-        ...
-
-
 class PairsInMemory:
     """Pairs as rows of the comments in memory."""
 
@@ -227,7 +219,7 @@ class PairsInFiles:
             writer.write_table(table, max_chunksize=_BATCH_ROWS)
 
     def table(self, runs: pl.DataFrame) -> pa.Table:
-        """Returns the pairs of runs, by reading on in each part."""
+        """Returns the pairs of runs, those of all calls together in the order of the output."""
         sizes = runs.group_by("part").agg(pl.col("size").sum()).sort("part")
         blocks = [self._reader(part).take(rows) for part, rows in sizes.iter_rows()]
         pairs = pairs_of(runs.with_columns(start=_STARTS.over("part"))).astype(np.uint32)
