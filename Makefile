@@ -8,6 +8,8 @@ LOCKED  ?=
 BIN     := $(VENV)/bin
 # Apart from the package: what these tools need is no matter of its versions.
 TOOLS   := $(VENV)/tools
+# Of the slow tests, a third: 0, 1 or 2.
+THIRD   ?=
 # Processes that share the tests.
 JOBS    ?= 2
 
@@ -19,7 +21,7 @@ help:
 	@echo 'make test               install, then run the tests'
 	@echo 'make test-slow          kill commands, take their disk away, damage their files'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
-	@echo 'make check              lint, types, import contracts, docstrings, known vulnerabilities'
+	@echo 'make check              English, lint, types, import contracts, docstrings, known vulnerabilities'
 	@echo 'make lock               write requirements.lock: constraints.txt with hashes'
 	@echo 'make sbom               write build/sbom.json, the bill of materials (CycloneDX)'
 	@echo 'make docs               build the documentation site into site/'
@@ -42,12 +44,13 @@ test: install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: install
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n $(JOBS) $(if $(THIRD),--third $(THIRD))
 
 test-integration: install
 	$(BIN)/python tests/integration/run.py
 
 check: install
+	$(PYTHON) .ci/english.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -28,8 +29,18 @@ def _data() -> Path:
     return Path(os.environ.get("REJOINDER_DATA", ROOT.parent / "shared" / "data"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of the real data, with the reason, where it is absent."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--third N` runs a third of the tests: CI takes another third of the slow ones each day."""
+    parser.addoption("--third", type=int, choices=(0, 1, 2), help="run only a third of the tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a third of the tests if asked for; skip those of the real data where it is absent."""
+    third = config.getoption("third")
+    if third is not None:
+        others = [item for item in items if crc32(item.nodeid.encode()) % 3 != third]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     if _data().is_dir():
         return
     reason = f"the real data is not here: {_data()} (set REJOINDER_DATA to its folder)"

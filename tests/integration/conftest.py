@@ -15,10 +15,15 @@ def serve() -> Iterator[object]:
     """Starts `rejoinder serve` on a free port; returns its address."""
     processes = []
 
-    def start(*words: object, **variables: str) -> str:
-        program = Path(sys.executable).with_name("rejoinder")
+    def start(*words: object, program: Path | None = None, **variables: str) -> str:
         process = subprocess.Popen(
-            [program, "serve", "--port", "0", *map(str, words)],
+            [
+                program or Path(sys.executable).with_name("rejoinder"),
+                "serve",
+                "--port",
+                "0",
+                *map(str, words),
+            ],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **variables},
