@@ -219,14 +219,6 @@ def test_huge_embeddings_are_one_sentence_where_their_scores_are_not_finite(tmp_
             opened.nearest(queries, 5)
 
 
-def test_queries_that_are_not_finite_are_not_laid_to_the_index(tmp_path):
-    index = made(tmp_path, TEXTS)
-    with pytest.raises(
-        InputError, match="embedding of the queries holds a number that is not finite"
-    ):
-        index.nearest(np.full((1, DIM), np.nan, np.float32))
-
-
 def damaged(index, value, at=1):
     """Puts a number into the embedding of the second text, and returns the file."""
     [entry] = index.manifest.segments

@@ -125,9 +125,6 @@ class Segment:
                 raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
             self.deleted[rows[rows < entry.rows].astype(np.int64)] = True
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
     def refuse_cut(self) -> None:
         """Refuses files that are shorter than when they were opened: reading them would end Python.
 
@@ -154,8 +151,8 @@ class Segment:
         try:
             rows, scores = nearest_rows(queries, self.embeddings, top_k, absent=absent)
         except NotFiniteError:
-            raise self._damage(queries) from None
-        self._check(scores, queries)
+            raise self._damage() from None
+        self._check(scores)
         return rows, scores
 
     def scores(self, rows: NDArray[np.int64], query: Embeddings, *, map_file: bool) -> Embeddings:
@@ -167,18 +164,16 @@ class Segment:
         read = self.embeddings[rows] if map_file else self.read(rows)
         with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
             found = dots(np.asarray(read, np.float32), query)
-        self._check(found, query)
+        self._check(found)
         return found
 
-    def _check(self, scores: Embeddings, queries: Embeddings) -> None:
+    def _check(self, scores: Embeddings) -> None:
         # opening compares no hashes, so that damage has to show in what a search computes anyway;
         # the largest of several numbers is not a number if one of them is none
         if scores.size and not (scores.max() <= _LARGEST and scores.min() >= -_LARGEST):
-            raise self._damage(queries)
+            raise self._damage()
 
-    def _damage(self, queries: Embeddings) -> InputError:
-        if not np.isfinite(queries).all():
-            return InputError("an embedding of the queries holds a number that is not finite.")
+    def _damage(self) -> InputError:
         return InputError(
             f"{self._path} gives scores that no embeddings have; the index is damaged, and "
             "rejoinder index --check compares all its files. Copy it again, or build it again."
@@ -229,7 +224,7 @@ class Segment:
                 if self._keys[place] != key:
                     break
                 row = int(self._rows[place])
-                if row < len(self) and self.ids[row] == ids[number]:
+                if row < self.entry.rows and self.ids[row] == ids[number]:
                     found[number] = row
         return found
 
