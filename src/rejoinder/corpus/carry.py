@@ -26,6 +26,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
+from rejoinder.io.files.places import Place
 from rejoinder.io.formats.decoding import Count, Digest, Record, Seconds, decoded
 from rejoinder.version import VERSION
 
@@ -154,17 +155,23 @@ class Carry:
 
 @contextmanager
 def carrying(
-    state: Path, options: ExtractOptions, files: Sequence[Path], progress: ExtractProgress
-) -> Iterator[Carry]:
+    state: Path | None,
+    options: ExtractOptions,
+    files: Sequence[Place],
+    progress: ExtractProgress,
+) -> Iterator[Carry | None]:
     """Yields what an extraction of `files` carries, and adds its increment when the block ends.
 
-    If the block fails, `state` stays as it was.
+    If the block fails, `state` stays as it was. Without a `state` nothing is carried.
 
     Raises:
         InputError: the increments were made with other options, or are damaged.
         BusyError: another process is using `state`.
         StorageError: `state` can't be written.
     """
+    if state is None:
+        yield None
+        return
     settings = settings_of(options)
     with claim(state):
         sweep(state)
@@ -173,7 +180,9 @@ def carrying(
             _refuse_other(one, settings, state)
         progress("checking", 0, None)
         inputs = tuple(
-            InputFile(path.stat().st_size, sha256_of_file(path), path.name) for path in files
+            InputFile(path.stat().st_size, sha256_of_file(path), path.name)
+            for path in files
+            if isinstance(path, Path)  # the local engine has refused addresses
         )
         # after a kill between the two renames, or with --overwrite
         same = (number for number, one in enumerate(increments, 1) if one.content.inputs == inputs)

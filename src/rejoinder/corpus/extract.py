@@ -3,7 +3,7 @@
 import datetime
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -132,53 +132,43 @@ def extract(
         check_carry(state, Path(out), options, engine)
     dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     refuse_addresses(engine, [*dumps, target])
-    with _claimed(target, overwrite):
-        files = find_files(dumps)
-        refuse_inputs(target, files)
-        with (
-            _new_folder(target, overwrite) as (folder, spill),
-            _carrying(state, options, files, progress) as carried,
-        ):
-            opened = open_engine(engine, Resources(spill, memory, threads, master))
-            outcome = opened.extract(Extraction(files, options, carried), folder, progress)
-            shutil.rmtree(spill, ignore_errors=True)
-            manifest = _manifest(options, carried, outcome)
-            if isinstance(folder, Address):
-                check_ours(folder)
-            manifest.write(folder)
-            if carried:
-                carried.finish(manifest.counts)
+    with (
+        _output(target, dumps, overwrite) as (files, folder, spill),
+        carrying(state, options, files, progress) as carried,
+    ):
+        opened = open_engine(engine, Resources(spill, memory, threads, master))
+        outcome = opened.extract(Extraction(files, options, carried), folder, progress)
+        shutil.rmtree(spill, ignore_errors=True)
+        manifest = _manifest(options, carried, outcome)
+        if isinstance(folder, Address):
+            check_ours(folder)
+        manifest.write(folder)
+        if carried:
+            carried.finish(manifest.counts)
     return manifest
 
 
-def _claimed(out: Place, overwrite: bool) -> AbstractContextManager[None]:
-    if isinstance(out, Path):
-        return claim_output(out, overwrite=overwrite)
-    refuse_occupied(out, overwrite=overwrite)
-    return nullcontext()
-
-
 @contextmanager
-def _new_folder(out: Place, overwrite: bool) -> Iterator[tuple[Place, Path]]:
-    """Yields the folder to write to, and one on this machine for what does not fit in memory."""
-    if isinstance(out, Path):
-        with new_folder(out, overwrite=overwrite) as folder:
+def _output(
+    out: Place, dumps: Sequence[Place], overwrite: bool
+) -> Iterator[tuple[Sequence[Place], Place, Path]]:
+    """Yields the files of the dumps, the folder to write to, and one for what is spilled.
+
+    The output is claimed before the dumps are looked for.
+    """
+    if isinstance(out, Address):
+        refuse_occupied(out, overwrite=overwrite)
+        files = find_files(dumps)
+        refuse_inputs(out, files)
+        with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
+            yield files, out, scratch
+        return
+    with claim_output(out, overwrite=overwrite):
+        files = find_files(dumps)
+        with new_folder(out, overwrite=overwrite, inputs=files) as folder:
             spill = folder / "spill"
             spill.mkdir()
-            yield folder, spill
-    else:
-        with new_folder_at(out, overwrite=overwrite), scratch_folder() as scratch:
-            yield out, scratch
-
-
-def _carrying(
-    state: Path | None, options: ExtractOptions, files: Sequence[Place], progress: ExtractProgress
-) -> AbstractContextManager[Carry | None]:
-    if state is None:
-        return nullcontext()
-    # the local engine has refused addresses
-    paths = [file for file in files if isinstance(file, Path)]
-    return carrying(state, options, paths, progress)
+            yield files, folder, spill
 
 
 def _manifest(options: ExtractOptions, carry: Carry | None, outcome: Outcome) -> Manifest:

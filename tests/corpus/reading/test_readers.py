@@ -171,6 +171,12 @@ def test_a_line_that_is_no_comment_whatever_it_holds_is_counted(run, tmp_path):
     manifest, pairs = run([tmp_path / "long.jsonl"])
     assert texts(pairs) == PAIR
     assert manifest.counts.malformed == 2
+    manifest, _ = run([tmp_path / "long.jsonl"], max_line="32MB")
+    assert (manifest.counts.malformed, manifest.counts.dropped["too_long"]) == (0, 1)
+    assert manifest.options["max_line"] == 32_000_000
+    for amount, message in (("much", "--max-line 'much'"), ("10KB", "10,000 .*1MB")):
+        with pytest.raises(InputError, match=message):
+            run([tmp_path / "long.jsonl"], max_line=amount)
 
 
 TABLE = [
