@@ -89,25 +89,10 @@ static const uint8_t *behind(const uint8_t *at, const uint8_t *end, const uint8_
     return at;
 }
 
-typedef struct {
-    int32_t *values;
-    size_t count, room;
-} Ids;
-
-static int push(Ids *ids, int32_t value) {
-    if (ids->count == ids->room) {
-        size_t room = ids->room ? 2 * ids->room : 4096;
-        int32_t *values = realloc(ids->values, room * sizeof *values);
-        if (!values) return -1;
-        ids->values = values, ids->room = room;
-    }
-    ids->values[ids->count++] = value;
-    return 0;
-}
-
-/* Appends the ids of a sentence. An unknown word has a bucket, or -1, or is left out. */
-static int add_sentence(const Table *table, const uint8_t *at, const uint8_t *end, int32_t buckets,
-                        int keep_unknown, Ids *ids) {
+/* Writes the ids of a sentence, at most one for each byte, and returns the place behind them.
+   An unknown word has a bucket, or -1, or is left out. */
+static int32_t *add_sentence(const Table *table, const uint8_t *at, const uint8_t *end,
+                             int32_t buckets, int keep_unknown, int32_t *ids) {
     const uint8_t *classes = (const uint8_t *)PyBytes_AsString(table->classes);
     while (at < end) {
         const uint8_t *start = at;
@@ -132,32 +117,9 @@ static int add_sentence(const Table *table, const uint8_t *at, const uint8_t *en
             else if (!keep_unknown)
                 continue;
         }
-        if (push(ids, id)) return -1;
+        *ids++ = id;
     }
-    return 0;
-}
-
-static int fill(const Table *table, const char **texts, const Py_ssize_t *sizes, Py_ssize_t count,
-                int32_t buckets, int keep_unknown, Ids *ids, int64_t *offsets) {
-    uint8_t *lower = NULL;
-    size_t room = 0;
-    offsets[0] = 0;
-    for (Py_ssize_t index = 0; index < count; index++) {
-        size_t size = (size_t)sizes[index];
-        if (size + 8 > room) {
-            uint8_t *more = realloc(lower, room = 2 * size + 4096);
-            if (!more) return free(lower), -1;
-            lower = more;
-        }
-        const uint8_t *text = (const uint8_t *)texts[index];
-        for (size_t at = 0; at < size; at++)
-            lower[at] = (uint8_t)(text[at] + ((uint8_t)(text[at] - 'A') < 26 ? 32 : 0));
-        if (add_sentence(table, lower, lower + size, buckets, keep_unknown, ids))
-            return free(lower), -1;
-        offsets[index + 1] = (int64_t)ids->count;
-    }
-    free(lower);
-    return 0;
+    return ids;
 }
 
 static PyObject *table_ids(PyObject *self, PyObject *arguments) {
@@ -171,34 +133,46 @@ static PyObject *table_ids(PyObject *self, PyObject *arguments) {
         return NULL;
     }
     Py_ssize_t count = PyTuple_Size(sentences);
+    size_t total = 0, longest = 0;
     const char **texts = malloc((size_t)(count + 1) * sizeof *texts);
-    Py_ssize_t *sizes = malloc((size_t)(count + 1) * sizeof *sizes);
     int64_t *offsets = malloc((size_t)(count + 1) * sizeof *offsets);
-    Ids ids = {NULL, 0, 0};
-    int failed = 0;
-    if (!texts || !sizes || !offsets) {
-        PyErr_NoMemory();
-        goto done;
-    }
+    int32_t *ids = NULL;
+    uint8_t *lower = NULL;
+    if (!texts || !offsets) goto no_memory;
     for (Py_ssize_t index = 0; index < count; index++) {
+        Py_ssize_t size;
         /* the UTF-8 belongs to the string, which the tuple keeps */
-        texts[index] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(sentences, index), &sizes[index]);
+        texts[index] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(sentences, index), &size);
         if (!texts[index]) goto done;
+        offsets[index + 1] = size;
+        total += (size_t)size;
+        if ((size_t)size > longest) longest = (size_t)size;
     }
+    ids = malloc((total + 1) * sizeof *ids);
+    lower = malloc(longest + 8);
+    if (!ids || !lower) goto no_memory;
     Py_BEGIN_ALLOW_THREADS
-    failed = fill(table, texts, sizes, count, buckets, keep_unknown, &ids, offsets);
-    Py_END_ALLOW_THREADS
-    if (failed) {
-        PyErr_NoMemory();
-        goto done;
+    int32_t *end = ids;
+    offsets[0] = 0;
+    for (Py_ssize_t index = 0; index < count; index++) {
+        const uint8_t *text = (const uint8_t *)texts[index];
+        size_t size = (size_t)offsets[index + 1];
+        for (size_t at = 0; at < size; at++)
+            lower[at] = (uint8_t)(text[at] + ((uint8_t)(text[at] - 'A') < 26 ? 32 : 0));
+        end = add_sentence(table, lower, lower + size, buckets, keep_unknown, end);
+        offsets[index + 1] = end - ids;
     }
-    ids_array = PyByteArray_FromStringAndSize((char *)ids.values, (Py_ssize_t)(ids.count * 4));
+    Py_END_ALLOW_THREADS
+    ids_array = PyByteArray_FromStringAndSize((char *)ids, (Py_ssize_t)(offsets[count] * 4));
     offsets_array = PyByteArray_FromStringAndSize((char *)offsets, (count + 1) * 8);
     if (ids_array && offsets_array) result = PyTuple_Pack(2, ids_array, offsets_array);
+    goto done;
+no_memory:
+    PyErr_NoMemory();
 done:
     Py_XDECREF(ids_array);
     Py_XDECREF(offsets_array);
-    free(texts), free(sizes), free(offsets), free(ids.values);
+    free(texts), free(offsets), free(ids), free(lower);
     return result;
 }
 
@@ -212,16 +186,12 @@ static int table_init(PyObject *self, PyObject *arguments, PyObject *Py_UNUSED(k
     if (!PyArg_ParseTuple(arguments, "SS", &text, &classes)) return -1;
     Py_ssize_t size = PyBytes_Size(text);
     const uint8_t *words = (const uint8_t *)PyBytes_AsString(text);
-    if (PyBytes_Size(classes) != CODE_POINTS || (size && words[size - 1] != '\n')) {
+    if (PyBytes_Size(classes) != CODE_POINTS || (size && words[size - 1] != '\n') || size > INT32_MAX) {
         PyErr_SetString(PyExc_ValueError, "a line for each word, and 0x110000 classes, are needed");
         return -1;
     }
     int64_t count = 0;
     for (Py_ssize_t at = 0; at < size; at++) count += words[at] == '\n';
-    if (count >= INT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "too many words");
-        return -1;
-    }
     size_t room = 16;
     while (room < 2 * (size_t)count) room *= 2;
     table->hashes = calloc(room, sizeof *table->hashes);
