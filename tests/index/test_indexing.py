@@ -109,8 +109,8 @@ def test_files_of_texts_are_read_by_their_names(tmp_path):
         ("a.tsv", "id\ttext\nx\tone\nno tab\n", "line 3: 1 columns"),
         ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2: a string 'text'"),
         ("a.jsonl", '{"text": "one", "id": true}\n', "line 1: the id 'id'"),
-        ("a.jsonl", '{"text": NaN}\n', "line 1: no JSON"),
-        ("a.jsonl", "[1]\n", "line 1: an object"),
+        ("a.jsonl", '{"text": NaN}\n', "line 1: .*text"),
+        ("a.jsonl", "[1]\n", "line 1: .*list"),
     ],
 )
 def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, content, said):

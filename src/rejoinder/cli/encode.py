@@ -196,7 +196,7 @@ def _print(
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
     from rejoinder.cli.progress import encoding_bar
     from rejoinder.inference.sentence_stream import encoded_chunks
-    from rejoinder.io.formats.embedding_files.jsonl import exact, json_lines
+    from rejoinder.io.formats.embedding_files import exact, json_lines
 
     counts: Counter[str] = Counter()
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.datasets.files import find_folder, read_bytes, read_splits
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import Row, table_rows, text_lines
+from rejoinder.io.formats.tables import Row, decoded_lines, table_rows
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def read_binary(data: Path, name: str) -> LabelledSet:
     """
 
     def parse(content: bytes, path: Path) -> list[str]:
-        return [line.strip() for line in text_lines(content, path, _encoding(content))]
+        return [line.strip() for line in decoded_lines(content, path, _encoding(content))]
 
     files = dict(zip(("1", "0"), _BINARY[name], strict=True))
     by_class, sha256 = read_splits(data, f"downstream/{name}", files, name, parse)

@@ -16,7 +16,7 @@ from rejoinder.datasets.files import (
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import below_header, table_rows, text_lines
+from rejoinder.io.formats.tables import below_header, decoded_lines, table_rows
 
 NLI_CLASSES = ("contradiction", "neutral", "entailment")
 MRPC_COLUMNS = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
@@ -113,7 +113,7 @@ def read_snli(data: Path) -> SentencePairSet:
         paths = [folder / f"{stem}.{split}" for stem in ("s1", "s2", "labels")]
         contents += [read_bytes(path) for path in paths]
         first, second = (
-            [line.strip() for line in text_lines(content, path)]
+            [line.strip() for line in decoded_lines(content, path)]
             for content, path in zip(contents[-3:-1], paths, strict=False)
         )
         labels = parse_labels(contents[-1], paths[-1])

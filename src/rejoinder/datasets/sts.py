@@ -21,7 +21,7 @@ from rejoinder.datasets.files import (
 )
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import blake2b_number, sha256_of
-from rejoinder.io.formats.tables import Row, table_rows, text_lines
+from rejoinder.io.formats.tables import Row, decoded_lines, table_rows
 
 ROWS = {"train": 5_749, "dev": 1_500, "test": 1_379}
 """Number of pairs of the benchmark as published, by split."""
@@ -208,7 +208,7 @@ def parse_scores(content: bytes, path: Path) -> list[float | None]:
     """Parses the scores of a subset, one a line; None where the line is blank: not judged."""
     return [
         Row([line], number, path).score(0, 0, 5) if line.strip() else None
-        for number, line in enumerate(text_lines(content, path), 1)
+        for number, line in enumerate(decoded_lines(content, path), 1)
     ]
 
 

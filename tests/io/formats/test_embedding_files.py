@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.embedding_files import FORMATS, format_of, parquet
+from rejoinder.io.formats import embedding_files
+from rejoinder.io.formats.embedding_files import FORMATS, format_of
 
 TEXTS = ["plain", "très 😀", "", 'a "quoted"\nline\ttab', "\\"] * 7
 ROWS = np.random.default_rng(0).standard_normal((len(TEXTS), 3)).astype(np.float32)
@@ -70,7 +71,7 @@ def test_an_array_has_the_bytes_that_numpy_writes(tmp_path):
 def test_parquet_is_written_by_row_groups(tmp_path, monkeypatch):
     from pyarrow.parquet import read_metadata
 
-    monkeypatch.setattr(parquet, "_BLOCK_BYTES", 4 * 3 * 10)
+    monkeypatch.setattr(embedding_files, "_BLOCK_BYTES", 4 * 3 * 10)
     path = written(tmp_path / "parts", ".parquet", 4)
     facts = read_metadata(path)
     assert [facts.row_group(index).num_rows for index in range(facts.num_row_groups)] == [

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.tables import Row, below_header, table_rows, text_lines
+from rejoinder.io.formats.tables import Row, below_header, decoded_lines, table_rows
 
 PATH = Path("a.tsv")
 
 
 def test_lines_end_with_line_feeds_only():
     content = b"\xef\xbb\xbfa\x0cb\r\n\xc2\x85\xe2\x80\xa8c\n\nd"
-    assert text_lines(content, PATH) == ["a\x0cb", "\x85\u2028c", "", "d"]
-    assert text_lines(b"", PATH) == []
-    assert text_lines(b"\xe9\n", PATH, "latin-1") == ["é"]
+    assert decoded_lines(content, PATH) == ["a\x0cb", "\x85\u2028c", "", "d"]
+    assert decoded_lines(b"", PATH) == []
+    assert decoded_lines(b"\xe9\n", PATH, "latin-1") == ["é"]
     with pytest.raises(InputError, match=r"^a\.tsv line 8: byte 0xff is not utf-8\.$"):
-        text_lines(b"a\n\xff\n", PATH, first_line=7)
+        decoded_lines(b"a\n\xff\n", PATH, first_line=7)
 
 
 def test_columns_are_counted():

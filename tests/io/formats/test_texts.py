@@ -60,7 +60,7 @@ def test_json_lines_are_known_by_their_name_or_their_first_line():
         ("id\ttext\n1\n", ".tsv", None, "line 2: 1 columns"),
         ('{"a": "x", "b": 1}\n', ".jsonl", None, "fields with a string: a"),
         ('{"text": "x", "id": true}\n', ".jsonl", None, "line 1: the id"),
-        ("[1]\n", ".jsonl", None, "line 1: an object"),
+        ("[1]\n", ".jsonl", None, "line 1: .*list"),
         ("a\nb\n", "", "text=body", "no columns"),
         ("a\nb\n", "", "body", "text=COLUMN"),
         ("a\nb\n", "", "text=a,text=b", "text=COLUMN"),

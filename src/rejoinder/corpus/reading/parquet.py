@@ -13,10 +13,11 @@ from rejoinder.corpus.reading.comments import Parsed, number_text, without_missi
 from rejoinder.corpus.reading.strings import as_table
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, local_copy
-from rejoinder.io.formats.json_lines import POLARS_ERRORS
 
 MAGIC = b"PAR1"
 _BLOCK_ROWS = 65_536
+_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What Polars raises for files that it can't read. Its code panics at some damage."""
 
 
 def parquet_pieces(
@@ -30,7 +31,7 @@ def parquet_pieces(
     with local_copy(path) as file:
         try:
             yield from _pieces(file, path, columns, on_read)
-        except POLARS_ERRORS as error:
+        except _ERRORS as error:
             raise InputError(
                 f"{path} is damaged or not a Parquet file: {_first_line(error)}."
             ) from None
@@ -64,7 +65,7 @@ def _parsed(
 ) -> Parsed:
     try:
         text = frame.select(_as_text(column) for column in frame)
-    except POLARS_ERRORS as error:
+    except _ERRORS as error:
         raise InputError(
             f"{path} rows {numbers[0]} to {numbers[-1]}: {_first_line(error)}."
         ) from None

@@ -19,7 +19,7 @@ from rejoinder.datasets.sentence_pairs import NLI_CLASSES, parse_labels, parse_m
 from rejoinder.datasets.sts import parse_inputs, parse_scores, parse_stsb
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import sha256_of
-from rejoinder.io.formats.tables import text_lines
+from rejoinder.io.formats.tables import decoded_lines
 
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _FEW_LETTERS = 200
@@ -73,13 +73,13 @@ def _no_letters(_content: bytes) -> str:
 def _lines(content: bytes, path: Path) -> list[str]:
     if b"\0" in content[:4096]:
         raise InputError(f"{path} is not a text file: it has a zero byte.")
-    return text_lines(content, path)
+    return decoded_lines(content, path)
 
 
 def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
     """Parses JSON lines of SNLI or MultiNLI: premise, hypothesis and class, if there is one."""
     rows = []
-    for number, line in enumerate(text_lines(content, path), 1):
+    for number, line in enumerate(decoded_lines(content, path), 1):
         try:
             tree = json.loads(line)
             label, *texts = (tree[name] for name in ("gold_label", "sentence1", "sentence2"))

@@ -16,7 +16,7 @@ from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.json_lines import FieldType, first_object, is_json_lines, json_rows
 from rejoinder.io.formats.line_blocks import line_blocks
-from rejoinder.io.formats.tables import BYTE_ORDER_MARK, text_lines
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK, decoded_lines
 from rejoinder.io.formats.text_lines import long_line
 
 _BLOCK = 1 << 23
@@ -116,7 +116,7 @@ def _text_reader(first: str, path: Path, columns: int | None) -> Callable[[bytes
         chosen = _STSB_SENTENCES
 
     def read(block: bytes, first_line: int) -> Rows:
-        lines = text_lines(block, path, first_line=first_line)
+        lines = decoded_lines(block, path, first_line=first_line)
         lines = [line for line in lines if line.strip() and not (header and line == first)]
         fields = pl.Series(lines, dtype=pl.String).str.split("\t")
         if chosen is not None:

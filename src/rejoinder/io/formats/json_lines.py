@@ -10,15 +10,13 @@ import msgspec
 import polars as pl
 
 from rejoinder.errors import InputError
-from rejoinder.io.formats.surrogates import replace_escaped_surrogates, replace_surrogates
+from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
+from rejoinder.io.formats.texts import json_object
 
 FieldType = Literal["text", "texts", "label"]
 """The type of a field: `text` is a string, `texts` a list of strings, and `label` a string, number
 or boolean that is read as its JSON text."""
-
-POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""The errors that Polars raises for files that it can't read. Its code panics at some damage."""
 
 _TYPES: Mapping[FieldType, tuple[Any, Any]] = {
     "text": (str, pl.String()),
@@ -28,15 +26,6 @@ _TYPES: Mapping[FieldType, tuple[Any, Any]] = {
 """What JSON holds, and the type of the column."""
 
 
-def read_objects(content: bytes, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Returns the fields in `schema` of lines that are all objects, or raises `POLARS_ERRORS`.
-
-    Half of a surrogate pair reads as U+FFFD: Polars would join the first half with any escape.
-    """
-    content = replace_escaped_surrogates(content)
-    return pl.read_ndjson(io.BytesIO(content), schema=dict(schema))
-
-
 def first_object(content: bytes, path: Path) -> Mapping[str, Any]:
     """Returns the object on the first line that is not blank.
 
@@ -44,7 +33,7 @@ def first_object(content: bytes, path: Path) -> Mapping[str, Any]:
         InputError: all lines are blank, or the first one is not an object.
     """
     for number, line in _numbered(content):
-        return json_object(line, path, number)
+        return _object(line, path, number)
     raise InputError(f"{path} has no rows; a JSON object on each line is needed.")
 
 
@@ -81,7 +70,7 @@ def json_rows(
         try:
             row = decode(line)
         except ValueError:  # it is at fault, or Python alone reads it: NaN, halves of pairs
-            found = json_object(line, path, number)
+            found = _object(line, path, number)
             row = kind(
                 **{
                     name: _value(found.get(name), name, type_, path, number)
@@ -115,7 +104,7 @@ def json_texts(content: bytes, path: Path, names: Sequence[str]) -> pl.Series:
     """
     rows = []
     for number, line in _numbered(content):
-        values = json_object(line, path, number)
+        values = _object(line, path, number)
         found = [(name, values[name]) for name in names if values.get(name) is not None]
         rows.append(
             [
@@ -165,25 +154,13 @@ def _numbered(content: bytes, first_line: int = 1) -> Iterator[tuple[int, bytes]
             yield number, line
 
 
-def json_object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
-    """Returns the object on a line.
-
-    Raises:
-        InputError: it is not JSON, or not an object. The message names the line.
-    """
+def _object(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
     try:
-        value = json.loads(line.decode("utf-8"), strict=False)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} line {number}: {shortened(line.decode('utf-8', 'replace'))} is not JSON "
-            f"({error}); an object on each line is needed."
-        ) from None
-    if not isinstance(value, dict):
-        raise InputError(
-            f"{path} line {number}: a JSON {type(value).__name__}; an object on each line is "
-            "needed."
-        )
-    return value
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        said = shortened(line.decode("utf-8", "replace"))
+        raise InputError(f"{path} line {number}: {said} is not JSON: it is not UTF-8.") from None
+    return json_object(text, f"{path} line {number}")
 
 
 def _value(value: Any, name: str, type_: FieldType, path: Path, number: int) -> Any:

@@ -10,7 +10,7 @@ from rejoinder.errors import InputError
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def text_lines(
+def decoded_lines(
     content: bytes, path: Path, encoding: str = "utf-8", *, first_line: int = 1
 ) -> list[str]:
     r"""Returns the lines of a text file, without their ends and without a byte order mark.
@@ -77,7 +77,7 @@ def table_rows(
     Raises:
         InputError: a line is not in that encoding, or its number of fields is none of `columns`.
     """
-    for number, line in enumerate(text_lines(content, path, encoding), 1):
+    for number, line in enumerate(decoded_lines(content, path, encoding), 1):
         if line.strip():
             row = Row(line.split("\t"), number, path)
             if columns and len(row.fields) not in columns:

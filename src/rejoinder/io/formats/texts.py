@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import InputError, require
-from rejoinder.io.files.hashed import refuse_constant
 from rejoinder.io.formats.compression import MAGIC, decompressed
 from rejoinder.io.formats.surrogates import replace_surrogates
+from rejoinder.io.formats.tables import shortened
 from rejoinder.io.formats.text_lines import text_lines
 
 Text = tuple[str | None, str]
@@ -121,16 +121,26 @@ def _json_lines(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Ite
     wanted, key = columns.text or "text", columns.id or "id"
     for number, line in enumerate(text_lines(pieces, name, any_content=True), 1):
         if line.strip():
-            yield _of_object(_object(line, name, number), wanted, key, f"{name} line {number:,}")
+            where = f"{name} line {number:,}"
+            yield _of_object(json_object(line, where), wanted, key, where)
 
 
-def _object(line: str, name: str, number: int) -> Mapping[str, Any]:
+def json_object(line: str, where: str) -> Mapping[str, Any]:
+    """Returns the object on a line. Control characters in strings are allowed.
+
+    Raises:
+        InputError: it is not JSON, or not an object. The message begins with `where`.
+    """
     try:
-        tree = json.loads(line, parse_constant=refuse_constant)
+        tree = json.loads(line, strict=False)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} line {number:,}: no JSON ({error}).") from None
+        raise InputError(
+            f"{where}: {shortened(line)} is not JSON ({error}); an object on each line is needed."
+        ) from None
     if not isinstance(tree, dict):
-        raise InputError(f"{name} line {number:,}: an object is needed on each line.")
+        raise InputError(
+            f"{where}: a JSON {type(tree).__name__}; an object on each line is needed."
+        )
     return tree
 
 
@@ -154,19 +164,12 @@ def _csv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[T
     lines = text_lines(pieces, name, any_content=True)
     first = next(lines)
     delimiter = max(_DELIMITERS, key=first.count)
-    rows = csv.reader(
-        (f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, strict=True
-    )
-    return _of_rows(_checked(rows, name), name, columns)
-
-
-def _checked(rows: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+    lines = (f"{line}\n" for line in chain([first], lines))
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        for row in rows:
-            if row:
-                yield rows.line_num, row
+        yield from _of_rows(((table.line_num, row) for row in table if row), name, columns)
     except csv.Error as error:
-        raise InputError(f"{name} line {rows.line_num:,}: {error}.") from None
+        raise InputError(f"{name} line {table.line_num:,}: {error}.") from None
 
 
 def _tsv(pieces: Iterable[bytes], name: str, columns: TextColumns) -> Iterator[Text]:

@@ -1,0 +1,191 @@
+"""Files of embeddings, written a piece at a time: a format each for `.npy`, `.parquet`, `.jsonl`.
+
+A new format is a class and an entry of `FORMATS`.
+"""
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from rejoinder.errors import InputError, require
+from rejoinder.protocols import Embeddings
+
+_BLOCK_BYTES = 64 << 20
+"""Bytes of the embeddings in a row group of Parquet."""
+
+exact = "{:.9g}".format
+"""Returns a number with nine digits, which identify a float32."""
+
+
+class EmbeddingFormat:
+    """A format of embedding files.
+
+    Embeddings are appended to one or more parts, which are files of bytes. What is in them never
+    changes while they grow, so that parts that were cut back to an earlier size can grow again.
+    """
+
+    parts: tuple[str, ...]
+    """Names of the parts."""
+    header_bytes = 0
+    """Number of first bytes of each part that `finish` writes again."""
+
+    def require(self) -> None:
+        """Checks that the packages that it needs are installed; by default there are none.
+
+        Raises:
+            MissingExtraError: one is not.
+        """
+
+    def begin(self, files: Sequence[IO[bytes]], dim: int) -> None:
+        """Writes what comes before the embeddings into the empty `files`, one for each part."""
+
+    def append(
+        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+    ) -> None:
+        """Appends texts and their embeddings, (N, dim) float32."""
+        raise NotImplementedError
+
+    def finish(self, folder: Path, count: int, dim: int) -> Path:
+        """Makes the whole file of the parts in `folder`, and returns its path in `folder`.
+
+        `count` is the number of all embeddings. It may be called again after it was interrupted.
+        By default the only part is the file.
+        """
+        del count, dim
+        return folder / self.parts[0]
+
+
+class Npy(EmbeddingFormat):
+    """The format `.npy`: an array, (N, dim) float32, whose header is written again at the end."""
+
+    header_bytes = 128
+    parts = ("embeddings.npy",)
+
+    def begin(self, files: Sequence[IO[bytes]], dim: int) -> None:
+        """Writes the header of an array of no rows, which has the length of any other's."""
+        files[0].write(_header(0, dim))
+
+    def append(
+        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+    ) -> None:
+        """Appends the rows; an array holds no texts."""
+        del texts
+        files[0].write(embeddings.astype("<f4", copy=False).tobytes())
+
+    def finish(self, folder: Path, count: int, dim: int) -> Path:
+        """Writes the number of rows into the header."""
+        path = folder / self.parts[0]
+        with path.open("r+b") as file:
+            file.write(_header(count, dim))
+        return path
+
+
+def _header(count: int, dim: int) -> bytes:
+    """Returns the header of a (count, dim) float32 array.
+
+    NumPy leaves room for 20 digits in it, so that the number of rows can grow.
+    """
+    buffer = io.BytesIO()
+    facts = {"descr": "<f4", "fortran_order": False, "shape": (count, dim)}
+    np.lib.format.write_array_header_1_0(buffer, facts)
+    return buffer.getvalue()
+
+
+def json_lines(texts: Sequence[str], embeddings: Embeddings) -> Iterator[str]:
+    """Yields an object for each text, without a line end."""
+    for text, row in zip(texts, embeddings, strict=True):
+        numbers = ", ".join(map(exact, row.tolist()))
+        yield f'{{"text": {json.dumps(text, ensure_ascii=False)}, "embedding": [{numbers}]}}'
+
+
+class JsonLines(EmbeddingFormat):
+    """The format `.jsonl`: an object with `text` and `embedding` on each line."""
+
+    parts = ("embeddings.jsonl",)
+
+    def append(
+        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+    ) -> None:
+        """Appends a line for each text."""
+        files[0].writelines(f"{line}\n".encode() for line in json_lines(texts, embeddings))
+
+
+class Parquet(EmbeddingFormat):
+    """The format `.parquet`, which is made of texts and numbers at the end, by row groups.
+
+    A Parquet file ends with the list of its row groups, so one that a killed process left can't be
+    read or continued. Plain texts and numbers can.
+    """
+
+    parts = ("texts", "numbers")
+
+    def require(self) -> None:
+        """Checks that pyarrow is installed."""
+        require("parquet", "pyarrow")
+
+    def append(
+        self, files: Sequence[IO[bytes]], texts: Sequence[str], embeddings: Embeddings
+    ) -> None:
+        """Appends texts as lines of JSON, because they may hold line ends, and numbers as bytes."""
+        lines, numbers = files
+        lines.writelines(f"{json.dumps(text)}\n".encode() for text in texts)
+        numbers.write(embeddings.astype("<f4", copy=False).tobytes())
+
+    def finish(self, folder: Path, count: int, dim: int) -> Path:
+        """Writes the file, a row group at a time."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = folder / "embeddings.parquet"
+        schema = pa.schema({"text": pa.string(), "embedding": pa.list_(pa.float32(), dim)})
+        texts, numbers = (folder / name for name in self.parts)
+        # neither compression nor a dictionary makes numbers of embeddings smaller
+        with pq.ParquetWriter(
+            path,
+            schema,
+            compression={"text": "zstd", "embedding.list.element": "none"},
+            use_dictionary=False,
+            write_statistics=False,
+        ) as writer:
+            for rows, matrix in _blocks(texts, numbers, count, dim):
+                column = pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), dim)
+                writer.write_table(pa.table([pa.array(rows, pa.string()), column], schema=schema))
+        return path
+
+
+def _blocks(
+    texts: Path, numbers: Path, count: int, dim: int
+) -> Iterator[tuple[list[str], np.ndarray[Any, Any]]]:
+    """Yields the texts and numbers of each row group."""
+    size = max(1, _BLOCK_BYTES // (4 * dim))
+    with texts.open(encoding="utf-8") as lines, numbers.open("rb") as file:
+        for low in range(0, count, size):
+            rows = [json.loads(line) for line in islice(lines, min(size, count - low))]
+            yield rows, np.fromfile(file, "<f4", len(rows) * dim).reshape(-1, dim)
+
+
+FORMATS: dict[str, EmbeddingFormat] = {
+    ".npy": Npy(),
+    ".parquet": Parquet(),
+    ".jsonl": JsonLines(),
+}
+"""Formats by the suffix of a file's name."""
+
+
+def format_of(path: Path) -> EmbeddingFormat:
+    """Returns the format of a file by the suffix of its name.
+
+    Raises:
+        InputError: there is no such format.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    found = FORMATS.get(path.suffix)
+    if found is None:
+        raise InputError(f"{path}: the name must end in one of {', '.join(FORMATS)}.")
+    found.require()
+    return found
