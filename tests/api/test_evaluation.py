@@ -46,7 +46,7 @@ def test_an_object_with_encode_is_scored(data, tmp_path):
     assert results[0].scores["pearson_weighted_mean"] > 0.9
     assert "sts12/cosine test  pearson_weighted_mean" in str(results)
     assert evaluate(Counts(), ["sts12"], data=str(data), out=str(path)).reused == 1
-    with pytest.raises(InputError, match="run is empty"):
+    with pytest.raises(InputError, match=r"results\[0\]\.run"):
         repeat(path)
 
 
@@ -74,7 +74,7 @@ def test_missing_data_is_an_error_unless_it_is_skipped(data):
 
 
 def test_what_is_no_encoder_is_refused(data):
-    with pytest.raises(InputError, match="an encoder of type list has no method encode"):
+    with pytest.raises(InputError, match=r"list.*encode"):
         evaluate([1.0], "sts12", data=data)
 
 
@@ -122,7 +122,7 @@ def test_an_encoder_behind_an_address_has_the_scores_of_the_local_one(data, tmp_
     ],
 )
 def test_a_setting_that_acts_on_no_task_is_refused(data, settings, name):
-    with pytest.raises(InputError, match=f"^{name} has no effect"):
+    with pytest.raises(InputError, match=f"^{name} .*no effect"):
         evaluate(SentenceEncoder(), **{"tasks": "sts12", "data": data, **settings})
 
 

@@ -163,7 +163,7 @@ MISUSE = [
     (("evaluate", "pairs", "--tasks", "response", "--pairs", "pairs"), "not a model folder"),
     (("evaluate", "run/model", "--tasks", "respnse"), "did you mean 'response'"),
     (("evaluate", "run/model", "--tasks", "stsb", "--data", "."), "is not there"),
-    (("evaluate", "py:nothing:at_all", "--tasks", "stsb", "--data", "."), "names no function"),
+    (("evaluate", "py:nothing:at_all", "--tasks", "stsb", "--data", "."), "nothing:at_all"),
 ]
 
 

@@ -84,19 +84,19 @@ def test_doc2vec_is_stored_without_pickle(tmp_path):
     assert rows[5].any()
     np.testing.assert_array_equal(rows, loaded.encode([*TEXTS, texts[0]]))
     (tmp_path / "other").write_bytes(b"\x80\x04pickle")
-    with pytest.raises(InputError, match="are not read"):
+    with pytest.raises(InputError, match=r"doc2vec.*benchmarks/baselines.py"):
         open_baseline(f"doc2vec:{tmp_path / 'other'}")
 
 
 def test_names_and_files_that_are_wrong(tmp_path):
     with pytest.raises(InputError, match="did you mean 'average'"):
         open_baseline("averag:x")
-    with pytest.raises(InputError, match="needs a file"):
+    with pytest.raises(InputError, match="baseline:sif:FILE"):
         open_baseline("sif")
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match=r"no\.txt"):
         open_baseline(f"sif:{tmp_path / 'no.txt'}")
     (tmp_path / "bad.txt").write_text("cat 1 2 x\n")
-    with pytest.raises(InputError, match="can't be read as word vectors"):
+    with pytest.raises(InputError, match=r"bad\.txt.*word2vec"):
         open_baseline(f"average:{tmp_path / 'bad.txt'}")
 
 
@@ -108,9 +108,9 @@ def test_vectors_by_text(tmp_path):
     for name in ("v.parquet", "v.jsonl"):
         stored = StoredVectors(tmp_path / name)
         assert stored.encode([TEXTS[2], TEXTS[0]]).tolist() == [[2, 1], [0, 1]]
-        with pytest.raises(InputError, match="no vector for 1 of 2 sentences, the first 'new'"):
+        with pytest.raises(InputError, match=r"1 of 2 .*'new'"):
             stored.encode(["new", TEXTS[0]])
-    with pytest.raises(InputError, match="columns text and embedding"):
+    with pytest.raises(InputError, match=r"none\.parquet.*text and embedding"):
         StoredVectors(tmp_path / "none.parquet")
 
 
@@ -124,5 +124,5 @@ def test_functions_and_objects_by_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert open_function("things_to_score:short").encode(["ab"]).tolist() == [[2, 1]]
     assert open_function("things_to_score:Model").encode(["ab"]).shape == (1, 3)
-    with pytest.raises(InputError, match="names no function"):
+    with pytest.raises(InputError, match="py:MODULE:NAME"):
         open_function("things_to_score:nothing")

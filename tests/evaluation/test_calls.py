@@ -32,16 +32,16 @@ def inner(text):
             lambda texts: [inner(text) for text in texts],
             r"raised KeyError: 'one' \(.*:\d+ in inner",
         ),
-        (lambda: None, "can't be called: TypeError: .*takes 0 positional arguments but 1"),
-        (lambda texts: [[1.0] * len(text) for text in texts], "rows of different lengths, of 3 to"),
+        (lambda: None, "TypeError: .*takes 0 positional arguments but 1"),
+        (lambda texts: [[1.0] * len(text) for text in texts], "different lengths.*3 to"),
         (lambda texts: [["a", "b"] for _ in texts], "strings"),
         (lambda texts: np.ones((len(texts), 2)) * 1j, "complex numbers"),
-        (lambda texts: np.ones((len(texts), 0)), "vectors of 0 numbers"),
+        (lambda texts: np.ones((len(texts), 0)), "0 numbers"),
         (lambda _texts: None, "None"),
-        (lambda texts: ([1.0, 2.0] for _ in texts), "objects of type generator"),
+        (lambda texts: ([1.0, 2.0] for _ in texts), "generator"),
         (lambda texts: [[None, 1.0] for _ in texts], "None"),
-        (lambda texts: np.ones((len(texts), 2, 2)), r"shape \(3, 2, 2\) for 3 sentences"),
-        (lambda _texts: np.ones((2, 2)), r"shape \(2, 2\) for 3 sentences"),
+        (lambda texts: np.ones((len(texts), 2, 2)), r"\(3, 2, 2\) for 3 "),
+        (lambda _texts: np.ones((2, 2)), r"\(2, 2\) for 3 "),
         (lambda texts: np.full((len(texts), 2), 1e300), "sentence 0 .'one'."),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_width_that_changes_is_an_error():
     widths = iter((2, 3))
     embedder = Embedder(Called(lambda texts: np.ones((len(texts), next(widths))), "f"), "f")
     embedder.embed(["a"], "t")
-    with pytest.raises(InputError, match="f returned vectors of 3 numbers, and earlier of 2"):
+    with pytest.raises(InputError, match=r"f .* 3 numbers.* 2"):
         embedder.embed(["b"], "t")
 
 
@@ -100,12 +100,12 @@ class Described:
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"name": "x", "words": {1, 2}}, r"'words' is \{1, 2\} \(set\), which JSON can't hold"),
+        ({"name": "x", "words": {1, 2}}, r"'words' is \{1, 2\} \(set\).*JSON"),
         ({"name": "x", "dim": np.int64(3)}, r"'dim' is .*3.* \(int64\)"),
         ({"name": "x", "loss": float("nan")}, "'loss' is nan"),
-        ({"name": 5}, "'name' is 5; a string is needed"),
+        ({"name": 5}, "'name' is 5.*string"),
         ({"name": "x", 7: 1}, "the key 7"),
-        (None, "an object of type NoneType; a dictionary is needed"),
+        (None, "NoneType.*dictionary"),
         (lambda: 1 / 0, "raised ZeroDivisionError"),
     ],
 )
@@ -131,18 +131,18 @@ def pairs():
 
 def test_both_sides_need_one_width():
     encoder = TwoWidths({"name": "wide"})
-    with pytest.raises(InputError, match="encode_response of the encoder wide returned vectors of"):
+    with pytest.raises(InputError, match=r"encode_response .*wide.* 3 .* 2"):
         collect(iter_results(encoder, ["response"], Context(pairs=pairs)))
 
 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("def f(:", r"the module broken_a raised SyntaxError: .*broken_a.py:1"),
-        ("1 / 0", r"the module broken_b raised ZeroDivisionError: .*broken_b.py:1"),
-        ("f = 5", "is an object of type int; a function"),
-        ("class f:\n    def __init__(self, x): pass", "the class f can't be called: TypeError"),
-        ("import nothing_of_that_name", "names no function"),
+        ("def f(:", r"broken_a .*SyntaxError: .*broken_a.py:1"),
+        ("1 / 0", r"broken_b .*ZeroDivisionError: .*broken_b.py:1"),
+        ("f = 5", "int.*function"),
+        ("class f:\n    def __init__(self, x): pass", "class f .*TypeError"),
+        ("import nothing_of_that_name", "nothing_of_that_name"),
     ],
 )
 def test_modules_that_fail_are_named(code, said, tmp_path, monkeypatch, request):

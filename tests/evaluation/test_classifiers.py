@@ -96,10 +96,10 @@ def test_settings_that_make_no_sense_are_named():
     wrong = {"kfold": 1, "seed": -1, "nhid": 1.5, "batch_size": 0, "tenacity": -1,
              "epoch_size": 0, "max_epoch": "9", "dropout": 1.0}  # fmt: skip
     for name, value in wrong.items():
-        with pytest.raises(InputError, match=rf"{name} is .* is needed"):
+        with pytest.raises(InputError, match=rf"{name} is "):
             ClassifierSettings(**{name: value})
     x, y = blobs(20, 2, 3, 1)
-    with pytest.raises(InputError, match="kfold is 30, but the rarest class has only"):
+    with pytest.raises(InputError, match=r"kfold is 30.* rarest "):
         validation.nested(x, y, ClassifierSettings(kfold=30))
     network = pytest.importorskip("rejoinder.evaluation.classifiers.network")
     for text in ("adamm", "adam,lr", "adam,rate=1"):

@@ -118,7 +118,7 @@ def test_too_few_pairs_are_missing_data(shared_data, tmp_path):
     for file in (shared_data / "sts2017").glob("STS.*.txt"):
         lines = file.read_text("utf-8").splitlines()[:100]
         (folder / file.name).write_text("\n".join(lines) + "\n", "utf-8")
-    with pytest.raises(DataMissingError, match="all 250 pairs of track 5; 100 are there"):
+    with pytest.raises(DataMissingError, match=r"sts17/difficult .*250 .*100"):
         collect(iter_results(BagOfWords(), ["sts17/difficult"], Context(tmp_path)))
 
 

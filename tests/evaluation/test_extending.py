@@ -35,7 +35,7 @@ def test_a_metric_of_ones_own(capsys):
     run_page("metric.md")
     assert "reciprocal_rank" in capsys.readouterr().out
     metric = metrics.metric_of("reciprocal_rank")
-    with pytest.raises(InputError, match="'reciprocal_rank' is registered already"):
+    with pytest.raises(InputError, match=r"'reciprocal_rank'.* registered"):
         metrics.register_metric(metric)
 
 
@@ -46,10 +46,10 @@ def test_a_task_of_ones_own(tmp_path, monkeypatch, capsys):
     assert tasks.task_groups()["triplets"] == ["triplets/cosine"]
     for other in ({"stsb/cosine": ()}, {"new": ("stsb/cosine",)}, {"sts": ()}):
         family = tasks.Family(other, page["read"], page["run"])
-        with pytest.raises(InputError, match="is registered already"):
+        with pytest.raises(InputError, match="registered"):
             tasks.register_family(family)
 
 
 def test_an_unknown_metric_is_refused():
-    with pytest.raises(InputError, match=r"'bleu' is not a registered metric .*register_metric"):
+    with pytest.raises(InputError, match=r"'bleu'.*register_metric"):
         metrics.metric_of("bleu")

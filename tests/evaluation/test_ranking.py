@@ -33,7 +33,7 @@ def test_lists_by_hand():
 def test_queries_without_a_relevant_question_count_as_zero():
     scores = official_scores([flags("+-"), flags("--")])
     assert scores == {"map": 50, "avg_rec": 100, "mrr": 50}
-    with pytest.raises(InputError, match="no question is relevant"):
+    with pytest.raises(InputError, match="relevant"):
         official_scores([flags("--")])
 
 

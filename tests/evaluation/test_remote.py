@@ -60,7 +60,7 @@ def test_the_path_is_added_where_the_address_has_none(server):
     for address in (server.address, f"{server.address}/", f"{server.address}/v1"):
         assert open_openai(f"base@{address}").encode(["a"]).shape == (1, 512)
     assert [body["model"] for body in server.requests] == ["base"] * 3
-    with pytest.raises(InputError, match="/v2/embeddings answers 404: no such route"):
+    with pytest.raises(InputError, match=r"/v2/embeddings .*404.*no such route"):
         open_openai(f"base@{server.address}/v2").encode(["a"])
 
 
@@ -89,17 +89,17 @@ def test_broken_connections_are_tried_again(encoder, server):
     server.breaks = 2
     assert encoder.encode(["hello"]).shape == (1, 512)
     server.breaks = 100
-    with pytest.raises(InputError, match="broke off 6 times"):
+    with pytest.raises(InputError, match="6 times"):
         encoder.encode(["hello"])
 
 
 def test_what_lasts_is_said_in_the_words_of_the_server(encoder, server):
     server.faults = [(503, {}, b'{"error": {"message": "no\\nmodel \\u001b[31m is loaded"}}')] * 99
-    with pytest.raises(InputError, match=r"answers 503: no model \[31m is loaded\.$"):
+    with pytest.raises(InputError, match=r"503.*no model \[31m is loaded"):
         encoder.encode(["hello"])
     assert len(server.requests) == 6
     server.faults = [(429, {"Retry-After": "3600"}, b"")]
-    with pytest.raises(InputError, match=r"answers 429\.$"):
+    with pytest.raises(InputError, match="429"):
         encoder.encode(["hello"])
     assert len(server.requests) == 7  # an hour is too long to wait
 
@@ -129,8 +129,8 @@ def test_a_host_that_is_not_there_is_one_sentence():
     [
         (lambda rows: rows[1:], "2 embeddings for 3 texts|shape .2, 512. for 3 sentences"),
         (lambda rows: [*rows, rows[0]], "4 embeddings for 3 texts|shape .4, 512. for 3 sent"),
-        (lambda rows: [rows[0], rows[1][:7], rows[2]], "rows of different lengths, of 7 to 512"),
-        (lambda rows: [[] for _ in rows], "vectors of 0 numbers"),
+        (lambda rows: [rows[0], rows[1][:7], rows[2]], "different lengths.*7 to 512"),
+        (lambda rows: [[] for _ in rows], "0 numbers"),
         (lambda rows: [rows[0], [float("nan")] * 512, rows[2]], "JSON: NaN"),
         (lambda rows: [rows[0], [None] * 512, rows[2]], "returned None"),
         (
@@ -160,22 +160,22 @@ def test_wrong_vectors_are_refused(encoder, server, change, said):
 )
 def test_an_answer_of_another_form_is_refused(encoder, server, answer):
     server.answer = answer
-    with pytest.raises(InputError, match=r"another form than that of|numbers, a row a sentence"):
+    with pytest.raises(InputError, match=r"another form|one row per sentence"):
         encoder.encode(["a"])
 
 
 def test_a_page_is_no_answer(encoder, server):
     server.faults = [(200, {"Content-Type": "text/html"}, b"<html>hello</html>")]
-    with pytest.raises(InputError, match="did not send JSON"):
+    with pytest.raises(InputError, match="JSON"):
         encoder.encode(["a"])
     server.faults = [(307, {"Location": "http://elsewhere/"}, b"")]
-    with pytest.raises(InputError, match="answers 307"):
+    with pytest.raises(InputError, match="307"):
         encoder.encode(["a"])
 
 
 def test_an_answer_without_end_is_cut_off(encoder, server, monkeypatch):
     monkeypatch.setattr(requests, "MOST_BYTES", 1_000)
-    with pytest.raises(InputError, match="sent more than 1,000 bytes in an answer"):
+    with pytest.raises(InputError, match="1,000 bytes"):
         encoder.encode(["hello"])
     assert len(server.requests) == 1
 
@@ -183,7 +183,7 @@ def test_an_answer_without_end_is_cut_off(encoder, server, monkeypatch):
 def test_another_width_later_is_refused(encoder, server):
     encoder.encode(["a"])
     server.change = lambda rows: [row[:7] for row in rows]
-    with pytest.raises(InputError, match="vectors of 7 numbers, and earlier of 512"):
+    with pytest.raises(InputError, match=r" 7 numbers.* 512"):
         encoder.encode(["b"])
 
 
@@ -198,9 +198,7 @@ def test_too_large_a_batch_is_halved(local, encoder, server):
 
 def test_a_text_that_is_refused_is_named(encoder, server):
     server.refuses = "31"
-    with pytest.raises(
-        InputError, match=r"answers 422: one of the inputs is refused\. The text was '31'\."
-    ):
+    with pytest.raises(InputError, match=r"422.*one of the inputs is refused.*'31'"):
         encoder.encode(TEXTS)
 
 
@@ -238,16 +236,16 @@ def test_a_key_is_sent_to_other_machines_by_https_only(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("openai:base", "named openai:MODEL@URL"),
-        ("openai:base@localhost:80", "named openai:MODEL@URL"),
-        ("openai:@http://h", "named openai:MODEL@URL"),
-        ("openai:a@http://me:pass@h", "holds a user name or a password"),
-        ("tei:http://me:pass@h", "holds a user name or a password"),
-        ("tei:localhost:80", "'localhost:80' is not the address of a server"),
-        ("tei:ftp://h", "is not the address of a server"),
-        ("tei:http://h/?q=1", "is not the address of a server"),
-        ("tei:http://h:port", "is not valid"),
-        ("tei:", "is not the address of a server"),
+        ("openai:base", "openai:MODEL@URL"),
+        ("openai:base@localhost:80", "openai:MODEL@URL"),
+        ("openai:@http://h", "openai:MODEL@URL"),
+        ("openai:a@http://me:pass@h", "REJOINDER_API_KEY"),
+        ("tei:http://me:pass@h", "REJOINDER_API_KEY"),
+        ("tei:localhost:80", "'localhost:80'"),
+        ("tei:ftp://h", "ftp://h.*http"),
+        ("tei:http://h/?q=1", "q=1"),
+        ("tei:http://h:port", "port"),
+        ("tei:", "http://HOST:PORT"),
     ],
 )
 def test_what_is_no_address_is_refused(name, said):
@@ -266,7 +264,7 @@ def test_embeddings_are_kept_as_they_come(local, encoder, server, tmp_path):
     encoder.cache_in(tmp_path / "new" / "cache")
     encoder._batch = 32
     server.refuses = "69"  # in the last batch
-    with pytest.raises(InputError, match="answers 422"):
+    with pytest.raises(InputError, match="422"):
         encoder.encode(TEXTS)
     server.requests.clear()
     server.refuses = "\0"

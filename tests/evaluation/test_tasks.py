@@ -98,7 +98,7 @@ def test_ties_count_against_the_model():
 def test_few_candidates_give_the_metric_its_true_name():
     result = rank_responses(Embedder(Bag()), made_up(40))
     assert list(result.scores) == ["P@1 of 40", "P@3 of 40", "P@10 of 40"]
-    with pytest.raises(InputError, match="at least two"):
+    with pytest.raises(InputError, match=r"1 pairs.*two"):
         rank_responses(Embedder(Bag()), made_up(1))
 
 
@@ -128,7 +128,7 @@ def poisoned(embeddings):
     ("how", "message"),
     [
         (poisoned, r"response on test: .* of the encoder Broken .* sentence 3 .* not finite"),
-        (lambda e: e[1:], r"shape \(\d+, 20\) for \d+ sentences"),
+        (lambda e: e[1:], r"\(\d+, 20\) for \d+ "),
         (lambda e: e[0], "shape"),
     ],
 )
@@ -230,11 +230,11 @@ def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
     assert after[0].scores == before[0].scores
     assert (before[0].dtype, after[0].dtype) == ("float32", None)
     assert after[0].encoder["max_tokens"] == "not told"
-    with pytest.raises(InputError, match="tells no sha256"):
+    with pytest.raises(InputError, match=r"Bag.*sha256"):
         collect(iter_results(Bag(), ["sts12"], context, cache=cache))
     [file] = cache.iterdir()
     file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(InputError, match=f"{file.name}.*remove it"):
+    with pytest.raises(InputError, match=f"{file.name}.*remove"):
         collect(iter_results(Known(), ["sts12"], context, cache=cache))
 
 

@@ -1,4 +1,4 @@
-"""Makes encoders of functions, of sentence-transformers models, and of files of vectors."""
+"""Encoders made from functions, sentence-transformers models and files of vectors."""
 
 import importlib
 import os
@@ -47,12 +47,12 @@ def open_function(reference: str) -> Encodes:
     module, _, name = reference.partition(":")
     form = "write py:MODULE:NAME, such as py:my_module:encode."
     if not (module and name):
-        raise InputError(f"py:{reference} names no function; {form}")
+        raise InputError(f"py:{reference} is not a function; {form}")
     sys.path.insert(0, str(Path.cwd()))
     try:
         target = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"py:{reference} names no function: {error}; {form}") from None
+        raise InputError(f"py:{reference} is not a function: {error}; {form}") from None
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise

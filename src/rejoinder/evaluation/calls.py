@@ -1,4 +1,4 @@
-"""Calls code of other people, and turns what it raises or returns wrongly into one sentence."""
+"""Calls foreign code, and reports what it raises or returns wrongly in one sentence."""
 
 import os
 import traceback
@@ -66,11 +66,11 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
     Raises:
         InputError: it has another shape, or is not an array of numbers: see `numbers_of`.
     """
-    array = numbers_of(value, who, "(N, D) numbers, a row a sentence, are")
+    array = numbers_of(value, who, "(N, D) numbers, one row per sentence, are")
     if array.ndim != 2 or len(array) != count:
         raise InputError(
             f"{who} returned an array of shape {array.shape} for {count} sentences; (N, D) is "
-            "needed, a row a sentence."
+            "needed, one row per sentence."
         )
     if not array.shape[1]:
         raise InputError(
@@ -106,11 +106,11 @@ def similarities_of(value: Any, count: int, who: str) -> Floats:
     Raises:
         InputError: it has another shape, or a value is not a finite number.
     """
-    values = np.asarray(numbers_of(value, who, "(N,) numbers, one a pair, are"), np.float64)
+    values = np.asarray(numbers_of(value, who, "(N,) numbers, one per pair, are"), np.float64)
     if values.shape != (count,):
         raise InputError(
             f"{who} returned an array of shape {values.shape} for {count} pairs; (N,) is needed, "
-            "a number a pair."
+            "one number per pair."
         )
     if not np.isfinite(values).all():
         raise InputError(

@@ -108,7 +108,7 @@ def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
 
     Raises:
         InputError: a file is damaged, no task can be compared, a task was scored on other items,
-            or a result holds no items.
+            or a result has no items.
     """
     ours, theirs = (
         read_results(Path(source)) if isinstance(source, Path | str) else source
@@ -125,7 +125,7 @@ def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
         ]
         raise InputError(f"nothing can be compared, as no task is shared: {'; '.join(has)}.")
     labels = variants(ours)
-    # so many draws that a corrected p can be a quarter of the level: p is at least 1 / draws
+    # p is at least 1 / draws: with these, a corrected p can be a quarter of the level
     draws = min(_MOST_DRAWS, math.ceil(4 * len(matched) / LEVEL))
     tasks = [_compared(*pair, labels[pair[0].key], seed, draws) for pair in matched]
     corrected = holm([task.p for task in tasks])
@@ -162,7 +162,7 @@ def _compared(first: Result, second: Result, settings: str, seed: int, draws: in
         )
     left, right = first.items, second.items
     if left is None or right is None:
-        raise InputError(f"{what} holds no predictions; evaluate again.")
+        raise InputError(f"{what} has no predictions; evaluate again.")
     rows = {name: row for row, name in enumerate(right.ids)}
     if set(left.ids) != set(rows):
         raise InputError(

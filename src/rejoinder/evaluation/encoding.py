@@ -1,4 +1,4 @@
-"""Calls an encoder that may be anybody's: encodes each text once, and checks what comes back."""
+"""Calls any encoder: encodes each text once, and checks what comes back."""
 
 from collections.abc import Callable, Sequence
 

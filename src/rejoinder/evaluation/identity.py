@@ -1,4 +1,4 @@
-"""What makes an encoder the same encoder: results and embeddings are reused for that one alone."""
+"""The identity of an encoder: results and embeddings are reused for the same encoder only."""
 
 import json
 from collections.abc import Mapping

@@ -47,8 +47,8 @@ class Wire:
     body: Callable[[str, Sequence[str]], Mapping[str, Any]]
     """Returns the request, of a model and texts."""
     rows: Callable[[Any, int], Any]
-    """Returns the embeddings in the answer to a request of so many texts, in their order. Raises
-    InputError, or KeyError or TypeError where the answer has another form."""
+    """Returns the embeddings in an answer, given the number of texts, in their order. Raises
+    InputError, or KeyError or TypeError if the answer has another form."""
 
 
 def _openai_rows(answer: Any, count: int) -> list[Any]:
@@ -113,11 +113,11 @@ class RemoteEncoder:
         )
 
     def describe(self) -> dict[str, object]:
-        """Returns the name. What the server computes with, only its owner knows."""
+        """Returns the name, all that is known of the server's model."""
         return {"name": self._name}
 
     def cache_in(self, folder: Path) -> None:
-        """Keeps embeddings in a folder, each as soon as it is there, and takes them from there."""
+        """Keeps embeddings in a folder as soon as they arrive, and reads them from there."""
         # what the server computes with may have changed under its name
         name = json.dumps(identity(self), sort_keys=True)
         self._cache = VectorCache(folder / "remote.sqlite", name)
@@ -173,7 +173,7 @@ class RemoteEncoder:
             raise InputError(f"{self._route} answers {reason}{hint}") from None
         except (KeyError, TypeError):
             raise InputError(
-                f"{self._route} sent JSON of another form than that of {self._wire.prefix}."
+                f"{self._route} sent JSON in another form than {self._wire.prefix} uses."
             ) from None
         embeddings, _ = embeddings_of(rows, texts, self._route)
         dim = embeddings.shape[1]

@@ -37,7 +37,7 @@ class Scored:
     groups: Mapping[str, Group] = field(default_factory=dict)
     """Scores by genre or source."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The name of the data and whatever else is known of it; the SHA-256 is added."""
+    """The name of the data and other facts; the SHA-256 is added."""
     notes: Sequence[str] = ()
 
 

@@ -31,7 +31,7 @@ _HASH_DIGITS = 12
 
 @dataclass
 class ResultsFile:
-    """A results file that this process has claimed. Results that are added are written at once."""
+    """A results file that this process has locked. Results are written as they are added."""
 
     path: Path
     results: list[Result]
@@ -78,7 +78,7 @@ class ResultsFile:
 def open_results(
     path: Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
 ) -> Iterator[ResultsFile]:
-    """Claims a results file, from reading it to writing the last result.
+    """Locks a results file, from reading it to writing the last result.
 
     The file need not exist. `overwrite` treats a file that can't be read as an empty one, unless
     it is or lies in one of the `inputs`.
@@ -86,7 +86,7 @@ def open_results(
     Raises:
         InputError: it is not a file; it is not a results file, and `overwrite` is False or it is
             read; or the folder of its predictions is one of the `inputs`, or holds one.
-        BusyError: another process has claimed it.
+        BusyError: another process has locked it.
         StorageError: it can't be written.
     """
     if path.exists() and not path.is_file():
@@ -183,7 +183,9 @@ def _check_scores(result: Result, items: Items, where: str) -> None:
     try:
         recomputed = result.metric.recompute(items)
     except ScoringError as error:
-        raise InputError(f"{where}: the saved predictions give no {result.main}: {error}") from None
+        raise InputError(
+            f"{where}: {result.main} can't be computed from the saved predictions: {error}"
+        ) from None
     for name, value in recomputed.items():
         allowed = _EXACT * max(1.0, abs(value)) + result.metric.rounding.get(name, 0.0)
         score = result.scores.get(name, value)

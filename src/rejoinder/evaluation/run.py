@@ -80,8 +80,8 @@ def iter_results(
         encoder: what is scored.
         tasks: ids and groups of tasks.
         context: where the data is, and settings.
-        known: earlier results. Those of the same encoder, task, data and settings are yielded as
-            they are instead of being scored again.
+        known: earlier results. Those of the same encoder, task, data and settings are yielded
+            again instead of being scored.
         progress: called before each task, and by long tasks in between.
         cache: folder that keeps embeddings for later runs of the same encoder.
         about: the encoder's `identity`, if it is known already.
@@ -145,7 +145,7 @@ def iter_results(
 
 
 def _reused(data: Data, settings: Mapping[str, Any], known: Mapping[Key, Result]) -> list[Result]:
-    """Returns the known results of those tasks of which the results of all splits are known."""
+    """Returns the known results of tasks whose splits all have a known result."""
     keys = {part: (*part, read.sha256, settings_key(settings)) for part, read in data.items()}
     new = {task for (task, _), key in keys.items() if key not in known}
     return [known[key] for (task, _), key in keys.items() if task not in new]
@@ -178,8 +178,8 @@ def _open_cache(
         return None
     if "sha256" not in about:
         raise InputError(
-            f"{about['name']} can't be cached: its describe() tells no sha256, by which another "
-            "version of it would be known."
+            f"{about['name']} can't be cached: its describe() has no sha256, which tells versions "
+            "apart."
         )
     return VectorCache(folder / "embeddings.sqlite", json.dumps(about, sort_keys=True))
 

@@ -233,7 +233,7 @@ class Work:
         return models
 
     def _evaluated_elsewhere(self, name: str, encoder: SentenceEncoder) -> dict[str, list[Result]]:
-        """Returns the results of a model that was trained elsewhere, as it is and tuned."""
+        """Returns the results of a model that was trained elsewhere, as given and tuned."""
         about = encoder.describe()
         stem = f"also-{about['sha256'][:12]}"
         results = {name: self._evaluated(name, encoder, _TASKS, stem)}

@@ -20,7 +20,7 @@ _SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class _Splits:
-    """The splits, of which two are fitted and the third is scored, and their hash."""
+    """Two splits to fit, one to score, and their hash."""
 
     parts: list[Captioned]
     sha256: str
