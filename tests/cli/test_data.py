@@ -1,6 +1,7 @@
 """`rejoinder data`: what it shows, lays out and refuses."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,8 +52,8 @@ def test_the_list_needs_no_extra(shared_data):
 
 def test_misuse(tmp_path):
     for words, message in (
-        (("list", "stsx"), "is no data set and no group; did you mean 'sts"),
-        (("add", "stsb", tmp_path / "none"), "is not there"),
+        (("list", "stsx"), "'stsx' is not .* did you mean 'sts"),
+        (("add", "stsb", tmp_path / "none"), "none does not exist"),
         (("add", "stsb", tmp_path), "has no file of STSBenchmark"),
     ):
         with pytest.raises(InputError, match=message):
@@ -99,8 +100,8 @@ def test_another_number_of_rows_is_said_by_add_and_list(tmp_path):
     source, data = mpqa(tmp_path / "in"), tmp_path / "data"
     told = call("add", "mpqa", source, "--data", data)
     assert f"mpqa: 2 files below {data}" in told
-    assert "MPQA has 2 rows here, 10,606 in the literature." in told
-    assert "MPQA has 2 rows here, 10,606 in the literature." in call("list", "mpqa", "--data", data)
+    assert re.search("MPQA has 2 rows here; .* 10,606", told)
+    assert re.search("MPQA has 2 rows here; .* 10,606", call("list", "mpqa", "--data", data))
     sick = data / "downstream/SICK/SICK_train.txt"
     sick.parent.mkdir()
     sick.write_text("pair_ID\n1\ta\tb\t3\tNEUTRAL\n")
@@ -110,7 +111,7 @@ def test_another_number_of_rows_is_said_by_add_and_list(tmp_path):
     assert f"{sick} line 1" in listed.stderr
     header = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
     sick.write_text(header + "1\ta\tb\t3\tNEUTRAL\n")
-    said = f"{sick} has 1 rows; 4,500 were published."
+    said = f"{sick} has 1 rows; the published file has 4,500."
     assert said in CliRunner().invoke(app, words, catch_exceptions=False).stderr
 
 
@@ -125,7 +126,7 @@ def test_a_folder_that_can_t_be_written_is_said_before_the_work(tmp_path, data):
 def test_adding_and_listing(shared_data, tmp_path):
     archive = shared_data / "archives/Stsbenchmark.tar.gz"
     told = call("add", "stsb", archive, "--data", tmp_path)
-    assert "is not the official archive" in told
+    assert "SHA-256" in told
     assert "sts-dev.csv: 1,500 rows, here" in call("list", "stsb", "--data", tmp_path)
     [again] = json.loads(call("add", "sts", archive, "--data", tmp_path, "--json"))
     assert again["id"] == "stsb"

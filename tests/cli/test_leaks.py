@@ -43,7 +43,7 @@ def test_lists_are_joined_by_commas_or_the_option_is_repeated(files, tmp_path):
     with_comma = files[1].rename(tmp_path / "a,b.txt")
     [leak, *_] = json.loads(invoke("leaks", "--train", with_comma, "--eval", "stsb", "--json"))
     assert leak["train"] == str(with_comma)
-    with pytest.raises(InputError, match="--train names no file and no folder"):
+    with pytest.raises(InputError, match="--train names no file"):
         invoke("leaks", "--train", ",")
 
 
@@ -85,7 +85,7 @@ def test_a_folder_of_pairs(small_pairs):
 
 
 def test_misuse(files, tmp_path):
-    with pytest.raises(InputError, match="neither a file nor a shipped set: did you mean 'sts12'"):
+    with pytest.raises(InputError, match=r"'sts-12' .* did you mean 'sts12'"):
         invoke("leaks", "--train", joined(files), "--eval", "sts-12")
     with pytest.raises(InputError, match=r"nothing\.jsonl can't be read"):
         invoke("leaks", "--train", tmp_path / "nothing.jsonl")

@@ -46,7 +46,7 @@ def test_questions_and_gold_of_the_xml(tmp_path):
 
 def test_gold_of_a_relevancy_file_where_the_xml_has_none(tmp_path):
     write(tmp_path, label="?")
-    with pytest.raises(InputError, match="judged '\\?' and is in no"):
+    with pytest.raises(InputError, match=r"question Q1_R2 .*'\?'.*relevancy"):
         read_cqa(tmp_path, "2017", "test")
     gold = [f"{q}\t{q}_R{rank}\t{rank}\t0.5\t{str(rank == 1).lower()}" for q, rank, *_ in ROWS]
     place = tmp_path / "SemEval2017-Task3-CQA-QL-test.xml.subtaskB.relevancy"
@@ -61,8 +61,8 @@ def test_gold_of_a_relevancy_file_where_the_xml_has_none(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("Q1\tQ1_R2\t2\t0.5\ttrue", "Q1_R2 is judged 'Irrelevant', and .* says true"),
-        ("Q9\tQ9_R1\t1\t0.5\ttrue", "judges 1 questions that it lacks, the first 'Q9_R1'"),
+        ("Q1\tQ1_R2\t2\t0.5\ttrue", "Q1_R2 .*'Irrelevant'.* true"),
+        ("Q9\tQ9_R1\t1\t0.5\ttrue", "lacks 1 questions .*'Q9_R1'"),
     ],
 )
 def test_gold_that_does_not_belong_to_the_xml_is_refused(tmp_path, line, said):

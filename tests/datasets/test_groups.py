@@ -84,9 +84,9 @@ def test_lists_of_pairs_of_words(tmp_path):
     path.write_text("big large\nhot dog\tsausage in a roll\n\n", "utf-8")
     assert read_groups(path).sentences == ["big", "large", "hot dog", "sausage in a roll"]
     path.write_text("big large\nbig\n", "utf-8")
-    with pytest.raises(InputError, match="line 2: 1 texts; two are needed, separated by a tab"):
+    with pytest.raises(InputError, match=r"line 2: found 1 texts; expected two"):
         read_groups(path)
-    with pytest.raises(InputError, match="has no fields, since its lines are not JSON objects"):
+    with pytest.raises(InputError, match="has no fields"):
         read_groups(path, where={"split": "train"})
 
 
@@ -97,16 +97,16 @@ PAIR = {"sentence1": "a", "sentence2": "b"}
     ("lines", "said"),
     [
         ([], "has no rows"),
-        ([{"text": "a"}], "its lines have 'text'; 'sentences', or 'sentence1' and 'sentence2'"),
+        ([{"text": "a"}], "has the fields 'text'; expected 'sentences', or 'sentence1' and"),
         ([{"sentences": "a b"}], "line 1: 'sentences' is .*; a list of strings is needed"),
         ([{"sentences": ["a", "b"]}, {"sentences": ["a", 1]}], "line 2: 'sentences' is"),
         ([{"sentences": ["a", "b"]}, {"sentences": ["a", None]}], "line 2: 'sentences' is"),
         ([{"sentences": ["a", "b"]}, {}], "line 2: no 'sentences'"),
         ([{"sentences": ["a"]}], "no group of two or more sentences in 1 rows"),
         ([{**PAIR, "label": 0}], "no group of two or more sentences in 1 rows"),
-        ([{**PAIR, "label": 1}, {**PAIR, "label": 2}], "line 2: label is '2'; 1 .* or 0 is needed"),
+        ([{**PAIR, "label": 1}, {**PAIR, "label": 2}], "line 2: .*'2'; expected 1 .* or 0"),
         ([{**PAIR, "label": 1}, PAIR], "line 2: no 'label'"),
-        ([{**PAIR, "label": "entailment"}], "label is 'entailment'; 1"),
+        ([{**PAIR, "label": "entailment"}], "'entailment'; expected 1"),
     ],
 )
 def test_bad_files_are_one_clear_sentence(tmp_path, lines, said):

@@ -1,4 +1,4 @@
-"""`rejoinder data`: lists the data sets of tasks and recipes, lays out files, downloads."""
+"""`rejoinder data`: lists, downloads and lays out the data sets of tasks and recipes."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -45,7 +45,7 @@ Overwrite = Annotated[bool, typer.Option(help="Replace files that differ.")]
 
 
 commands = typer.Typer(
-    help="List data sets, lay out their files, download them.", no_args_is_help=True, epilog=_EPILOG
+    help="List, download and lay out data sets.", no_args_is_help=True, epilog=_EPILOG
 )
 
 
@@ -62,7 +62,7 @@ def list_sets(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show the data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
+    """Show data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
     from rejoinder.datasets.acquire.inventory import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
@@ -105,7 +105,7 @@ def add_sets(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Lay out local files in SentEval's folders: recognised by content, cleaned, rows counted."""
+    """Recognise and check local files, and copy them into the folder of data sets."""
     from rejoinder.datasets.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
@@ -127,7 +127,10 @@ def fetch_sets(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Download data sets from their official addresses and lay them out. Downloads resume."""
+    """Download data sets from their official addresses and lay them out.
+
+    The same command resumes what was interrupted.
+    """
     from rejoinder.cli.progress import Bar
     from rejoinder.datasets.acquire.fetch import Failed, fetch
     from rejoinder.datasets.catalogue import select
@@ -150,7 +153,7 @@ def list_licences(
         str | None,
         typer.Argument(
             metavar="[NAME|FILE]",
-            help="Config of `rejoinder train`: show its data alone. Default: all known data.",
+            help="Config of `rejoinder train`: show only its data. Default: all known data.",
         ),
     ] = None,
     pairs: PairsOption = None,
@@ -158,16 +161,16 @@ def list_licences(
     as_tsv: TsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show the licences of training data: of all that the recipes use, or of a config's data.
+    """Show the licences of all data that the recipes use, or of a config's data.
 
-    A source of conversations is known by the files that --pairs was extracted from. Data of your
-    own is not in the table: its licence is not stated, and counts as not open.
+    A source of conversations is known by the files that --pairs was extracted from. The table does
+    not have your data: its licence is not stated, and counts as not open.
     """
     from rejoinder.datasets.licences import all_rows
 
     set_quiet(quiet)
     if config is None and pairs is not None:
-        raise InputError("--pairs is read together with a config; name one.")
+        raise InputError("--pairs is read with a config; name a config.")
     if config is None:
         shown = all_rows()
     else:
@@ -227,7 +230,7 @@ def _show(dataset: "DataSet", here: "Presence") -> None:
     for name, digest in (dataset.sha256 or {}).items():
         typer.echo(f"  SHA-256 of {name}: {digest}")
     for file in dataset.files:
-        rows = f"{file.rows:,} rows" if file.rows else "rows not known by file"
+        rows = f"{file.rows:,} rows" if file.rows else "rows unknown"
         status = "not here" if file.path in here.missing else "here"
         typer.echo(f"  {file.path}: {rows}, {status if file.needed else 'optional'}")
     for sentence in (*here.problems, *here.notes):

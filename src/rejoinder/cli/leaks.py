@@ -54,9 +54,10 @@ def leaks(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Count the sentences and pairs of evaluation sets that occur in training data, normalised.
+    """Count the sentences and pairs of evaluation sets that occur in training data.
 
-    A pipe gets TSV, a row per set. The sentences of --show are printed on a terminal and in JSON.
+    Texts are compared by their letters and digits, in lower case. A pipe gets TSV, one row per set.
+    The sentences of --show are printed on a terminal and in JSON.
     """
     from rejoinder.cli.progress import Bar
     from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
@@ -64,7 +65,7 @@ def leaks(
     set_quiet(quiet)
     sources = [Path(name) for name in split_lists(train)]
     if not sources:
-        raise InputError("--train names no file and no folder.")
+        raise InputError("--train names no file or folder.")
     sets = evaluation_sets(split_lists(evaluation or ()))
     with Bar("rows") as progress:
         results = find_leaks(sources, sets, examples=show, progress=progress.show)

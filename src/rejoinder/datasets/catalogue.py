@@ -1,4 +1,4 @@
-"""The catalogue of data sets: what they are, their files, and where to get them."""
+"""The catalogue of data sets: their content, their files, and where to get them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class DataFile:
     kind: str
     """One of the kinds in `rejoinder.datasets.acquire.forms`."""
     rows: int
-    """Published number of rows, without a header. 0 means unknown for this file alone."""
+    """Published number of rows without the header. 0 if only the set's total is known."""
     letters: str = ""
     """Fingerprint of its letters and digits for any tokenisation. Empty means unknown."""
     names: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set: what it is, and where to get it."""
+    """A data set: its content, and where to get it."""
 
     id: str
     name: str
@@ -60,16 +60,16 @@ class DataSet:
     groups: tuple[str, ...]
     files: tuple[DataFile, ...]
     look_for: str
-    """Search terms for the case that the addresses are dead."""
+    """What to search for if the addresses are dead."""
     addresses: tuple[str, ...] = ()
     """Addresses of its files and archives. All of them are downloaded."""
     pages: tuple[str, ...] = ()
     sha256: Mapping[str, str] | None = None
     """SHA-256 of official archives, by name."""
     total: int = 0
-    """Published number of rows if it is known for all files together only."""
+    """Published number of rows of all files together, if those of each file are unknown."""
     exact: bool = True
-    """Whether a file with another number of rows than published is refused."""
+    """Whether a file is refused if its number of rows differs from the published one."""
     also: tuple[str, ...] = ()
     """Other folders in which readers look for the files."""
     extras: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def select(names: list[str]) -> list[DataSet]:
         if not matches:
             groups = (group for dataset in sets.values() for group in dataset.groups)
             known = {*sets, *groups, "all"}
-            raise InputError(f"{name!r} is no data set and no group; {nearest(name, known)}.")
+            raise InputError(f"{name!r} is not a data set or a group; {nearest(name, known)}.")
         selected |= matches
     return list(selected.values())
 

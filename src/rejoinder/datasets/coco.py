@@ -50,14 +50,14 @@ def read_coco(data: Path, split: str) -> Captioned:
     for image, group in enumerate(groups):
         if len(group) < CAPTIONS:
             raise InputError(
-                f"{folder}/{names[1]}: image {image} has {len(group)} captions, not 5."
+                f"{folder}/{names[1]}: image {image} has {len(group)} captions; expected 5."
             )
     captions = [text for group in groups for text in group[:CAPTIONS]]
     return Captioned(features, captions, sha256_of(*contents))
 
 
 def _features(content: bytes, path: Path) -> NDArray[np.float32]:
-    """Reads the matrix `features` of a safetensors file, which must be of finite numbers."""
+    """Reads the matrix `features` of a safetensors file, which must hold finite numbers."""
     try:
         features = np.asarray(load(content)["features"], np.float32)
     except UNREADABLE as error:
@@ -66,8 +66,8 @@ def _features(content: bytes, path: Path) -> NDArray[np.float32]:
         ) from None
     if features.ndim != 2 or not features.size or not np.isfinite(features).all():
         raise InputError(
-            f"{path}: features of shape {features.shape}; a row of finite numbers for each image "
-            "is needed."
+            f"{path} has features of shape {features.shape}; expected one row of finite numbers "
+            "per image."
         )
     return features
 
@@ -83,5 +83,5 @@ def parse_captions(content: bytes, path: Path) -> list[list[str]]:
         return decoded(_Captions, json.loads(content)).captions
     except (ValueError, RecursionError):
         raise InputError(
-            f"{path}: JSON with `captions`, a list of strings for each image, is needed."
+            f"{path}: expected JSON with `captions`, a list of strings per image."
         ) from None

@@ -106,12 +106,12 @@ def parse_cqa(
                 question = _question(related, "RELQ_ID", "RelQSubject", "RelQBody")
                 where = f"{path}: question {question.id}"
                 if question.id in ids:
-                    raise InputError(f"{where} is there twice; remove one.")
+                    raise InputError(f"{where} occurs twice; remove one.")
                 ids.add(question.id)
                 rank = related.get("RELQ_RANKING_ORDER", "0")
                 if not (rank.isdecimal() and len(rank) < 7):
                     raise InputError(
-                        f"{where} has RELQ_RANKING_ORDER {rank[:20]!r}; a number is needed."
+                        f"{where} has RELQ_RANKING_ORDER {rank[:20]!r}; expected a number."
                     )
                 label = related.get("RELQ_RELEVANCE2ORGQ", "?")
                 found.append((question, int(rank), _judged(question.id, label, gold, where)))
@@ -124,8 +124,8 @@ def parse_cqa(
         raise InputError(f"{path} has no OrgQuestion with a RelQuestion.")
     if unknown := sorted((gold or {}).keys() - ids):
         raise InputError(
-            f"the gold of {path} judges {len(unknown)} questions that it lacks, the first "
-            f"{unknown[0]!r}; the two files do not belong together."
+            f"{path} lacks {len(unknown)} questions of its .subtaskB.relevancy file, the first "
+            f"{unknown[0]!r}; use two files of the same release."
         )
     return [
         RelatedQuestions(
@@ -140,20 +140,20 @@ def parse_cqa(
 
 
 def _judged(name: str, label: str, gold: Mapping[str, bool] | None, where: str) -> bool:
-    """Returns whether a question is relevant, by the gold file, the XML, or both alike."""
+    """Returns whether a question is relevant. The gold file and the XML must not differ."""
     own = _RELEVANT.get(label)
     if gold is None:
         return bool(own)
     relevant = gold.get(name, own)
     if relevant is None:
         raise InputError(
-            f"{where} is judged {label!r} and is in no .subtaskB.relevancy file; put that file "
-            "beside it."
+            f"{where} has the label {label!r} and no line in a .subtaskB.relevancy file; put that "
+            "file next to the XML."
         )
     if own is not None and own != relevant:
         raise InputError(
-            f"{where} is judged {label!r}, and its .subtaskB.relevancy file says "
-            f"{str(relevant).lower()}; the two files do not belong together."
+            f"{where} has the label {label!r}, but the .subtaskB.relevancy file says "
+            f"{str(relevant).lower()}; use two files of the same release."
         )
     return relevant
 
@@ -166,7 +166,7 @@ def _question(element: ET.Element, id_name: str, subject: str, body: str) -> Que
 
 
 def parse_relevancy(content: bytes, path: Path) -> dict[str, bool]:
-    """Parses query, question, rank, score and judgement between tabs; judgements by question."""
+    """Parses query, question, rank, score and judgement; returns the judgements by question."""
     rows = list(table_rows(content, path, (5,)))
     refuse_repeats([row[1] for row in rows], [row.line for row in rows], path)
     return {row[1]: row.one_of(4, ("true", "false")) == "true" for row in rows}

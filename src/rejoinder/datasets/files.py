@@ -91,7 +91,7 @@ def content_of(path: Path) -> bytes:
 
 
 def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None:
-    """Refuses a file that uses an id twice, because predictions are compared by these ids.
+    """Refuses an id that occurs twice, because predictions are compared by id.
 
     `lines` holds the line number of each row.
     """
@@ -99,8 +99,8 @@ def refuse_repeats(ids: Sequence[str], lines: Sequence[int], path: Path) -> None
     for name, line in zip(ids, lines, strict=True):
         if first.setdefault(name, line) != line:
             raise InputError(
-                f"{path} line {line}: the id {name[:40]!r} is that of line {first[name]} too; "
-                "every row needs an id of its own. Remove one of the two, or get the file again."
+                f"{path} line {line}: line {first[name]} has the id {name[:40]!r} too. Remove "
+                "one of them, or get the file again."
             )
 
 
@@ -111,6 +111,6 @@ def is_file(path: Path) -> bool:
 
 
 def existing(path: Path) -> Path | None:
-    """Returns the path of a file or of its `.zst`, None where neither exists."""
+    """Returns the path of a file, or of the same file as `.zst`, or None if neither exists."""
     packed = path.with_name(path.name + ".zst")
     return next((each for each in (path, packed) if is_file(each)), None)

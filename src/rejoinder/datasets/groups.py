@@ -56,7 +56,7 @@ def read_groups(
 
     Each line is a JSON object with a list `sentences`, or a group of two, `sentence1` and
     `sentence2`, or `fields` whose texts are a group. In the second form all lines may have a
-    `label`: 1, or 0 for a pair that is no group. A file that is not JSON has two texts on each
+    `label`: 1, or 0 for a pair with two meanings. A file that is not JSON has two texts on each
     line, separated by a tab, or by spaces if they are single words. Blank sentences are dropped. A
     sentence that a group has twice stays twice. Only rows whose fields have the values `where` are
     read.
@@ -87,7 +87,7 @@ def _read(
     """Returns the groups as lists of sentences, and the pairs with label 0."""
     if content.strip() and not is_json_lines(content):
         if fields or where:
-            raise InputError(f"{path} has no fields, since its lines are not JSON objects.")
+            raise InputError(f"{path} has no fields because its lines are not JSON objects.")
         return _word_pairs(content, path), []
     present = first_object(content, path)
     chosen = matching_rows(content, path, where) if where else pl.lit(value=True)
@@ -99,8 +99,8 @@ def _read(
         return _labelled(content, path, chosen)
     else:
         raise InputError(
-            f"{path}: its lines have {', '.join(map(repr, present)) or 'no fields'}; 'sentences', "
-            "or 'sentence1' and 'sentence2', are needed."
+            f"{path} has the fields {', '.join(map(repr, present)) or '(none)'}; expected "
+            "'sentences', or 'sentence1' and 'sentence2'."
         )
     return pl.DataFrame({_GROUP: groups}).filter(chosen).to_series(), []
 
@@ -111,7 +111,7 @@ def _word_pairs(content: bytes, path: Path) -> pl.Series:
         texts = row.fields if len(row.fields) > 1 else row[0].split()
         if len(texts) != 2:
             row.refuse(
-                f"{len(texts)} texts; two are needed, separated by a tab, or by spaces if they "
+                f"found {len(texts)} texts; expected two, separated by a tab, or by spaces if they "
                 "are single words."
             )
         pairs.append(texts)
@@ -129,8 +129,8 @@ def _labelled(
     if len(unknown):
         row = int(unknown.item(0))
         raise InputError(
-            f"{path} line {line_of(content, row)}: label is {labels.item(row)[:30]!r}; 1 (they "
-            "mean the same) or 0 is needed. Files with classes of inference are read as such."
+            f"{path} line {line_of(content, row)}: found the label {labels.item(row)[:30]!r}; "
+            "expected 1 (same meaning) or 0."
         )
     alike = labels.replace_strict(_LABELS, return_dtype=pl.Boolean).alias("alike")
     pairs = frame.select(pl.col(_PAIR).str.strip_chars(), alike).filter(chosen)

@@ -26,7 +26,7 @@ from rejoinder.io.formats.tables import below_header
 
 _SNLI_FOLDERS = ("snli_1.0", "nli", "raw/snli_1.0", "")
 LABELS: Mapping[str, str] = MappingProxyType({**{name: name for name in NLI_CLASSES}, "-": ""})
-"""The labels of SNLI and MultiNLI with their classes. `-` is that of rows without agreement."""
+"""The classes of the labels of SNLI and MultiNLI. `-` means that the annotators disagreed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class InferencePairs:
     labels: NDArray[np.int64]
     """(N,) int64, indices in `NLI_CLASSES`."""
     dropped: int
-    """Number of rows left out for their label: no agreement (`-`), or it is mapped to ""."""
+    """Number of rows left out because their label is mapped to "", such as `-`."""
     empty: int
     """Number of rows left out because a sentence is blank."""
     sha256: str
@@ -57,7 +57,7 @@ def read_inference(
     labels: Mapping[str, str] = LABELS,
     where: Mapping[str, str] = MappingProxyType({}),
 ) -> InferencePairs:
-    """Reads the pairs of a file: JSON lines, or the table that is published beside them.
+    """Reads the pairs of a file: JSON lines, or the table that is published with them.
 
     Examples are `snli_1.0_train.jsonl` and `multinli_1.0_train.txt`. `.zst`, `.gz`, `.bz2` and
     `.xz` are decompressed. The names of the fields are those of SNLI (Bowman et al. 2015) unless
@@ -83,7 +83,9 @@ def read_inference(
         )
         line = partial(line_of, content)
     elif where:
-        raise InputError(f"{path} is a table; rows are chosen by their fields in JSON lines only.")
+        raise InputError(
+            f"{path} is a table; rows can be chosen by their fields in JSON lines only."
+        )
     else:
         rows = list(below_header(content, path, names, exact=False))
         schema = dict.fromkeys(("premise", "hypothesis", "label"), pl.String)
@@ -93,8 +95,8 @@ def read_inference(
         row = int(unknown.item(0))
         raise InputError(
             f"{path} line {line(row)}: {label} is {frame['label'].item(row)[:30]!r}; "
-            f"known: {', '.join(map(repr, labels))}. Map it to a class, or to nothing to "
-            "leave such rows out."
+            f'known: {", ".join(map(repr, labels))}. Map it to a class, or to "" to leave its '
+            "rows out."
         )
     if where:
         frame = frame.filter(matching_rows(content, path, where))

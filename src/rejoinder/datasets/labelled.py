@@ -100,7 +100,7 @@ def read_sst(data: Path, classes: int) -> LabelledSet:
 
 
 def parse_sst(content: bytes, path: Path, classes: int) -> Labelled:
-    """Parses a sentence, a tab and one of 2 classes on each line, or one of 5 and a sentence."""
+    """Parses lines of a sentence, a tab and a class (of 2), or of a class (of 5) and a sentence."""
     names = tuple(map(str, range(classes)))
     rows = []
     for row in table_rows(content, path, (2,) if classes == 2 else (), _encoding(content)):
@@ -160,7 +160,7 @@ def parse_probing(content: bytes, path: Path) -> list[tuple[str, str, str]]:
     for row in table_rows(content, path):
         split = _PROBING_SPLITS[row.one_of(0, _PROBING_SPLITS)]
         if len(row.fields) < 3:
-            row.refuse("a split, a label and a sentence are needed, with tabs between them.")
+            row.refuse("expected a split, a label and a sentence, separated by tabs.")
         rows.append((split, row[1], row[-1]))
     return rows
 

@@ -22,7 +22,7 @@ class Licence:
     """Where the text was taken from, such as `owner/name` of a repository."""
     citation: str = ""
     repository: str = ""
-    """Licence of a repository that holds the text and does not own it. It does not count."""
+    """Licence of a repository that has a copy of the text. It does not count."""
     hub: str = ""
     """Name of the data set on the Hugging Face hub, if it has one."""
 
@@ -70,7 +70,7 @@ def is_open(licence: str) -> bool:
 
 @cache
 def _table() -> tuple[Mapping[str, Licence], Mapping[str, tuple[str, Licence]]]:
-    """Returns the licences by path, and by source those with the name of their file."""
+    """Returns the licences of files by path, and of sources by name, with the source's file."""
     tree = tomllib.loads(_FILE.read_text("utf-8"))
     files = {path: _licence(row) for row in tree["files"] for path in row["paths"]}
     sources = {
@@ -104,8 +104,8 @@ def licence_of_source(source: str, inputs: Iterable[str] | None = None) -> Licen
     """Returns the licence of a source of conversations.
 
     `inputs` are the names of the files that the pairs were extracted from. Unless all of them are
-    files of the table, and one is the file of the source, the licence is not stated: a subreddit
-    of somebody's dump may be called like a corpus. None takes the name alone.
+    in the table, and one is the file of the source, the licence is not stated, because a subreddit
+    of another dump may have the name of a corpus. With None, only the name counts.
     """
     _, sources = _table()
     file, licence = sources.get(source, ("", NOT_STATED))

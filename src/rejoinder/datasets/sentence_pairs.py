@@ -120,7 +120,7 @@ def read_snli(data: Path) -> SentencePairSet:
         if not labels or not len(first) == len(second) == len(labels):
             raise InputError(
                 f"{folder}: s1.{split}, s2.{split} and labels.{split} have {len(first)}, "
-                f"{len(second)} and {len(labels)} lines; the numbers must be equal, and not 0."
+                f"{len(second)} and {len(labels)} lines; expected equal numbers, and at least 1."
             )
         ids = [str(row) for row in range(len(first))]
         indices = np.array([NLI_CLASSES.index(label) for label in labels], np.int64)

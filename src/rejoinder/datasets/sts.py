@@ -72,8 +72,8 @@ class GradedPairs:
     gold: NDArray[np.float64]
     """(N,) float64, from 0 (unrelated) to 5 (same meaning)."""
     genres: list[str]
-    """The genre of each pair: main-captions, main-forums or main-news in the benchmark, the subset
-    or track in the yearly tasks."""
+    """The genre of each pair: main-captions, main-forums or main-news in the benchmark, otherwise
+    the subset or track."""
     sha256: str
     ids: list[str]
     """A stable name for each pair: the line, after the subset if there are several."""
@@ -182,8 +182,8 @@ def _read_subsets(files: Mapping[str, tuple[Path, Path]], title: str) -> GradedP
             rows = rows[: len(judged)]
         if len(rows) != len(judged):
             raise InputError(
-                f"{inputs} has {len(rows)} pairs and {scores.name} {len(judged)} lines; a line "
-                "for each pair is needed, blank where it was not judged."
+                f"{inputs} has {len(rows)} pairs and {scores.name} {len(judged)} lines; "
+                "expected one line per pair, blank if the pair was not judged."
             )
         for number, (row, gold) in enumerate(zip(rows, judged, strict=True), 1):
             if gold is not None:
@@ -200,12 +200,12 @@ def parse_inputs(content: bytes, path: Path) -> list[Row]:
     rows = list(table_rows(content, path))
     for row in rows:
         if not all(field.strip() for field in (*row.fields, "")[:2]):
-            row.refuse("two sentences with a tab between them are needed.")
+            row.refuse("expected two sentences separated by a tab.")
     return rows
 
 
 def parse_scores(content: bytes, path: Path) -> list[float | None]:
-    """Parses the scores of a subset, one a line; None where the line is blank: not judged."""
+    """Parses the scores of a subset, one per line. A blank line means not judged: None."""
     return [
         Row([line], number, path).score(0, 0, 5) if line.strip() else None
         for number, line in enumerate(decoded_lines(content, path), 1)

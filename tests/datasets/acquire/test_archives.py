@@ -162,10 +162,10 @@ def test_an_entry_twice(tmp_path, into):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         file.writestr("x", "1")
         file.writestr("./x", "2")
-    with pytest.raises(InputError, match=r"'\./x', which is in it twice"):
+    with pytest.raises(InputError, match=r"a\.zip holds '\./x', .* twice"):
         unpack(tmp_path / "a.zip", into / "zip")
     (tmp_path / "b.tar").write_bytes(tar_of(plain("x"), plain("x/y")))
-    with pytest.raises(InputError, match="'x/y', which is in it twice, or is a file and a folder"):
+    with pytest.raises(InputError, match=r"'x/y', .* a file and a folder"):
         unpack(tmp_path / "b.tar", into / "b")
 
 
@@ -220,7 +220,7 @@ def test_names(tmp_path, into):
         entry = zipfile.ZipInfo("x")
         entry.filename = ""
         file.writestr(entry, "text")
-    with pytest.raises(InputError, match="holds '', which is an entry without a name"):
+    with pytest.raises(InputError, match="holds '', which has no name"):
         unpack(tmp_path / "a.zip", into)
     memory = io.BytesIO()
     with tarfile.open(

@@ -1,8 +1,9 @@
-"""Downloads, against a server of our own that misbehaves in every way we know."""
+"""Downloads from a test server that misbehaves in every way we know."""
 
 import dataclasses
 import hashlib
 import io
+import re
 import socket
 import subprocess
 import sys
@@ -139,7 +140,7 @@ def test_a_busy_server_is_asked_again(server, tmp_path):
     download(f"{server.address}/file.bin", tmp_path / "f", quiet)
     assert (tmp_path / "f").read_bytes() == CONTENT
     server.busy = 3
-    with pytest.raises(InputError, match=r"answers 503 Service Unavailable\. ADVICE"):
+    with pytest.raises(InputError, match=r" 503 .*ADVICE"):
         download(f"{server.address}/file.bin", tmp_path / "g", quiet, advice="ADVICE")
 
 
@@ -151,7 +152,7 @@ def test_a_proxy_that_can_t_be_used_is_named(server, tmp_path, monkeypatch):
 
 def test_a_server_that_always_breaks_off_and_the_next_day(server, tmp_path):
     server.breaks = 3
-    with pytest.raises(InputError, match=r"broke off 3 times, with 262,500 bytes there .* ADVICE"):
+    with pytest.raises(InputError, match=r" 3 times.* 262,500 bytes .* ADVICE"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet, advice="ADVICE")
     assert not (tmp_path / "f").exists()
     download(f"{server.address}/file.bin", tmp_path / "f", quiet)
@@ -188,18 +189,18 @@ def test_a_rest_that_is_longer_than_the_file(server, tmp_path):
 
 
 def test_wrong_bytes(server, tmp_path):
-    with pytest.raises(InputError, match=r"sends other bytes than published: SHA-256 .* ADVICE"):
+    with pytest.raises(InputError, match=r"/file\.bin .*SHA-256 .* 0{64}.* ADVICE"):
         download(
             f"{server.address}/file.bin", tmp_path / "f", quiet, sha256="0" * 64, advice="ADVICE"
         )
     server.files["/file.bin"] = b"\n<!DOCTYPE html><html>moved"
-    with pytest.raises(InputError, match="sends a web page, not the file"):
+    with pytest.raises(InputError, match=r"/file\.bin .* web page"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_dead_addresses(server, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"/none answers 404 Not Found. ADVICE"):
+    with pytest.raises(InputError, match=r"/none .*404 .*ADVICE"):
         download(f"{server.address}/none", tmp_path / "f", quiet, advice="ADVICE")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -274,7 +275,7 @@ def test_the_missing_extra_is_named_only_when_something_is_downloaded(
 
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.datasets.acquire.fetch._MAX_BYTES", 1_000)
-    with pytest.raises(InputError, match="sends 300,000 bytes; over 1,000 are refused"):
+    with pytest.raises(InputError, match=r"file\.bin sends 300,000 bytes; .* 1,000"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 
@@ -322,11 +323,9 @@ def test_one_that_fails_does_not_keep_the_others(server, tmp_path):
     outcomes = list(fetch([half, wrong, cqa, whole], tmp_path, quiet))
     assert [type(one) for one in outcomes] == [Failed, Failed, Failed, Added]
     reasons = [one.reason for one in outcomes if isinstance(one, Failed)]
-    assert "none.txt answers 404" in reasons[0]
-    assert reasons[0].endswith(
-        "Look for msr_paraphrase_train.txt and msr_paraphrase_test.txt of the Microsoft Research "
-        "Paraphrase Corpus, and hand it to `rejoinder data add mrpc FILE`."
-    )
-    assert "The downloaded files of MRPC are refused: " in reasons[1]
-    assert "has no address to download from, see http://alt.qcri.org" in reasons[2]
+    assert re.search("none.txt .*404", reasons[0])
+    assert "Microsoft Research Paraphrase Corpus" in reasons[0]
+    assert "`rejoinder data add mrpc FILE`" in reasons[0]
+    assert "files downloaded for MRPC" in reasons[1]
+    assert "http://alt.qcri.org" in reasons[2]
     assert not list(Path(tmp_path).rglob("wrong.txt"))

@@ -56,7 +56,7 @@ def test_files_are_cleaned_and_other_files_are_passed_over(tmp_path):
     assert added.missing == ()
     train = tmp_path / "data/downstream/MRPC" / TRAIN
     assert train.read_bytes() == mrpc(3)[3:].replace(b"\r\n", b"\n")
-    assert f"downstream/MRPC/{TRAIN}: the byte order mark was cut; 4 carriage " in added.notes[0]
+    assert re.search(rf"^downstream/MRPC/{TRAIN}: .*byte order mark.* 4 carriage", added.notes[0])
     assert len(read_mrpc(tmp_path / "data").splits["train"]) == 3
 
 
@@ -77,12 +77,14 @@ def test_what_is_there_is_not_lost(tmp_path):
             (tmp_path / folder / name).write_bytes(text)
     add([mr], [tmp_path / "one"], tmp_path / "data")
     [again] = add([mr], [tmp_path / "one"], tmp_path / "data")
-    assert "2 of 2 files were there already." in again.notes
-    with pytest.raises(InputError, match="would be replaced by another text; allow it with --over"):
+    assert any("2 of 2 files" in note for note in again.notes)
+    with pytest.raises(InputError, match=r"rt-polarity\.neg.* --overwrite"):
         add([mr], [tmp_path / "two"], tmp_path / "data")
     add([mr], [tmp_path / "two"], tmp_path / "data", overwrite=True)
     assert read_binary(tmp_path / "data", "MR").splits["all"].sentences == ["c", "d"] * 2
-    with pytest.raises(InputError, match=r"one/rt-polarity.pos and .*two/rt-polarity.pos could"):
+    with pytest.raises(
+        InputError, match=r"one/rt-polarity\.pos and .*two/rt-polarity\.pos .* differ"
+    ):
         add([mr], [tmp_path / "one", tmp_path / "two"], tmp_path / "other")
 
 
@@ -121,7 +123,7 @@ def test_sets_with_the_same_names_of_files_are_all_recognised(same_names, tmp_pa
 def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
     sets, source = same_names
     (source / "fine/sentiment-dev").write_bytes(sst("fine", 2))
-    with pytest.raises(InputError, match=r"fine/sentiment-dev has 2 rows; .* published with 4"):
+    with pytest.raises(InputError, match=r"fine/sentiment-dev has 2 rows; .* has 4"):
         add(sets, [source], tmp_path / "data")
     assert not (tmp_path / "data").exists()
     (source / "copy").mkdir()
@@ -131,21 +133,21 @@ def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
 
 
 REPEATED = [
-    ("mrpc", (3, 2), "msr_paraphrase_train.txt", mrpc(2) + ROW, "line 4: the id '1-2' .* line 3"),
+    ("mrpc", (3, 2), "msr_paraphrase_train.txt", mrpc(2) + ROW, "line 4: line 3 .*'1-2'"),
     (
         "sick",
         (2, 1, 1),
         "SICK_test_annotated.txt",
         b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
         + 2 * b"7\ta\tb\t3\tNEUTRAL\n",
-        "SICK_test_annotated.txt line 3: the id '7' is that of line 2 too",
+        "SICK_test_annotated.txt line 3: line 2 .*'7'",
     ),
     (
         "stsb",
         (2, 1, 1),
         "sts-train.csv",
         2 * b"main-news\tfile\t2012\t1\t5\ta\tb\n",
-        "line 2: the id 'main-news file 2012 1' is that of line 1 too",
+        "line 2: line 1 .*'main-news file 2012 1'",
     ),
     (
         "cqa17",
@@ -155,14 +157,14 @@ REPEATED = [
         + 2
         * b'<OrgQuestion ORGQ_ID="Q1"><RelQuestion RELQ_ID="R1" RELQ_RELEVANCE2ORGQ="?"/>'
         b"</OrgQuestion>\n" + b"</xml>",
-        "question R1 is there twice",
+        "question R1 .* twice",
     ),
     (
         "cqa17",
         (2, 2),
         "SemEval2017-Task3-CQA-QL-test.xml.subtaskB.relevancy",
         2 * b"Q1\tR1\t1\t0.5\ttrue\n",
-        "line 2: the id 'R1' is that of line 1 too",
+        "line 2: line 1 .*'R1'",
     ),
 ]
 
@@ -177,7 +179,7 @@ def test_repeated_ids_are_refused(tmp_path, name, rows, file, content, message):
 
 def test_sources_that_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is not there; name an archive, a file or a folder"):
+    with pytest.raises(InputError, match="pipe does not exist"):
         add(select(["mr"]), [tmp_path / "pipe"], tmp_path / "data")
     with pytest.raises(InputError, match="has no file of MR"):
         add(select(["mr"]), [tmp_path], tmp_path / "data")
@@ -234,8 +236,8 @@ def test_a_second_command_is_told_who_holds_the_folder(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("msr_paraphrase_train.txt", MRPC + ROW, "has 1 rows; .* was published with 3"),
-        ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: 2 columns between tabs; .* 5"),
+        ("msr_paraphrase_train.txt", MRPC + ROW, "has 1 rows; .* has 3"),
+        ("msr_paraphrase_train.txt", MRPC + b"1\tcut", "line 2: found 2 columns .* 5"),
         ("msr_paraphrase_train.txt", MRPC + b"1\t\xff", "line 2: byte 0xff is not utf-8"),
         ("other.txt", mrpc(3), r"has no file of MRPC \(msr_paraphrase_train.txt, "),
     ],
@@ -244,7 +246,7 @@ def test_files_that_are_not_what_they_should_be(tmp_path, name, content, message
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message):
         add([of_size("mrpc", 3, 2)], [tmp_path / name], tmp_path / "data")
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="none does not exist"):
         add([of_size("mrpc", 3, 2)], [tmp_path / "none"], tmp_path / "data")
     assert not (tmp_path / "data").exists()
 
@@ -267,7 +269,7 @@ def test_trec_is_latin_as_published(tmp_path):
     assert (published.content, published.notes) == (line.encode("latin-1"), ())
     other = examine(line.encode("utf-8"), Path("x"), "trec")
     assert other.content == published.content
-    assert "Latin-1 now" in other.notes[0]
+    assert "Latin-1" in other.notes[0]
 
 
 def test_sick_as_one_file(tmp_path):
@@ -291,9 +293,9 @@ def test_sick_as_one_file(tmp_path):
     ]
     assert splits["test"].scores.tolist() == [1.5, 2.0]
     for old, new, said in (
-        ("TRIAL", "DEV", "line 3: 'DEV'; one of TRAIN, TRIAL, TEST"),
+        ("TRIAL", "DEV", "line 3: found 'DEV'; expected one of TRAIN, TRIAL, TEST"),
         ("SemEval_set", "set", "'SemEval_set'"),
-        ("\tfirst 2", "", "line 4: 11 columns"),
+        ("\tfirst 2", "", "line 4: found 11 columns"),
     ):
         source.write_bytes(text.replace(old, new).encode())
         with pytest.raises(InputError, match=re.escape(said)):
@@ -333,7 +335,7 @@ def test_snli_as_its_authors_publish_it(tmp_path, form):
     (tmp_path / "data/downstream/SNLI/s1.dev").write_text("cut\n")
     damaged = presence(tmp_path / "data", small)
     assert damaged.state == "damaged"
-    assert "s1.dev has 1 rows; 2 were published" in damaged.problems[0]
+    assert re.search(r"s1\.dev has 1 rows; .* has 2", damaged.problems[0])
 
 
 def test_the_catalogue():
@@ -436,10 +438,10 @@ def test_readers_return_the_official_numbers_of_rows(shared_data):
 @pytest.mark.shared_data
 def test_the_archive_that_is_not_the_official_one(shared_data, tmp_path):
     [added] = add(select(["stsb"]), [shared_data / "archives/Stsbenchmark.tar.gz"], tmp_path)
-    assert added.notes[0].startswith("Stsbenchmark.tar.gz is not the official archive")
-    assert added.notes[0].endswith("It was taken by its content.")
+    official = catalogue().sets["stsb"].sha256["Stsbenchmark.tar.gz"]
+    assert re.match(rf"Stsbenchmark\.tar\.gz has SHA-256 .*{official}", added.notes[0])
     [added] = add(select(["sts17"]), [shared_data / "archives"], tmp_path)
-    assert "sts2017.gs.zip is the official archive, by its SHA-256." in added.notes
+    assert any(re.match(r"sts2017\.gs\.zip .* official", note) for note in added.notes)
 
 
 @pytest.mark.shared_data

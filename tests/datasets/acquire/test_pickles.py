@@ -54,7 +54,7 @@ def test_features_and_captions(tmp_path, protocol, features):
 def test_a_malicious_pickle_runs_nothing(tmp_path, where):
     path, place = tmp_path / "test.pkl", tmp_path / "harm"
     path.write_bytes(pickle.dumps({**tree(FEATURES), where: Harm(place)}, 2))
-    with pytest.raises(InputError, match=r"it calls \w+\.mkdir; dict, list"):
+    with pytest.raises(InputError, match=r"it calls \w+\.mkdir"):
         read_coco_pickle(path)
     assert not place.exists()
 
@@ -98,5 +98,5 @@ def test_the_conversion(tmp_path):
     assert "made of train.pkl" in " ".join(added.notes)
     assert load_file(folder / "valid.safetensors")["features"].tolist() == FEATURES.tolist()
     assert len(json.loads((folder / "valid.json").read_text("utf-8"))["captions"]) == 3
-    with pytest.raises(InputError, match="was published with"):
+    with pytest.raises(InputError, match=r"has 3 rows; .* 5,000"):
         add([coco], [tmp_path / "COCO"], tmp_path / "other")

@@ -83,7 +83,7 @@ def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, mon
         ("", "it is empty"),
         ("\n\n", "it is empty"),
         (b"PAR1\0\0", "zero byte"),
-        (lines({"body": "a"}), "its lines have 'body'; one of these is needed: 'sentences'; "),
+        (lines({"body": "a"}), "has the fields 'body'; expected 'sentences'; "),
         (gzip.compress(b"a" * 999, mtime=0)[:-9], "cut short"),
         (gzip.compress(b"a" * (20 << 20), mtime=0), "line 1 has more than 16,777,216 bytes"),
     ],

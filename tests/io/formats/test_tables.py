@@ -24,14 +24,14 @@ def test_columns_are_counted():
         ["a", "b"],
         ["1", "2", "3"],
     ]
-    with pytest.raises(InputError, match=r"line 3: 1 columns .* 2 or 3"):
+    with pytest.raises(InputError, match=r"line 3: found 1 columns .* 2 or 3"):
         list(table_rows(b"a\tb\n\na\n", PATH, (2, 3)))
 
 
 def test_fields_are_checked():
     row = Row([" b ", "5.5"], 7, PATH)
     assert (row.one_of(0, "ab"), row.score(1, 0, 6)) == ("b", 5.5)
-    with pytest.raises(InputError, match=r"a\.tsv line 7: 'b'; .* c, d"):
+    with pytest.raises(InputError, match=r"a\.tsv line 7: found 'b'; .* c, d"):
         row.one_of(0, "cd")
     for text in ("5.5", "nan", "1_0", "x"):
         with pytest.raises(InputError, match=rf"a\.tsv line 7: .*'{text}'.* 0 to 5"):
@@ -47,10 +47,10 @@ def test_columns_below_a_header_are_strings_with_quotes_as_they_are():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"a\tb\n1\t2\n3\n", "line 3: 1 columns .* 2"),
-        (b"a\tb\n1\t2\t3\n", "line 2: 3 columns .* 2"),
-        (b"a\tc\n", "line 1: 'a c' .*'b'"),
-        (b"", "line 1: .*'a' and 'b'"),
+        (b"a\tb\n1\t2\n3\n", "line 3: found 1 columns .* 2"),
+        (b"a\tb\n1\t2\t3\n", "line 2: found 3 columns .* 2"),
+        (b"a\tc\n", "line 1: the header 'a c' lacks 'b'"),
+        (b"", "line 1: .*'a', 'b'"),
     ],
 )
 def test_a_line_with_other_columns_and_a_missing_column_are_named(content, said):

@@ -1,1 +1,1 @@
-"""Gets data sets: recognises, cleans and lays out local files, archives and downloads."""
+"""Downloads data sets, and recognises, cleans and lays out their files."""

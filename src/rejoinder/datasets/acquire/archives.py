@@ -39,16 +39,16 @@ _DAMAGES = (
 
 
 def is_archive(path: Path) -> bool:
-    """Returns whether the name of a file is that of an archive or a compressed file."""
+    """Returns whether a file has the name of an archive or of a compressed file."""
     return bool(_SUFFIXES.search(path.name)) or path.suffix in OPENERS
 
 
 def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
     """Unpacks a zip, a tar in any compression, or a single compressed file into an empty folder.
 
-    The content of the file decides what it is, not its name. Archives inside the archive are not
-    opened. Archives that are damaged, encrypted or too large, hold links or devices, or would write
-    outside of `into` are refused, if possible before anything is unpacked.
+    The content of the file decides, not its name. Archives inside the archive are not opened.
+    Archives that are damaged, encrypted or too large, that hold links or devices, or that would
+    write outside `into` are refused, if possible before anything is unpacked.
 
     Returns the paths of the files below `into`, or `archive` itself if it is a plain file.
     """
@@ -98,7 +98,7 @@ def _zip_entries(
         if entry.flag_bits & 1:
             _refuse_entry(archive, entry.filename, "is encrypted")
         if path in checked:
-            _refuse_entry(archive, entry.filename, "is in it twice")
+            _refuse_entry(archive, entry.filename, "occurs twice")
         checked[path] = entry
     return checked
 
@@ -162,22 +162,22 @@ class _Joined:
 
 
 def _path_inside(archive: Path, name: str, into: Path) -> Path:
-    """Returns the path of an entry below `into`. Absolute paths and the like are refused."""
+    """Returns the path of an entry below `into`. Absolute paths and `..` are refused."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ":" in path.parts[:1] or re.match(r"[A-Za-z]:", name) or "\0" in name:
         _refuse_entry(archive, name, "has an absolute path")
     if ".." in path.parts:
         _refuse_entry(archive, name, "has a path that leaves the folder")
     if not path.parts and not name.endswith(("/", ".")):
-        _refuse_entry(archive, name, "is an entry without a name")
+        _refuse_entry(archive, name, "has no name")
     return into / path
 
 
 def _refuse_entry(archive: Path, name: str, reason: str) -> NoReturn:
     shown = name if len(name) <= 100 else f"{name[:100]}…"
     raise InputError(
-        f"{archive} holds {shown!r}, which {reason}; such an archive is refused. Get it from the "
-        "official place, or unpack it yourself and name the folder."
+        f"{archive} holds {shown!r}, which {reason}. Get the archive from the official "
+        "place, or unpack it yourself and name the folder."
     )
 
 
@@ -186,7 +186,7 @@ def _write(stream: Reader, path: Path, archive: Path, name: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("xb")
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        _refuse_entry(archive, name, "is in it twice, or is a file and a folder")
+        _refuse_entry(archive, name, "occurs twice, or is a file and a folder")
     with file:
         while piece := stream.read(_PIECE_BYTES):
             file.write(piece)

@@ -1,4 +1,4 @@
-"""Cleans files of data sets: byte order marks, ends of lines, encodings, escapes."""
+"""Cleans files of data sets: byte order marks, line ends, encodings and escapes."""
 
 import json
 import re
@@ -14,8 +14,8 @@ _ESCAPE = re.compile(r"M-(\^?)(?: ([!-/:-@\[-`{-~])(?: |$)|([ -~]))", re.MULTILI
 def restore_escapes(text: str) -> tuple[str, int]:
     """Restores the Windows-1252 characters that `cat -v` wrote as `M-i` or `M-^E`.
 
-    Returns the text, and the number of restored characters. Text with other capital letters is not
-    changed, because `M-` may be text there.
+    Returns the text, and the number of restored characters. A text that has capital letters
+    elsewhere is not changed, because its `M-` may be meant as text.
 
     >>> restore_escapes("the clichM-is M-^V and more")
     ('the clichés – and more', 2)
@@ -50,14 +50,14 @@ def windows_1252(content: bytes) -> str:
 
 
 def plain(content: bytes) -> tuple[bytes, list[str]]:
-    """Cuts a byte order mark and carriage returns at the ends of lines."""
+    """Removes a byte order mark, and carriage returns at line ends."""
     notes = []
     if content.startswith(BYTE_ORDER_MARK):
         content = content.removeprefix(BYTE_ORDER_MARK)
-        notes.append("the byte order mark was cut")
+        notes.append("the byte order mark was removed")
     if returns := content.count(b"\r\n"):
         content = content.replace(b"\r\n", b"\n")
-        notes.append(f"{returns:,} carriage returns at ends of lines were cut")
+        notes.append(f"{returns:,} carriage returns at line ends were removed")
     return content, notes
 
 
@@ -69,10 +69,10 @@ def sentences(content: bytes) -> tuple[bytes, list[str]]:
     except UnicodeDecodeError:
         text = windows_1252(content)
         changed = sum(not line.isascii() for line in content.split(b"\n"))
-        notes.append(f"{changed:,} lines were Windows-1252 and are UTF-8 now")
+        notes.append(f"{changed:,} lines were converted from Windows-1252 to UTF-8")
     text, escapes = restore_escapes(text)
     if escapes:
-        notes.append(f"{escapes:,} escapes of `cat -v` became the characters that they stand for")
+        notes.append(f"{escapes:,} escapes of `cat -v` were replaced by their characters")
     return text.encode("utf-8"), notes
 
 
@@ -84,7 +84,7 @@ def latin(content: bytes) -> tuple[bytes, list[str]]:
             content = content.decode("utf-8").encode("latin-1")
         except UnicodeError:
             return content, notes
-        notes.append("it was UTF-8 and is Latin-1 now, as published")
+        notes.append("it was converted from UTF-8 to Latin-1, as published")
     return content, notes
 
 
@@ -97,7 +97,7 @@ def inference_lines(content: bytes, path: Path) -> tuple[bytes, list[str]]:
         json.dumps(dict(zip(names, row.fields, strict=True)))
         for row in below_header(content, path, names, exact=False)
     ]
-    note = "the table became JSON lines of gold_label, sentence1 and sentence2"
+    note = "the table was converted to JSON lines of gold_label, sentence1 and sentence2"
     return "".join(f"{row}\n" for row in rows).encode("utf-8"), [note]
 
 

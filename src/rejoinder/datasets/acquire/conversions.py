@@ -1,4 +1,4 @@
-"""Converts files that are published in another form than SentEval's layout."""
+"""Converts files that are not published in SentEval's layout."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _SICK_SETS = {
 def converted(
     set_id: str, paths: Sequence[Path], present: Mapping[Path, bytes]
 ) -> Iterator[tuple[Path, str, bytes]]:
-    """Yields files of the layout: the path that each is made of, its name and its content.
+    """Yields files of the layout: the path of its source, its name and its content.
 
     `paths` are all files that the user gave, and `present` the content of those that are in the
     layout already.
@@ -39,7 +39,7 @@ def converted(
 
 
 def sick_splits(content: bytes, path: Path) -> dict[str, bytes]:
-    """Splits the edition of SICK that is a single file into SemEval's three files."""
+    """Splits SICK.txt, which holds all splits, into SemEval's three files."""
     wanted = (*SICK_COLUMNS[:4], "entailment_label", "SemEval_set")
     lines = {name: ["\t".join(SICK_COLUMNS)] for name in _SICK_SETS.values()}
     for row in below_header(content, path, wanted):

@@ -1,4 +1,4 @@
-"""Downloads data sets: resumes and checks files, and says what to do about dead addresses."""
+"""Downloads data sets: resumes downloads, checks files, and reports dead addresses."""
 
 import contextlib
 import http
@@ -52,7 +52,7 @@ def fetch(
     *,
     overwrite: bool = False,
 ) -> Iterator[Added | Failed]:
-    """Downloads data sets and lays them out. A failure of one set does not stop the others.
+    """Downloads data sets and lays them out. The others go on if one fails.
 
     The downloaded files of a set that failed are kept for the next attempt. Complete sets are
     skipped, and files that differ are refused, unless `overwrite` is true.
@@ -80,10 +80,10 @@ def _fetch_set(
 ) -> Added:
     if not overwrite and presence(root, dataset).state == "complete":
         return Added(dataset.id, (), (), (f"{dataset.name} is complete already.",))
-    advice = f"Look for {dataset.look_for}, and hand it to `rejoinder data add {dataset.id} FILE`."
+    advice = f"Look for {dataset.look_for}, and run `rejoinder data add {dataset.id} FILE`."
     if not dataset.addresses:
         pages = ", ".join(dataset.pages)
-        raise InputError(f"{dataset.name} has no address to download from, see {pages}. {advice}")
+        raise InputError(f"{dataset.name} has no address to download from; see {pages}. {advice}")
     paths = []
     for address in dataset.addresses:
         path = _path_of(root, address)
@@ -97,7 +97,7 @@ def _fetch_set(
             for path in paths:  # otherwise the next attempt would read the same wrong bytes
                 shutil.rmtree(path.parent, ignore_errors=True)
         raise InputError(
-            f"The downloaded files of {dataset.name} are refused: {error} {advice}"
+            f"The files downloaded for {dataset.name} are refused: {error} {advice}"
         ) from None
 
 
@@ -126,7 +126,7 @@ def download(
         _tag_of(part).unlink(missing_ok=True)
     except InputError as error:
         raise InputError(f"{error} {advice}".rstrip()) from None
-    except OSError as error:  # httpx has errors of its own for the network
+    except OSError as error:  # of the disk; those of the network are httpx.HTTPError
         raise refused(part, error) from None
 
 
@@ -158,16 +158,18 @@ def _receive(address: str, part: Path, progress: DownloadProgress) -> None:
             verify=ssl.create_default_context(),  # trusts the certificates of this machine
         ) as client:
             attempts(_attempt, client, address, part, progress)
+    except InputError:
+        raise
     except httpx.HTTPStatusError as error:
         status = f"{error.response.status_code} {error.response.reason_phrase}"
-        raise InputError(f"{address} answers {status.strip()}.") from None
+        raise InputError(f"{address} responds with {status.strip()}.") from None
     except broken as error:
         raise InputError(
-            f"{address} broke off {_ATTEMPTS} times, with {_size(part):,} bytes there "
-            f"({str(error) or type(error).__name__}); the same command resumes there."
+            f"{address} broke off {_ATTEMPTS} times, after {_size(part):,} bytes "
+            f"({str(error) or type(error).__name__}). Run the same command again to resume."
         ) from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, ImportError) as error:
-        # the last two are about the proxy that the environment names
+        # the last two come from a proxy that the environment names
         reason = str(error) or type(error).__name__
         raise InputError(f"{address} can't be reached: {reason}.") from None
 
@@ -178,13 +180,13 @@ def _refuse_unsafe_redirect(address: str, response: "httpx.Response") -> None:
         target = response.headers["Location"]
         if response.url.join(target).scheme not in ("https", response.url.scheme):
             raise InputError(
-                f"{address} redirects to {target}. Only https is followed, and http from an http "
+                f"{address} redirects to {target}. Only https is followed, or http from an http "
                 "address."
             )
 
 
 def _attempt(client: "httpx.Client", address: str, part: Path, progress: DownloadProgress) -> None:
-    """Downloads over one connection, from where the last one ended."""
+    """Downloads over one connection, from where the previous one ended."""
     import httpx
 
     size, tag_path = _size(part), _tag_of(part)
@@ -193,19 +195,23 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
         headers["If-Range"] = tag_path.read_text("utf-8")
     with client.stream("GET", address, headers=headers) as response:
         if response.status_code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink(missing_ok=True)  # it is longer than the file, so it is of another one
+            part.unlink(missing_ok=True)  # it is longer than the file, so it is part of another one
         response.raise_for_status()
         resumed = size > 0 and response.status_code == http.HTTPStatus.PARTIAL_CONTENT
         received = response.headers.get("Content-Range", "")
         if resumed and not received.startswith(f"bytes {size}-"):
             part.unlink()
-            raise httpx.RemoteProtocolError(f"it sent {received!r} for the range from {size}")
+            raise httpx.RemoteProtocolError(
+                f"it sent {received!r} for the range that begins at {size}"
+            )
         done = size if resumed else 0
         length = response.headers.get("Content-Length", "")
         total = done + int(length) if length.isdecimal() else None
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
         if (total or 0) > _MAX_BYTES:
-            raise InputError(f"{address} sends {total:,} bytes; over {_MAX_BYTES:,} are refused.")
+            raise InputError(
+                f"{address} sends {total:,} bytes; at most {_MAX_BYTES:,} are allowed."
+            )
         with part.open("ab" if resumed else "wb", buffering=0) as file:
             tag_path.unlink(missing_ok=True)
             if tag and not tag.startswith("W/"):  # a weak tag does not identify the bytes
@@ -214,21 +220,21 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
             for piece in response.iter_raw():
                 done += len(piece)
                 if done > _MAX_BYTES:
-                    raise InputError(f"{address} sends over {_MAX_BYTES:,} bytes; it is refused.")
+                    raise InputError(f"{address} sends more than the allowed {_MAX_BYTES:,} bytes.")
                 while piece:
                     piece = piece[file.write(piece) :]
                 progress(address, done, total)
 
 
 def _check(address: str, part: Path, sha256: str | None) -> None:
-    """Refuses and removes a download that can't be the file."""
+    """Removes and refuses a download that is a web page or has another SHA-256."""
     with part.open("rb") as file:
         head = file.read(256).lstrip().lower()
     problem = ""
     if head.startswith((b"<!doctype html", b"<html")):
-        problem = "sends a web page, not the file"
+        problem = "sends a web page instead of the file"
     elif sha256 and (actual := sha256_of_file(part)) != sha256:
-        problem = f"sends other bytes than published: SHA-256 {actual}, not {sha256}"
+        problem = f"sends a file with SHA-256 {actual}; expected {sha256}"
     if problem:
         part.unlink()
         _tag_of(part).unlink(missing_ok=True)
@@ -236,7 +242,7 @@ def _check(address: str, part: Path, sha256: str | None) -> None:
 
 
 def _path_of(root: Path, address: str) -> Path:
-    """Returns the path of a download. Addresses that end in the same name get different folders."""
+    """Returns the path of a download, in a separate folder for each address."""
     folder = sha256_of(address.encode())[:8]
     return root / _FOLDER / folder / PurePosixPath(urlparse(address).path).name
 
@@ -246,5 +252,5 @@ def _size(path: Path) -> int:
 
 
 def _tag_of(part: Path) -> Path:
-    """Returns the file that keeps the server's name for this version of the file."""
+    """Returns the path of the server's tag for this version of the file."""
     return part.with_name(part.name + ".tag")

@@ -23,7 +23,7 @@ from rejoinder.io.formats.tables import decoded_lines
 
 _OTHERS = re.compile(rb"[^a-z0-9]+")
 _FEW_LETTERS = 200
-"""A text with fewer is in another alphabet, and its fingerprint says little."""
+"""A text with fewer letters is in another alphabet, and its fingerprint means little."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Examined:
     letters: str
     """A fingerprint of the letters a-z and digits. Empty if the kind has none."""
     notes: tuple[str, ...]
-    """The changes, a clause each."""
+    """One clause per change."""
 
 
 def examine(content: bytes, path: Path, kind: str) -> Examined:
@@ -51,7 +51,7 @@ def examine(content: bytes, path: Path, kind: str) -> Examined:
 
 
 def _letters(content: bytes) -> str:
-    """Returns a fingerprint that does not depend on tokenisation, case and quotes."""
+    """Returns a fingerprint that is the same for any tokenisation, case and quotes."""
     try:
         # İ becomes i and a dot, so it counts as i
         content = content.decode("utf-8").lower().encode("utf-8")
@@ -77,7 +77,7 @@ def _lines(content: bytes, path: Path) -> list[str]:
 
 
 def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
-    """Parses JSON lines of SNLI or MultiNLI: premise, hypothesis and class, if there is one."""
+    """Parses JSON lines of SNLI or MultiNLI: premise, hypothesis and class of judged rows."""
     rows = []
     for number, line in enumerate(decoded_lines(content, path), 1):
         try:
@@ -87,7 +87,7 @@ def judged_rows(content: bytes, path: Path) -> list[tuple[str, str, str]]:
             label, texts = None, []
         if label not in (*NLI_CLASSES, "-") or not all(isinstance(text, str) for text in texts):
             raise InputError(
-                f"{path} line {number}: JSON with gold_label, sentence1 and sentence2 is needed."
+                f"{path} line {number}: expected JSON with gold_label, sentence1 and sentence2."
             )
         if label != "-":
             rows.append((*(" ".join(text.split()) for text in texts), label))
@@ -112,7 +112,7 @@ def _features(content: bytes, path: Path) -> int:
 class _Form(NamedTuple):
     clean: Callable[[bytes], tuple[bytes, list[str]]]
     parse: Callable[[bytes, Path], Sized | int]
-    """Returns the rows or their number, or refuses the content."""
+    """Returns the rows or their number. Refuses other content."""
     letters: Callable[[bytes], str] = _letters
 
 

@@ -1,4 +1,4 @@
-"""Finds out which data sets are present and complete."""
+"""Finds data sets that are present, and checks whether they are complete."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +22,16 @@ class Presence:
     missing: tuple[str, ...]
     """Needed files that are missing, by their paths in the layout."""
     problems: tuple[str, ...]
-    """Wrong numbers of rows and damaged files, a sentence each."""
+    """Wrong numbers of rows and damaged files, one sentence each."""
     notes: tuple[str, ...] = ()
-    """Numbers of rows that differ from published ones that are not exact, a sentence each."""
+    """Numbers of rows that differ from approximate published ones, one sentence each."""
 
 
 def about_total(dataset: DataSet, rows: int) -> list[str]:
-    """Returns a sentence if all files of a data set together have another number of rows."""
+    """Returns a sentence if the files of a data set have another total number of rows."""
     if not dataset.total or rows == dataset.total:
         return []
-    return [f"{dataset.name} has {rows:,} rows here, {dataset.total:,} in the literature."]
+    return [f"{dataset.name} has {rows:,} rows here; the literature says {dataset.total:,}."]
 
 
 def presence(root: Path, dataset: DataSet) -> Presence:
@@ -59,7 +59,7 @@ def presence(root: Path, dataset: DataSet) -> Presence:
         rows += count
         if file.rows and count != file.rows:
             sentences = problems if dataset.exact else notes
-            sentences.append(f"{path} has {count:,} rows; {file.rows:,} were published.")
+            sentences.append(f"{path} has {count:,} rows; the published file has {file.rows:,}.")
     if files == len(dataset.files) and not problems:
         notes += about_total(dataset, rows)
     needed = sum(file.needed for file in dataset.files)

@@ -35,7 +35,7 @@ class Added:
     missing: tuple[str, ...]
     """Needed files that are still missing."""
     notes: tuple[str, ...]
-    """Changes to files, differences from published editions and so on, a sentence each."""
+    """Changes to files and differences from published editions, one sentence each."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Plan:
     same: int
     """Number of `writes` that are there already."""
     faults: dict[Path, InputError]
-    """Files that have the name of a file of the set, and why they were not used."""
+    """Why files that have the name of a file of the set were not used."""
 
 
 def add(
@@ -81,9 +81,7 @@ def add(
     for source in sources:
         with read_errors(source):
             if not source.is_file() and not source.is_dir():
-                raise InputError(
-                    f"{source} is not there; name an archive, a file or a folder that exists."
-                )
+                raise InputError(f"{source} does not exist; name an archive, a file or a folder.")
     refuse_inputs(root, sources)
     return lay_out(datasets, sources, root, overwrite=overwrite)
 
@@ -109,8 +107,8 @@ def lay_out(
         changes = {path: content for path, content in writes.items() if not _is_same(path, content)}
         if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
             raise InputError(
-                f"{_few(lost)} would be replaced by another text; allow it with --overwrite, or "
-                "name another folder of data sets."
+                f"{_few(lost)} would be replaced by another text. Allow it with --overwrite, or "
+                "name another folder with --data."
             )
         with ExitStack() as stack:  # at its end, all of them are renamed into place
             for path, content in writes.items():
@@ -118,7 +116,7 @@ def lay_out(
                     new = stack.enter_context(new_file(path))
                     new.write(content)
                     new.flush()
-                else:  # removes what a killed command left beside it
+                else:  # removes what a killed command left next to it
                     stack.enter_context(claim(path))
         return [_added(plan, sources, root) for plan in plans]
 
@@ -180,9 +178,9 @@ def _plan(dataset: DataSet, files: Sequence[Path], root: Path) -> _Plan:
 def _recognised(
     file: DataFile, dataset: DataSet, paths: Iterable[Path], faults: dict[Path, InputError]
 ) -> list[_Match]:
-    """Returns the paths that may be a file: by name, form and rows, and by text where it is known.
+    """Returns the paths that have the name, form, rows and, if it is known, text of a file.
 
-    The others with its name are added to `faults`, unless their text is that of another file.
+    Other paths with its name are added to `faults`, unless they are known to be another file.
     """
     matches = []
     for path in paths:
@@ -209,8 +207,8 @@ def _check_rows(path: Path, examined: Examined, file: DataFile, dataset: DataSet
     """Refuses a file with another number of rows than was published, if that is exact."""
     if dataset.exact and file.rows and examined.rows != file.rows:
         raise InputError(
-            f"{path} has {examined.rows:,} rows; {file.name} of {dataset.name} was published with "
-            f"{file.rows:,}. It is cut, or another edition; look for {dataset.look_for}."
+            f"{path} has {examined.rows:,} rows; the published {file.name} of {dataset.name} has "
+            f"{file.rows:,}. It is cut or another edition. Look for {dataset.look_for}."
         )
 
 
@@ -219,14 +217,14 @@ def _only(matches: Sequence[_Match], file: DataFile) -> _Match:
     for match in matches[1:]:
         if match.examined.content != matches[0].examined.content:
             raise InputError(
-                f"{matches[0].path} and {match.path} could both be {file.path} and differ; name "
-                "the right one only."
+                f"{matches[0].path} and {match.path} could both be {file.path}, but differ. "
+                "Name only the right one."
             )
     return matches[0]
 
 
 def _refuse_faults(plan: _Plan) -> None:
-    """Refuses damaged files of which there is no whole copy."""
+    """Refuses damaged files that have no whole copy."""
     names = {name for file in plan.dataset.files if file not in plan.matches
              for name in file.all_names}  # fmt: skip
     for path, fault in plan.faults.items():
@@ -252,7 +250,7 @@ def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
     dataset = plan.dataset
     notes = [*_about_archives(dataset, sources), *_about_files(plan)]
     if plan.same:
-        notes.append(f"{plan.same} of {len(plan.writes)} files were there already.")
+        notes.append(f"{plan.same} of {len(plan.writes)} files were there before.")
     missing = tuple(
         file.path
         for file in dataset.files
@@ -260,7 +258,7 @@ def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
     )
     if missing:
         notes.append(
-            f"{dataset.name} is incomplete without {_few(missing)}; look for {dataset.look_for}."
+            f"{dataset.name} is incomplete without {_few(missing)}. Look for {dataset.look_for}."
         )
     return Added(dataset.id, tuple(map(str, plan.writes)), missing, tuple(notes))
 
@@ -271,11 +269,11 @@ def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
         with read_errors(path):
             digest = sha256_of_file(path)
         if digest == official[path.name]:
-            yield f"{path.name} is the official archive, by its SHA-256."
+            yield f"{path.name} has the SHA-256 of the official archive."
         else:
             yield (
-                f"{path.name} is not the official archive: its SHA-256 is {digest}, not "
-                f"{official[path.name]}. It was taken by its content."
+                f"{path.name} has SHA-256 {digest}; the official archive has "
+                f"{official[path.name]}. Its files were checked by their content."
             )
 
 
@@ -285,9 +283,9 @@ def _about_files(plan: _Plan) -> Iterator[str]:
         if match.path.name != file.name:
             changes.append(f"it was made of {match.path.name}")
         if file.rows and examined.rows != file.rows:
-            changes.append(f"it has {examined.rows:,} rows, not the published {file.rows:,}")
+            changes.append(f"it has {examined.rows:,} rows; the published file has {file.rows:,}")
         if file.letters and examined.letters != file.letters:
-            changes.append("its text differs from that of the known edition")
+            changes.append("its text differs from the known edition")
         if changes:
             yield f"{file.path}: {'; '.join(changes)}."
     yield from (f"{path} was skipped: {fault}" for path, fault in plan.faults.items())

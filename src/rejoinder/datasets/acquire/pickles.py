@@ -22,7 +22,7 @@ _FLOAT_TYPES = ("f2", "f4", "f8")
 
 
 class _Dtype:
-    """Stands for numpy.dtype, so that no code of NumPy runs while a pickle is read."""
+    """Stands in for numpy.dtype, so that no code of NumPy runs while a pickle is read."""
 
     def __init__(self, name: str, *_flags: Any) -> None:
         self.name, self.order = name, "<"
@@ -33,13 +33,13 @@ class _Dtype:
     def resolved(self) -> np.dtype[Any]:
         if self.name not in _FLOAT_TYPES or self.order not in ("<", ">", "="):
             raise ValueError(
-                f"an array of {self.name!r}; one of {', '.join(_FLOAT_TYPES)} is needed"
+                f"an array of {self.name!r}; expected one of {', '.join(_FLOAT_TYPES)}"
             )
         return np.dtype(f"{self.order}{self.name}")
 
 
 class _Array:
-    """Stands for numpy.ndarray."""
+    """Stands in for numpy.ndarray."""
 
     def __init__(self, *_arguments: Any) -> None:
         self.value = np.zeros(0)
@@ -53,7 +53,7 @@ class _Array:
 
 def _encode(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
-        raise ValueError(f"bytes in {encoding!r}; only latin1 is allowed")
+        raise ValueError(f"bytes in {encoding!r}; expected latin1")
     return text.encode("latin-1")
 
 
@@ -77,8 +77,8 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
         """Returns an allowed function or class."""
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(
-                f"it calls {module}.{name}; dict, list, str, int, bytes and NumPy arrays alone "
-                "are allowed"
+                f"it calls {module}.{name}; only dict, list, str, int, bytes and NumPy arrays are "
+                "allowed"
             )
         return _ALLOWED[module, name]
 
@@ -110,7 +110,7 @@ def read_coco_pickle(path: Path) -> tuple[NDArray[np.float32], list[list[str]]]:
     except _REFUSED as error:
         raise InputError(
             f"{path} is refused, cut or not one of SentEval's COCO files ({type(error).__name__}: "
-            f"{error}). A dict of features, image_to_caption_ids and captions is needed."
+            f"{error}). Expected a dict of features, image_to_caption_ids and captions."
         ) from None
 
 
@@ -127,7 +127,7 @@ def _matrix(features: Any) -> NDArray[np.float32]:
     else:
         matrix = features.value
     if matrix.ndim != 2:
-        raise ValueError(f"features of shape {matrix.shape}; a row per image is needed")
+        raise ValueError(f"features of shape {matrix.shape}; expected one row per image")
     result = np.ascontiguousarray(matrix, np.float32)
     if not np.isfinite(result).all():
         raise ValueError("features that are not finite")
@@ -140,7 +140,7 @@ def _captions(tree: Mapping[str, Any], images: int) -> list[list[str]]:
         ids = tree["image_to_caption_ids"][row]
         texts = [tree["captions"][caption_id]["cleaned_caption"] for caption_id in ids]
         if not texts or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"image {row} has no captions, or some that are not text")
+            raise ValueError(f"image {row} has no captions, or captions that are not text")
         # Python 2 wrote UTF-8 as bytes, which were read as Latin-1
         captions.append([_as_utf8(text) for text in texts])
     return captions

@@ -46,7 +46,7 @@ def sentence_hashes(sentences: pl.Series) -> Hashes:
 
     Empty and very long sentences have the hash 0. The hash is a polynomial in the UTF-8 bytes
     modulo 2**64, followed by the finaliser of splitmix64. The shipped list consists of these
-    hashes: whoever changes the function has to build the list again.
+    hashes: after a change of this function it has to be built again.
     """
     parts = [
         _hashes(comparable(sentences.slice(start, _ROWS)))
@@ -98,7 +98,7 @@ def no_hashes() -> Hashes:
 
 
 def distinct(*parts: Hashes) -> Hashes:
-    """Returns the hashes ascending, each once, without 0, which is no sentence's hash."""
+    """Returns the hashes ascending, each once, without 0, which stands for no sentence."""
     hashes = np.concatenate([no_hashes(), *parts])
     return np.unique(hashes[hashes != 0])
 

@@ -1,4 +1,4 @@
-"""Counts what training data shares with evaluation sets, for `rejoinder leaks`."""
+"""Counts the sentences and pairs that training data shares with evaluation sets."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def evaluation_sets(names: Sequence[str]) -> list[EvaluationHashes]:
         }
         if not family and not is_file(Path(name)):
             raise InputError(
-                f"{name!r} is neither a file nor a shipped set: {nearest(name, known)}."
+                f"{name!r} is neither a file nor a shipped set; {nearest(name, known)}."
             )
         chosen |= family or {name: _from_file(Path(name))}
     return list(chosen.values())

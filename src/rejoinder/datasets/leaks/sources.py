@@ -1,4 +1,4 @@
-"""Reads training files of any form as rows of sentences, in blocks."""
+"""Reads training data of any form as rows of sentences, in blocks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -84,8 +84,7 @@ def _reader(block: bytes, path: Path, columns: int | None) -> Callable[[bytes, i
         return _json_reader(first_object(block, path), path)
     if b"\0" in block[:4096]:
         raise InputError(
-            f"{path} is not text: it has a zero byte. Folders of pairs, JSON lines and text can be "
-            "read."
+            f"{path} is not text: it has a zero byte. Name folders of pairs, JSON lines or text."
         )
     lines = block.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     first = next((line for line in lines if line.strip()), b"")
@@ -97,8 +96,7 @@ def _json_reader(fields: Mapping[str, Any], path: Path) -> Callable[[bytes, int]
     if form is None:
         known = "; ".join(" and ".join(map(repr, form)) for form in _FORMS)
         raise InputError(
-            f"{path}: its lines have {', '.join(map(repr, fields)) or 'no fields'}; one of these "
-            f"is needed: {known}."
+            f"{path} has the fields {', '.join(map(repr, fields)) or '(none)'}; expected {known}."
         )
     types: dict[str, FieldType] = {
         name: "texts" if isinstance(fields[name], list) else "text" for name in form

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NoReturn, Protocol
 
-from rejoinder.errors import InputError
+from rejoinder.errors import InputError, RejoinderError
 from rejoinder.io.files.storage import lacks_memory
 from rejoinder.io.formats.compression import MAGIC, Frames
 
@@ -142,6 +142,8 @@ def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator
         errors.append(zstandard.ZstdError)
     try:
         yield
+    except RejoinderError:  # an InputError is a ValueError too
+        raise
     except tuple(errors) as error:
         if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
             raise InputError(f"{path} can't be {action}: {error.strerror}.") from None

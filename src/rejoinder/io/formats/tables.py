@@ -37,7 +37,7 @@ def decoded_lines(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The fields of a line, and where it is. Its checks name the file, the line and the value."""
+    """The fields of a line. Its checks name the file, the line and the value that they refuse."""
 
     fields: list[str]
     line: int
@@ -50,7 +50,7 @@ class Row:
         """Returns a field without spaces around it, which must be one of `allowed`."""
         value = self.fields[column].strip()
         if value not in allowed:
-            self.refuse(f"{value[:20]!r}; one of {', '.join(allowed)} is needed.")
+            self.refuse(f"found {value[:20]!r}; expected one of {', '.join(allowed)}.")
         return value
 
     def score(self, column: int, low: float, high: float) -> float:
@@ -61,7 +61,7 @@ class Row:
         except ValueError:
             value = float("nan")
         if not low <= value <= high:
-            self.refuse(f"score {text[:20]!r}; a number from {low:g} to {high:g} is needed.")
+            self.refuse(f"found {text[:20]!r}; expected a number from {low:g} to {high:g}.")
         return value
 
     def refuse(self, problem: str) -> NoReturn:
@@ -82,7 +82,7 @@ def table_rows(
             row = Row(line.split("\t"), number, path)
             if columns and len(row.fields) not in columns:
                 allowed = " or ".join(map(str, columns))
-                row.refuse(f"{len(row.fields)} columns between tabs; {allowed} are needed.")
+                row.refuse(f"found {len(row.fields)} columns between tabs; expected {allowed}.")
             yield row
 
 
@@ -98,15 +98,16 @@ def below_header(
     rows = table_rows(content, path)
     header = next(rows, Row([], 1, path))
     if missing := [name for name in names if name not in header.fields]:
+        names_found = shortened(" ".join(header.fields))
         header.refuse(
-            f"{shortened(' '.join(header.fields))} is not a header, between tabs, with "
-            f"{' and '.join(map(repr, missing))}."
+            f"the header {names_found} lacks {', '.join(map(repr, missing))}; expected names "
+            "separated by tabs."
         )
     indices = [header.fields.index(name) for name in names]
     for row in rows:
         found, needed = len(row.fields), len(header.fields)
         if found <= max(indices) or (exact and found != needed):
-            row.refuse(f"{found} columns between tabs; the header has {needed}.")
+            row.refuse(f"found {found} columns between tabs; the header has {needed}.")
         yield Row([row.fields[index] for index in indices], row.line, path)
 
 
