@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):
         assert "8,192 sentences are kept; the same command with --resume continues" in said
     again = run(place, "--sentences", "lines", "--out", out.name)
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
-    assert "continue with --resume, or begin again with --overwrite" in again.stderr
+    assert re.search("8,192 .*--resume.*--overwrite", again.stderr)
     ended = run(place, "--sentences", "lines", "--out", out.name, "--resume", "--json")
     assert (ended.returncode, json.loads(ended.stdout)["resumed"]) == (0, 8_192)
     assert f"{out.name} is resumed after its first 8,192 sentences" in ended.stderr
@@ -118,7 +119,7 @@ def test_a_pipe_is_written(place):
         content = reader.communicate()[0]
     assert content.startswith(b"\x93NUMPY")
     ended = run(place, "hello", "--out", "pipe.npy", "--resume")
-    assert "pipe.npy is no file: what was written to it can't be resumed" in ended.stderr
+    assert re.search("pipe.npy .*--resume", ended.stderr)
     (place / "pipe.npy").unlink()
 
 

@@ -128,7 +128,7 @@ def test_an_output_is_not_replaced_unless_told(encoder, file, tmp_path):
     encode_file(encoder, ["hello"], out)
     before = out.read_bytes()
     for resume in (False, True):
-        with pytest.raises(InputError, match="exists; name another file, or replace it with --ov"):
+        with pytest.raises(InputError, match=r"exists.*--overwrite"):
             encode_file(encoder, file, out, resume=resume)
     interrupt(encoder, file, out, 20, overwrite=True)
     assert out.read_bytes() == before
@@ -139,7 +139,7 @@ def test_an_output_is_not_replaced_unless_told(encoder, file, tmp_path):
 def test_an_interrupted_run_is_neither_lost_nor_mixed_up(encoder, file, tmp_path):
     out = tmp_path / "e.npy"
     interrupt(encoder, file, out, 20)
-    with pytest.raises(InputError, match=r"has encoded 24 sentences to .*; continue with --resume"):
+    with pytest.raises(InputError, match=r"24 sentences .*--resume"):
         encode_file(encoder, file, out)
     assert interrupted_sentences(out) == 24
     assert encode_file(encoder, ["hello"], out, overwrite=True).n == 1
@@ -173,7 +173,7 @@ def test_another_model_is_not_resumed(encoder, file, tmp_path):
     other = SentenceEncoder.load(tmp_path / "other")
     with pytest.raises(InputError, match=r"model \(SHA-256 of its weights\) was [0-9a-f]{64}, and"):
         encode_file(other, file, out, resume=True)
-    with pytest.raises(InputError, match="a model that was never saved can't be recognised"):
+    with pytest.raises(InputError, match=r"--resume.*never saved"):
         encode_file(SentenceEncoder(dan_model()), file, out, resume=True)
 
 
@@ -215,11 +215,11 @@ def test_an_input_that_grew_behind_a_last_chunk_that_was_not_whole_is_refused(
 def test_a_line_at_fault_is_named_and_what_was_done_is_kept(encoder, tmp_path):
     path, out = tmp_path / "lines.txt", tmp_path / "e.npy"
     path.write_bytes("".join(f"{line}\n" for line in LINES).encode() + b"tr\xe8s\n" * 20)
-    with pytest.raises(InputError, match=r"lines\.txt: line 101 is not UTF-8 \(byte 0xe8\)"):
+    with pytest.raises(InputError, match=r"lines\.txt.* 101 .*UTF-8.*0xe8"):
         encode_file(encoder, path, out)
     assert [each.name for each in tmp_path.iterdir()] == ["lines.txt"]  # all in the first block
     items = [*LINES, 7]
-    with pytest.raises(InputError, match="sentence 100 is a int; sentences must be strings"):
+    with pytest.raises(InputError, match=r"sentence 100 .*int.*strings"):
         encode_file(encoder, items, out)
     assert interrupted_sentences(out) == 96
 
@@ -239,7 +239,7 @@ def test_lines_that_are_too_long(tmp_path):
     for way in ("truncate", "split"):
         encoder = SentenceEncoder.load(tmp_path / "model", on_too_long=way)
         assert encode_file(encoder, path, tmp_path / f"{way}.npy").too_long == 3
-    said = r"lines\.txt line 11 has 41 tokens, .* 40; .*--on-too-long"
+    said = r"lines\.txt line 11 .*41 tokens.* 40.*--on-too-long"
     with pytest.raises(InputError, match=said):
         encode_file(encoder, path, tmp_path / "e.npy", on_too_long="error")
     assert interrupted_sentences(tmp_path / "e.npy") == 8

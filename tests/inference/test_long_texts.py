@@ -69,7 +69,7 @@ def test_a_transformer_reads_the_first_subwords():
 def test_a_text_that_is_too_long_is_refused_by_its_index(encoder, method):
     run = getattr(encoder, method)
     number = token_count(encoder, LONG[1])
-    with pytest.raises(InputError, match=f"sentence 1 has {number} tokens, and the model reads 40"):
+    with pytest.raises(InputError, match=rf"sentence 1 .*{number} tokens.* 40"):
         run(LONG, on_too_long="error")
     with pytest.raises(InputError, match="sentence 5 has"):
         run([*["cat"] * 5, LONG[5]], on_too_long="error", batch_size=2)

@@ -107,19 +107,19 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
     sound, times = last.read_bytes(), last.stat()
     last.write_bytes(sound[:-5] + bytes(5))
     os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
-    with pytest.raises(InputError, match=r"b\.txt\.gz is damaged"):
+    with pytest.raises(InputError, match=r"b\.txt\.gz.* damaged"):
         encode(model, texts, out)
     assert not out.exists()
     finished, count = finished_parts(out)
     assert 0 < finished < count  # an engine may stop the others when one has failed
     records = unfinished_folder(out).glob(".part-*.counts")
     kept_rows = sum(json.loads(record.read_text("utf-8"))["n"] for record in records)
-    with pytest.raises(InputError, match=f"has encoded {finished} of {count} parts"):
+    with pytest.raises(InputError, match=rf"{finished} of {count} parts.*--resume"):
         encode(model, texts, out)
-    with pytest.raises(InputError, match="other settings: response was False, and is True"):
+    with pytest.raises(InputError, match=r"response was False.* True"):
         encode(model, texts, out, resume=True, response=True)
     last.write_bytes(sound)
-    with pytest.raises(InputError, match="is not what the interrupted run"):
+    with pytest.raises(InputError, match=r"input .* sizes"):
         encode(model, texts, out, resume=True)
 
     os.utime(last, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -127,7 +127,7 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
     whole, known = kept.read_bytes(), kept.stat().st_ino
     with kept.open("r+b") as file:
         file.write(bytes([whole[0] ^ 1]))
-    with pytest.raises(InputError, match=r"part-00000\.npy is not the file .* --overwrite\."):
+    with pytest.raises(InputError, match=r"part-00000\.npy .*SHA-256.*--overwrite"):
         encode(model, texts, out, resume=True)
     with kept.open("r+b") as file:
         file.write(whole)
@@ -143,7 +143,7 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
     assert (out / kept.name).stat().st_ino == known
     np.testing.assert_allclose(rows(out), SentenceEncoder.load(model).encode(LINES), atol=1e-6)
     assert not unfinished_folder(out).exists()
-    with pytest.raises(InputError, match="not empty"):
+    with pytest.raises(InputError, match=r"e\.npy"):
         encode(model, texts, out)
 
 
@@ -152,7 +152,7 @@ def test_faults_of_lines_name_the_file(encode, model, tmp_path):
     path.write_bytes("word\ncafé\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"latin\.txt.*line 2"):
         encode(model, path, tmp_path / "e.npy")
-    with pytest.raises(InputError, match="nor a pattern of them"):
+    with pytest.raises(InputError, match=r"\*\.none"):
         encode(model, tmp_path / "*.none", tmp_path / "f.npy")
     with pytest.raises(InputError, match=r"must end in one of"):
         encode(model, path, tmp_path / "folder")

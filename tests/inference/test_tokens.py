@@ -2,7 +2,7 @@
 
 import pytest
 
-from rejoinder.inference.tokens import TokenReader
+from rejoinder.inference.tokens import read_tokens
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model
 from tiny_models import dan_model
@@ -20,28 +20,28 @@ AWKWARD = [
 @pytest.mark.parametrize("unknown_buckets", [0, 16])
 def test_the_ids_are_those_of_the_features(text, unknown_buckets):
     model = dan_model(unknown_buckets=unknown_buckets, layers=(), width=5)
-    [tokens] = TokenReader(model)([text])
+    [tokens] = read_tokens(model.features, [text])
     assert [token.id for token in tokens] == model.features([text])[0].tolist()
 
 
 @pytest.mark.parametrize("text", AWKWARD)
 def test_also_with_forty_thousand_words(text):
     model = read_model(shipped_model("rejoinder-small"))
-    [tokens] = TokenReader(model)([text])
+    [tokens] = read_tokens(model.features, [text])
     assert [token.id for token in tokens] == model.features([text])[0].tolist()
     words = model.features.vocabulary.words
     assert all(words[token.id] == token.text for token in tokens if token.id < len(words))
 
 
 def test_bigrams_are_named_after_both_words_and_unknown_words_are_left_out():
-    [tokens] = TokenReader(dan_model())(["how old zyxxyq are you"])
+    [tokens] = read_tokens(dan_model().features, ["how old zyxxyq are you"])
     assert [token.text for token in tokens] == ["how", "old", "are", "you", "how old", "are you"]
     assert (tokens[4].start, tokens[4].stop) == (0, 7)
 
 
 def test_offsets_are_those_of_the_text_as_given_or_none():
-    [tokens] = TokenReader(dan_model(unknown_buckets=16))(["½ ﬁne Ⅷ"])
+    [tokens] = read_tokens(dan_model(unknown_buckets=16).features, ["½ ﬁne Ⅷ"])
     text = "½ ﬁne Ⅷ"
     assert [text[token.start : token.stop] for token in tokens[-2:]] == ["ﬁne", "Ⅷ"]
-    [joined] = TokenReader(dan_model(unknown_buckets=16))(["e\u0301"])
+    [joined] = read_tokens(dan_model(unknown_buckets=16).features, ["e\u0301"])
     assert (joined[0].text, joined[0].start, joined[0].stop) == ("é", None, None)

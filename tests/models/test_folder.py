@@ -199,7 +199,7 @@ def test_an_occupied_place_is_refused_and_left_alone(model):
 def test_nothing_is_written_of_a_model_with_nan(tmp_path):
     model = dan_model()
     model.tensors["encoder.dnn.layers.0.bias"][2] = np.nan
-    with pytest.raises(ModelError, match=r"layers\.0\.bias contains values that are not finite"):
+    with pytest.raises(ModelError, match=r"layers\.0\.bias .*not finite"):
         write_model(tmp_path / "model", model)
     assert list(tmp_path.iterdir()) == []
 
@@ -240,7 +240,7 @@ def test_a_flipped_byte(model, name):
         ('{"format_version": 2}', "was changed"),
         ('{"format_version": true}', "format version True"),
         ('{"format_version": 1, "head": {}}', "missing required field `name`"),
-        ('{"format_version": 1, "name": NaN}', "NaN is no number"),
+        ('{"format_version": 1, "name": NaN}', "NaN"),
         ('{"format_version": 1, "name": "\\ud800"}', "can't be read"),
         ("[" * 200_000, "nested too deeply"),
     ],
@@ -256,7 +256,7 @@ def test_a_damaged_config(model, content, said):
     [
         (("format_version",), 5, "format version 5; this version reads 1 to 4"),
         (("text", "rules"), 99, r"99.*rules"),
-        (("text", "kind"), "letters", r"text\.kind is 'letters'; known: subwords, words"),
+        (("text", "kind"), "letters", r"text\.kind is 'letters': .*subwords\|words"),
         (
             ("text", "kind"),
             "subwords",
@@ -436,7 +436,7 @@ def test_an_edited_config_is_refused(model):
     path = model / "config.json"
     written = path.read_text("utf-8")
     path.write_text(written.replace('"steps": 5', '"steps": 6'), "utf-8")
-    with pytest.raises(ModelError, match=r"config\.json was changed after it was written"):
+    with pytest.raises(ModelError, match=r"config\.json .*changed"):
         read_model(model)
     path.write_text(json.dumps(json.loads(written)), "utf-8")  # another layout, the same content
     assert read_model(model).training["steps"] == 5
@@ -469,7 +469,7 @@ def test_a_file_in_place_of_a_folder_is_named(model):
 
 def test_nothing_is_written_of_a_model_of_an_unknown_kind(tmp_path):
     model = replace(dan_model(), encoder={**dan_model().encoder, "kind": "gru"})
-    with pytest.raises(ModelError, match="'gru' is unknown; known: 'bilstm', 'dan', 'transformer'"):
+    with pytest.raises(ModelError, match=r"'gru' .*'bilstm', 'dan', 'transformer'"):
         write_model(tmp_path / "model", model)
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Models at addresses, from a server of our own: downloaded once, checked, cached."""
+"""Models at addresses, from a local server: downloaded once, checked, cached."""
 
 import hashlib
 import io
@@ -95,7 +95,7 @@ def test_zstd(served, tmp_path):
 def test_wrong_bytes_are_refused_and_leave_nothing(served, tmp_path):
     content = archive(tmp_path, "zip")
     address, sha256 = served.add("model.zip", content)
-    with pytest.raises(InputError, match=rf"other bytes than published: SHA-256 {sha256}, not 00"):
+    with pytest.raises(InputError, match=rf"SHA-256 {sha256}, not 00"):
         SentenceEncoder.load(address, sha256="0" * 64)
     address, sha256 = served.add("cut.zip", content[:-30])
     with pytest.raises(InputError, match="is damaged or cut"):
@@ -108,7 +108,7 @@ def test_wrong_bytes_are_refused_and_leave_nothing(served, tmp_path):
         SentenceEncoder.load(address, sha256=sha256)
     for name, bad in (("plain", b"no archive"), ("two.zip", two_models(tmp_path))):
         address, sha256 = served.add(name, bad)
-        with pytest.raises(ModelError, match=rf"{name} holds (no|2) model folders; an archive of"):
+        with pytest.raises(ModelError, match=rf"{name} .*(no|2) model folders"):
             SentenceEncoder.load(address, sha256=sha256)
     with pytest.raises(InputError, match=r"answers 404 .* is given by its folder\.$"):
         SentenceEncoder.load(f"{served.address}/none", sha256=sha256)
@@ -134,7 +134,7 @@ def two_models(tmp_path):
     ],
 )
 def test_what_is_no_safe_address_is_refused(address, sha256, said):
-    with pytest.raises(InputError, match=f"^{re.escape(address)}.*{said}|^{said}"):
+    with pytest.raises(InputError, match=rf"^{re.escape(address)}.*{said}|^{said}"):
         SentenceEncoder.load(address, sha256=sha256)
 
 
@@ -193,5 +193,5 @@ def test_a_cache_that_can_t_be_written_is_named(served, tmp_path, monkeypatch):
     address, sha256 = served.add("model.zip", archive(tmp_path, "zip"))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("REJOINDER_CACHE", str(tmp_path / "file"))
-    with pytest.raises(StorageError, match="REJOINDER_CACHE names the folder of the cache"):
+    with pytest.raises(StorageError, match="REJOINDER_CACHE"):
         SentenceEncoder.load(address, sha256=sha256)

@@ -122,7 +122,7 @@ def test_any_dim_leaves_out_what_reads_more(tmp_path):
         lambda: encoder.encode_response("hello"),
         lambda: encoder.entail(["hello"], ["you"]),
     ):
-        with pytest.raises(ModelError, match=r"tiny has no .* more than the 3 dimensions that"):
+        with pytest.raises(ModelError, match=r"tiny has no .*`rejoinder export` kept 3 dimensions"):
             call()
     again = made(few, dtype="int8")
     assert again.export["dropped"] == ["entailment", "responses"]
@@ -144,7 +144,7 @@ def test_an_adaptation_goes_along():
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (dan_model(), {}, "nothing is to be made smaller; give a dtype"),
+        (dan_model(), {}, "dtype, dim, max_words or unknown_buckets"),
         (dan_model(), {"dtype": "int4"}, "dtype is 'int4'; one of float32, float16, int8"),
         (dan_model(head=(), layers=(), dtype=np.float16), {"dtype": "float16"}, "float16 already"),
         (dan_model(), {"max_words": len(WORDS)}, r"max_words must be from 1 to 5\d, fewer than"),
@@ -175,7 +175,7 @@ def test_what_changes_nothing_or_does_not_fit_is_refused(model, options, said):
 def test_a_weight_beyond_float16_is_named():
     model = dan_model()
     model.tensors[TABLE][3, 2] = 1e6
-    with pytest.raises(ModelError, match=r"table\.weight holds 1e\+06, beyond the largest float16"):
+    with pytest.raises(ModelError, match=r"table\.weight .*1e\+06.* 65,504"):
         made(model, dtype="float16")
     found = SentenceEncoder(made(model, dtype="int8")).encode(KNOWN)
     assert np.isfinite(found).all()

@@ -1,4 +1,4 @@
-"""The record of an encoder kind: everything the rest of the package knows about it."""
+"""The record of an encoder kind: all that the rest of the package knows about it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

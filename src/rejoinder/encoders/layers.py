@@ -14,7 +14,7 @@ from rejoinder.kernels import kernel
 
 Array = NDArray[np.float32]
 
-_NOT_FINITE = "the weights give embeddings that are not finite; they are too large."
+_NOT_FINITE = "an embedding is not finite: the weights of the model are too large."
 
 
 def _gelu(x: Array) -> Array:
@@ -23,7 +23,7 @@ def _gelu(x: Array) -> Array:
 
 @cache
 def _erf() -> Callable[[Array], NDArray[Any]]:
-    """Returns the error function of arrays: SciPy's, or the one of `math`, which is slower."""
+    """Returns the error function for arrays: SciPy's if it is installed, else `math`'s, slower."""
     if find_spec("scipy") is not None:
         from scipy.special import erf
 

@@ -1,4 +1,4 @@
-"""Embedding tables of 8-bit whole numbers: each row has a scale of its own."""
+"""Embedding tables of 8-bit whole numbers, with one scale per row."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def quantize_rows(
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Returns (R, D) int8 rows and their (R,) float32 scales; `rows * scales` is near `table`.
 
-    The scale of a row is its largest magnitude divided by 127, so that no value is off by more than
+    The scale of a row is its largest magnitude divided by 127, so no value is off by more than
     half a scale, up to rounding in float32. A zero row has the scale 0.
 
     >>> rows, scales = quantize_rows(np.array([[0.5, -1.27], [0.0, 0.0]], np.float32))
@@ -48,7 +48,7 @@ def dequantize_rows(rows: NDArray[np.int8], scales: NDArray[np.float32]) -> NDAr
 
 
 def dequantized(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """Returns the tensors of a model with float32 tables in place of int8 ones and their scales."""
+    """Returns the tensors of a model with float32 tables instead of int8 ones and their scales."""
     plain = dict(tensors)
     for name, tensor in tensors.items():
         if tensor.dtype == np.int8:

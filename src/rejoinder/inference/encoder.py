@@ -28,9 +28,10 @@ from rejoinder.text.normalize import same_words
 class SentenceEncoder(Comparisons):
     """Encodes sentences as vectors of length 1.
 
-    `unknown` tells which sentences have no word of the vocabulary. They have the zero vector, whose
-    similarity with anything is 0, unless unknown words have buckets. Results do not depend on order
-    or batch size, up to 1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted model (see
+    `unknown` returns which sentences have no word of the vocabulary. They have the zero vector,
+    whose similarity with anything is 0, unless unknown words have buckets. Results do not depend
+    on order or batch size, up to 1e-6 for a DAN and 1e-5 for a Transformer or BiLSTM. An adapted
+    model (see
     `describe()["adaptation"]`) encodes W u, and ranks responses as it did before the adaptation.
     """
 
@@ -100,7 +101,7 @@ class SentenceEncoder(Comparisons):
 
         Raises:
             InputError: an argument is not valid, the address can't be reached or sends other bytes
-                than those of `sha256`, or what it sends is no archive of a model.
+                than those of `sha256`, or the response is not a model archive.
             ModelError: the folder is missing, not a model, or damaged.
             MissingExtraError: a package that the encoder or a download needs is not installed.
             BusyError: another process has been downloading the same archive for ten minutes.
@@ -119,7 +120,7 @@ class SentenceEncoder(Comparisons):
         write_model(Path(folder), self._model, overwrite=overwrite)
 
     def with_adaptation(self, adaptation: Adaptation) -> "SentenceEncoder":
-        """Returns the encoder with embeddings u* = W u, in place of any adaptation it had.
+        """Returns the encoder with embeddings u* = W u; any adaptation that it had is dropped.
 
         Raises:
             ModelError: the adaptation is of another dimension.
@@ -148,7 +149,7 @@ class SentenceEncoder(Comparisons):
         return build, (self._model,)
 
     def __deepcopy__(self, _memo: object) -> "SentenceEncoder":
-        return self  # it never changes
+        return self  # immutable
 
     def __repr__(self) -> str:
         kind = self._model.encoder["kind"]
@@ -211,10 +212,10 @@ class SentenceEncoder(Comparisons):
                 are the output of the last layer; that of a split sentence has length 1 in any case.
             on_too_long: See the constructor, whose setting is the default.
             **arguments: Arguments of `SentenceTransformer.encode`: `normalize_embeddings` (another
-                name of `normalize`), `truncate_dim` (the first dimensions, scaled to length 1),
+                name for `normalize`), `truncate_dim` (the first dimensions, scaled to length 1),
                 `precision` (float32, int8, uint8, binary, ubinary), `convert_to_tensor`, and
-                `convert_to_numpy` (False gives a list of tensors). Those that ask for something
-                that the models can't do, such as `prompt`, are refused.
+                `convert_to_numpy` (False gives a list of tensors). Arguments for what the models
+                can't do, such as `prompt`, are refused.
 
         Returns:
             (N, D) float32 in the order given, or (D,) for a single string.
@@ -335,9 +336,9 @@ class SentenceEncoder(Comparisons):
         return self._outputs.unknown_share(as_texts(sentences)[0])
 
     def confuses(self, first: str, second: str) -> bool:
-        """Returns whether two sentences have one embedding because only their order differs.
+        """Returns whether two sentences have the same words and embedding, in another order.
 
-        So it is with models that add up words, such as a DAN without bigrams.
+        Models that add up words, such as a DAN without bigrams, can't tell such sentences apart.
         """
         kind = self._model.kind
         reads_order = kind.name != "dan" or bool(self._model.features.config()["bigram_buckets"])
@@ -360,5 +361,7 @@ class SentenceEncoder(Comparisons):
         """
         left, right = (as_texts(side)[0] for side in (premises, hypotheses))
         if len(left) != len(right):
-            raise InputError(f"{len(left)} premises and {len(right)} hypotheses; they are pairs.")
+            raise InputError(
+                f"{len(left)} premises and {len(right)} hypotheses; as many of each are needed."
+            )
         return self._outputs.entailment(left, right)

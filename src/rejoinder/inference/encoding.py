@@ -69,8 +69,8 @@ def encode_file(
 ) -> EncodedFile:
     """Encodes sentences, however many, to a file. It appears when it is complete.
 
-    What an interrupted or killed run has written is kept beside `out` until it is resumed, but for
-    the last ten seconds, or the last 8,192 sentences where these took longer. A resumed run gives
+    What an interrupted or killed run has written is kept next to `out` until it is resumed, except
+    for the last ten seconds, or the last 8,192 sentences if these took longer. A resumed run gives
     the bytes of an uninterrupted one.
 
     Args:
@@ -146,7 +146,7 @@ def encode_file(
 
 
 def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -> None:
-    """Checks whether a file of embeddings can be written at `path`, before there are any.
+    """Checks that a file of embeddings can be written at `path`.
 
     Raises:
         InputError: the suffix is not that of a format, a file exists and `overwrite` is False, it
@@ -158,7 +158,7 @@ def check_output(path: Path, *, resume: bool = False, overwrite: bool = False) -
         raise InputError(f"{path} is a folder; name a file in it.")
     if is_device(path):
         if resume:
-            raise InputError(f"{path} is no file: what was written to it can't be resumed.")
+            raise InputError(f"{path} is not a regular file, so --resume has nothing to continue.")
     elif path.exists() and not overwrite:
         raise InputError(f"{path} exists; name another file, or replace it with --overwrite.")
 
@@ -176,7 +176,7 @@ def interrupted_sentences(path: Path) -> int:
 def settings_of(
     encoder: SentenceEncoder, response: bool, batch_size: int, way: OnTooLong
 ) -> dict[str, Any]:
-    """Returns what the bytes of the file depend on beside the sentences, as JSON values."""
+    """Returns what the bytes of the file depend on besides the sentences, as JSON values."""
     about = encoder.describe()
     adaptation = about["adaptation"]
     return {
@@ -200,11 +200,13 @@ def _continued(
         return None
     if not resume:
         raise InputError(
-            f"an interrupted run has encoded {_facts(saved).n:,} sentences to {path}; continue "
+            f"an interrupted run has encoded {_facts(saved).n:,} sentences to {path}. Continue "
             "with --resume, or begin again with --overwrite."
         )
     if not settings["model (SHA-256 of its weights)"]:
-        raise InputError("a model that was never saved can't be recognised, so it can't resume.")
+        raise InputError(
+            "--resume needs the SHA-256 of the model, which was never saved; save and load it."
+        )
     refuse_changes(path, _facts(saved).settings, settings)
     return saved
 

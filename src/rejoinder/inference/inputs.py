@@ -15,7 +15,7 @@ Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
 """One sentence or many: a list, any iterable, a column of Polars or pandas, a NumPy array."""
 
 _UNIT = 1e-5
-"""Largest deviation of a row's length from 1 that float32 rounding explains."""
+"""Largest deviation of a row's length from 1 that rounding in float32 causes."""
 
 
 def whole_number(name: str, value: object, most: int | None = None) -> int:
@@ -68,18 +68,17 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
 
 
 def refuse_unordered(sentences: object) -> None:
-    """Refuses what is no ordered collection of strings, though Python can iterate over it."""
+    """Refuses bytes, tables, dicts and sets, which are iterable but not lists of sentences."""
     if isinstance(sentences, bytes | bytearray):
         raise InputError(
-            "sentences must be strings; got bytes: decode them first, as in "
-            "sentences.decode('utf-8')."
+            "sentences must be strings; got bytes. Decode them: sentences.decode('utf-8')."
         )
     columns = getattr(sentences, "columns", None)
     if columns is not None and hasattr(sentences, "__getitem__"):  # of pandas, Polars, Arrow
         named = ", ".join(repr(name) for name in list(columns)[:20])
         raise InputError(
-            f"sentences must be strings; got a {type(sentences).__name__} of the columns {named}: "
-            "pass the one that holds them, as in frame['text']."
+            f"sentences must be strings; got a {type(sentences).__name__} with the columns "
+            f"{named}: pass the column with the sentences, as in frame['text']."
         )
     if isinstance(sentences, Mapping | Set):
         raise InputError(
@@ -89,9 +88,9 @@ def refuse_unordered(sentences: object) -> None:
 
 
 def as_matrix(values: object) -> NDArray[np.floating] | None:
-    """Returns embeddings, an array or a tensor of floats, as an array; None if they are neither.
+    """Returns an array or tensor of floats as an array, and None for anything else.
 
-    Sentences are neither, also in an array. A tensor is copied from its device.
+    A tensor is copied from its device.
     """
     if type(values).__module__ == "torch" and hasattr(values, "detach"):
         values = values.detach().float().cpu().numpy()

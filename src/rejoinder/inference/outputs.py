@@ -1,8 +1,8 @@
 """Computes the outputs of a model for texts: embeddings and entailment, in batches and threads.
 
-A matrix product that uses all cores by itself is three times slower as soon as anything else runs
-on the machine, such as the text processing of the next batch, because its threads wait for each
-other. Batches therefore run in a few threads, each of which computes on one core.
+A matrix product on all cores is three times slower as soon as anything else runs on the machine,
+such as the text processing of the next batch, because its threads wait for each other. Batches
+therefore run in a few threads, each of which computes on one core.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,10 +26,10 @@ from rejoinder.text.ragged import Ragged, offsets_of
 
 OnTooLong = Literal["error", "truncate", "split"]
 """What to do with a text of more than `max_tokens` tokens: refuse it, read its first tokens, or
-encode all of it in windows of `max_tokens` tokens and take their mean."""
+encode all of it in windows of `max_tokens` tokens and average these."""
 
 _MIN_SLICE = 512
-"""Number of sentences below which starting another thread does not pay."""
+"""Least number of sentences for which another thread pays."""
 
 _Item = TypeVar("_Item")
 
@@ -47,7 +47,7 @@ def checked_way(value: Any) -> OnTooLong:
 
 
 class ModelOutputs:
-    """The embeddings of both sides of a model, and the probabilities of its classifier."""
+    """Computes the embeddings of both sides of a model, and the probabilities of its classifier."""
 
     def __init__(
         self, model: ModelContents, threads: int | None, on_too_long: OnTooLong = "truncate"
@@ -159,8 +159,8 @@ class ModelOutputs:
             index = int(np.argmax(long))
             raise InputError(
                 f"{place(index)} has {batch.lengths[index]:,} tokens, and the model reads "
-                f"{most:,}; on_too_long (--on-too-long) 'truncate' leaves out the rest, 'split' "
-                "encodes it in pieces."
+                f"{most:,}. With on_too_long (--on-too-long) 'truncate' the rest is left out; with "
+                "'split' the text is encoded in pieces."
             )
         counts.append(int(long.sum()))
         if way == "truncate":
@@ -198,10 +198,7 @@ class ModelOutputs:
 
     def _left_out(self) -> str:
         """Says why an exported model lacks a head."""
-        return (
-            f"its heads read more than the {self._dim} dimensions that `rejoinder export` kept, "
-            "so they were left out."
-        )
+        return f"`rejoinder export` kept {self._dim} dimensions and left out heads that read more."
 
 
 def windows(tokens: Ragged, most: int) -> tuple[Ragged, NDArray[np.int64]]:

@@ -63,7 +63,7 @@ def encode_files(
 
     Each executor gets the model once. A part of the input becomes a file of the folder
     (`part-00000.parquet` and so on), in the order of the input; `manifest.json` lists them. Parts
-    that an interrupted run has finished are kept beside `out`, and a part that it had begun is
+    that an interrupted run has finished are kept next to `out`, and the parts that it had begun are
     continued.
 
     Args:
@@ -123,8 +123,8 @@ def encode_files(
         for number in pending:
             if not _is_finished(place, number, out.suffix):
                 raise InputError(
-                    f"the executors wrote part {number} to disks of their own; name an output in a "
-                    "folder that all machines share."
+                    f"part {number} is not in {place}: the executors wrote it to local disks. "
+                    "Name an output in a folder that all machines share."
                 )
             records[number] = read_record(place, number, out.suffix, content=False)
         n, unknown, too_long = (
@@ -158,7 +158,7 @@ def _files(sources: Iterable[str | Path]) -> list[Path]:
                 found = [source] if source.exists() else sorted(map(Path, glob(str(source))))  # noqa: PTH207
             found = [path for path in found if path.is_file()]
         if not found:
-            raise InputError(f"{source} is not a file or folder of files, nor a pattern of them.")
+            raise InputError(f"{source} is not a file, a folder of files or a pattern of files.")
         files += found
     return files
 
@@ -200,15 +200,15 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
         finished, count = finished_parts(out)
         if not resume:
             raise InputError(
-                f"an interrupted run has encoded {finished} of {count} parts to {out}; continue "
+                f"an interrupted run has encoded {finished} of {count} parts to {out}. Continue "
                 "with --resume, or begin again with --overwrite."
             )
         before = _state(place)
         refuse_changes(out, before.settings, facts.settings)
         if before.parts != facts.parts:
             raise InputError(
-                f"the input is not what the interrupted run to {out} has encoded: files, their "
-                f"sizes, times of change, or the size of parts differ. {_REMEDY}"
+                f"the input of the interrupted run to {out} was another: files, their sizes, times "
+                f"of change, or the size of parts differ. {_REMEDY}"
             )
         return
     discard_unfinished(out)
@@ -243,7 +243,7 @@ def _publish(
         write_text(place / "manifest.json", json.dumps(sealed(manifest), indent=1) + "\n")
         with creation_errors(out):
             swap_in(place, out)
-        # only now: a process that is killed before has lost nothing
+        # last, so that a process killed before has lost nothing
         (out / _STATE).unlink()
         for left in out.glob(".*"):
             if left.is_dir():

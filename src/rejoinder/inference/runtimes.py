@@ -21,11 +21,11 @@ from rejoinder.text.padding import padded_groups
 from rejoinder.text.ragged import Ragged
 
 BATCH_SIZE = 4_096
-"""Default number of sentences per batch. Larger ones are no faster: sums leave the caches."""
+"""Default number of sentences per batch. In larger batches sums leave the caches."""
 _POSITIONS = 8_192
 """Padded tokens of a pass of ONNX Runtime; bounds the memory that attention needs."""
 _OVERHEAD = 16
-"""A pass takes as much longer than its sentences as this many more would."""
+"""Cost of a pass besides its sentences, in sentences."""
 
 
 class Runtime(Protocol):
@@ -139,7 +139,7 @@ def open_runtime(model: ModelContents, threads: int | None) -> Runtime:
 
 
 def computed_by(model: ModelContents) -> dict[str, str]:
-    """Returns what computes the embeddings of a model here, without loading it.
+    """Returns what computes the embeddings of a model on this machine, without loading it.
 
     `library` does the matrices. Of models of words, `words` is how their ids are found
     (`text.words`), and of a DAN, `sums` how rows are added (`encoders.dan.runtime`).

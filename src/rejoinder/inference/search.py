@@ -34,7 +34,7 @@ _MARGIN = np.float32(1e-5)
 
 
 class NotFiniteError(InputError):
-    """Queries or rows hold a number that is not finite, or one so large that a score is not."""
+    """A score is not finite: queries or rows hold NaN, infinities or huge numbers."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def nearest_rows(
             for low in range(0, len(corpus), step):
                 block = np.asarray(corpus[low : low + step], np.float32)
                 products = query_block @ block.T
-                # a row that is not finite has no finite product with any query, so one will do
+                # a row that is not finite has no finite product with any query, so check one query
                 refuse_not_finite(products[0])
                 if absent is not None:
                     products[:, absent[low : low + step]] = -np.inf
@@ -123,7 +123,7 @@ def _joined(best: list["_Best"], shape: tuple[int, int]) -> tuple[Indices, Array
     Raises:
         NotFiniteError: a row of huge numbers has no finite product with one of the queries.
     """
-    # a product that is no number is never a candidate, so that a query may lack some
+    # a product that is NaN is never a candidate, so a query may lack some
     scores, indices = np.full(shape, np.nan, np.float32), np.zeros(shape, np.int64)
     for number, query_best in enumerate(best):
         here = len(query_best.scores)
@@ -231,8 +231,8 @@ class Comparisons:
         left, right = self._vectors(a), self._vectors(b)
         if len(left) != len(right):
             raise InputError(
-                f"a has {len(left)} rows and b {len(right)}; pairs are needed. For all "
-                "combinations use similarity(a, b)."
+                f"a has {len(left)} rows and b {len(right)}; pairs need as many of each. For all "
+                "combinations call similarity(a, b)."
             )
         return convert((left * right).sum(axis=1, dtype=np.float64))
 

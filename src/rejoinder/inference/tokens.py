@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rejoinder.errors import ModelError
-from rejoinder.io.formats.surrogates import replace_surrogates
-from rejoinder.models.folder import ModelContents
 from rejoinder.text.features import TextFeatures, WordFeatures
-from rejoinder.text.normalize import find_tokens, normalize_text
+from rejoinder.text.normalize import as_strings, find_tokens, normalize_text
+from rejoinder.text.subwords import SubwordFeatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,76 +20,44 @@ class Token:
     start: int | None
     """Index of its first character in the text as given; None if normalising moved characters."""
     stop: int | None
-    """Index behind its last character."""
-
-
-class TokenReader:
-    """Finds the tokens that a model reads. Tokens without an id are left out, as it does."""
-
-    def __init__(self, model: ModelContents) -> None:
-        """Prepares for a model.
-
-        Raises:
-            ModelError: the features of its text are of a kind that this module does not know.
-            MissingExtraError: a package is not installed that reads subwords.
-        """
-        self._features: TextFeatures = model.features
-        self._known: frozenset[str] | None = None
-        if isinstance(model.features, WordFeatures):
-            words = model.features
-            self._known = None if words.unknown_buckets else frozenset(words.vocabulary.words)
-            return
-        from rejoinder.text.subwords import SubwordFeatures
-
-        if not isinstance(model.features, SubwordFeatures):
-            raise ModelError(f"{model.name}: tokens are known of words and subwords only.")
-        from tokenizers import Tokenizer
-
-        self._subwords = Tokenizer.from_str(model.features.definition)
-        self._subwords.enable_truncation(model.features.max_tokens)
-
-    def __call__(self, texts: Sequence[str]) -> list[list[Token]]:
-        """Returns the tokens of each text: words in order, then bigrams; or subwords in order."""
-        clean = [replace_surrogates(text) for text in texts]
-        if isinstance(self._features, WordFeatures):
-            return [self._words(self._features, text) for text in clean]
-        return [self._pieces(text) for text in clean]
-
-    def _words(self, features: WordFeatures, text: str) -> list[Token]:
-        ids = features([text])[0].tolist()
-        found = _split(text)
-        known = [self._known is None or word in self._known for word, _, _ in found]
-        read = [token for token, flag in zip(found, known, strict=True) if flag]
-        tokens = [
-            Token(word, row, start, stop)
-            for (word, start, stop), row in zip(read, ids[: len(read)], strict=True)
-        ]
-        if len(ids) == len(read):
-            return tokens
-        neighbours = self._neighbours(features, found)
-        return tokens + [
-            Token(f"{left[0]} {right[0]}", row, left[1], right[2])
-            for (left, right), row in zip(neighbours, ids[len(read) :], strict=True)
-        ]
-
-    def _neighbours(self, features: WordFeatures, found: "list[_Found]") -> "list[_Pair]":
-        """Returns the neighbours that make bigrams: both are words of the vocabulary."""
-        known = self._known or frozenset(features.vocabulary.words)
-        return [pair for pair in pairwise(found) if pair[0][0] in known and pair[1][0] in known]
-
-    def _pieces(self, text: str) -> list[Token]:
-        plain = normalize_text(text)
-        places = _places(text, plain)
-        read = self._subwords.encode(plain, add_special_tokens=False)
-        return [
-            Token(plain[low:high], row, *_span(places, low, high))
-            for row, (low, high) in zip(read.ids, read.offsets, strict=True)
-        ]
+    """Index after its last character."""
 
 
 _Found = tuple[str, int | None, int | None]
 """A token with its start and stop in the text as given."""
-_Pair = tuple[_Found, _Found]
+
+
+def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token]]:
+    """Returns the tokens of each text that a model reads; tokens without an id are left out.
+
+    Words come in order, then bigrams; or subwords in order.
+    """
+    if isinstance(features, SubwordFeatures):
+        return [_pieces(features, text) for text in as_strings(texts)]
+    assert isinstance(features, WordFeatures)  # noqa: S101 -- there are two kinds
+    return [_words(features, text) for text in as_strings(texts)]
+
+
+def _words(features: WordFeatures, text: str) -> list[Token]:
+    ids, index, found = features([text])[0].tolist(), features.vocabulary.index, _split(text)
+    read = [each for each in found if features.unknown_buckets or each[0] in index]
+    if len(ids) > len(read):  # two known words next to each other make a bigram
+        read += [
+            (f"{left[0]} {right[0]}", left[1], right[2])
+            for left, right in pairwise(found)
+            if left[0] in index and right[0] in index
+        ]
+    return [
+        Token(word, row, start, stop) for (word, start, stop), row in zip(read, ids, strict=True)
+    ]
+
+
+def _pieces(features: SubwordFeatures, text: str) -> list[Token]:
+    plain = normalize_text(text)
+    places = _places(text, plain)
+    read = features.tokenizer.encode(plain, add_special_tokens=False)
+    pairs = list(zip(read.ids, read.offsets, strict=True))[: features.max_tokens]
+    return [Token(plain[low:high], row, *_span(places, low, high)) for row, (low, high) in pairs]
 
 
 def _split(text: str) -> list[_Found]:
@@ -113,7 +79,7 @@ def _places(text: str, plain: str) -> list[int] | None:
     if text.isascii():
         return list(range(len(text)))
     parts = [normalize_text(character) for character in text]
-    # a capital sigma ends a word otherwise than it goes on
+    # a capital sigma becomes another letter at the end of a word
     if "".join(parts).replace("ς", "σ") != plain.replace("ς", "σ"):
         return None
     return [index for index, part in enumerate(parts) for _ in part]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.encoders.quantized import dequantize_rows, scales_name
 from rejoinder.errors import ModelError
-from rejoinder.inference.tokens import Token, TokenReader
+from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.models.folder import ModelContents
 from rejoinder.text.features import WordFeatures
 
@@ -47,21 +47,20 @@ class Explainer:
         """Prepares for a model.
 
         Raises:
-            ModelError: its embeddings are no sums of rows.
+            ModelError: its embeddings are not sums of rows.
         """
         if not can_explain(model) or not isinstance(model.features, WordFeatures):
             kind = model.encoder["kind"]
             layers = "layers" if kind == "dan" else "an encoder"
             raise ModelError(
                 f"{model.name} ({kind}) has {layers} between words and embedding, so its "
-                "similarity is no sum over words; a DAN without layers can be explained, such as "
+                "similarities can't be explained by words. Use a DAN without layers, such as "
                 "rejoinder-base."
             )
         self._tensors, self._adaptation = model.tensors, model.adaptation
-        buckets = model.tensors.get(BIGRAM_ROWS)
-        self._bigram_rows = buckets
+        self._bigram_rows = model.tensors.get(BIGRAM_ROWS)
         self._words = model.features.words
-        self._read = TokenReader(model)
+        self._features = model.features
 
     def __call__(self, first: str, second: str) -> Explanation:
         """Returns what each pair of tokens adds to the cosine of two sentences."""
@@ -75,7 +74,7 @@ class Explainer:
 
     def _tokens_and_rows(self, text: str) -> tuple[list[Token], NDArray[np.float64]]:
         """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
-        [tokens] = self._read([text])
+        [tokens] = read_tokens(self._features, [text])
         pairs = [(token, row) for token in tokens if (row := self._row(token.id)) >= 0]
         numbers = np.array([row for _, row in pairs], np.int64)
         table: NDArray[Any] = self._tensors[_TABLE][numbers]

@@ -26,7 +26,7 @@ _LARGEST = 20
 
 @dataclass(frozen=True)
 class Measured:
-    """What a model card adds to `config.json`, whose bytes shall repeat: results and times."""
+    """What a model card adds to `config.json`: results and times, which differ between runs."""
 
     results: str = ""
     """Tables of results, as Markdown."""
@@ -40,7 +40,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Use:
-    """How the folder of a card is used, where it is no model folder of this package."""
+    """How a folder for another library is used, for its card."""
 
     library: str
     """The library that loads it, as model hubs call it."""
@@ -55,7 +55,7 @@ def model_card(
 ) -> str:
     """Returns the model card: YAML front matter and Markdown, from the content of `config.json`.
 
-    The same arguments give the same text. `use` is that of a folder for another library.
+    The same arguments give the same text. `use` is for the card of a folder for another library.
     """
     text, training = _text(), config.get("training") or {}
     terms = terms_of(training_rows(training, config.get("adaptation")))

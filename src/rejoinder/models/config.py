@@ -4,10 +4,10 @@ import json
 from collections.abc import Container, Mapping
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
 from rejoinder.encoders.kinds import SizeOrNone, checked
@@ -72,11 +72,15 @@ class _Export(Struct, frozen=True):
     unknown_buckets: SizeOrNone | None = None
 
 
+class _Text(Struct, frozen=True):
+    kind: Annotated[str, Meta(pattern=r"\A(subwords|words)\Z")]
+
+
 class _Config(Struct, frozen=True):
     """What code reads of `config.json`; `layout` checks the sizes."""
 
     name: str
-    text: Facts
+    text: _Text
     encoder: Facts
     heads: Mapping[str, Facts]
     files: Mapping[str, Facts]
@@ -140,10 +144,7 @@ def check_config(config: Mapping[str, Any], where: str) -> None:
         ModelError: a key is missing, or its value is of another type.
     """
     known = checked(_Config, config, where)
-    kind = known.text.get("kind")
-    if kind not in _TEXT_FILES:
-        raise ModelError(f"{where}: text.kind is {short(kind)}; known: {', '.join(_TEXT_FILES)}.")
-    needed = {WEIGHTS, _TEXT_FILES[kind]}
+    needed = {WEIGHTS, _TEXT_FILES[known.text.kind]}
     if known.adaptation is not None:
         needed.add(ADAPTATION)
     if config["format_version"] == GRAPH_FORMAT:

@@ -48,9 +48,9 @@ class ModelContents:
     encoder: Mapping[str, Any]
     """Kind and sizes, as in the config of the run."""
     heads: Mapping[str, Mapping[str, Any]]
-    """Dense layers behind the embedding, by objective: `inputs` (how many times the embedding
-    dimension they read), `layers`, `activation`, `residual`. `responses` is there unless an export
-    left it out."""
+    """Dense layers after the embedding, by objective: `inputs` (how many embeddings they read side
+    by side), `layers`, `activation`, `residual`. `responses` is missing only if an export left it
+    out."""
     training: Mapping[str, Any]
     """Pairs, steps, seed, data."""
     tensors: Tensors
@@ -190,7 +190,7 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
         if adaptation.describe() != config["adaptation"]:
             raise ModelError(
                 f"{folder / FILE}: the table adaptation differs from {ADAPTATION}; the two files "
-                f"do not belong together. {_REMEDY}"
+                f"are of different models. {_REMEDY}"
             )
     return ModelContents(
         name=config["name"],
@@ -223,7 +223,7 @@ def _check_tensors(
     if missing or foreign:
         raise ModelError(
             f"{where}: tensors {sorted(missing)} are missing, {sorted(foreign)} are unknown; "
-            "weights and config.json do not belong together."
+            "the weights are not those of config.json."
         )
     for name, shape in shapes.items():
         actual = tensors[name].shape

@@ -1,4 +1,4 @@
-"""Smaller models made from a model: fewer words, buckets or dimensions, weights of fewer bits."""
+"""Makes a model smaller: fewer words, buckets or dimensions, or weights of fewer bits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +21,7 @@ _LARGEST_HALF = float(np.finfo(np.float16).max)
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """How a model is made smaller; None leaves a thing as it is."""
+    """How a model is made smaller; None changes nothing."""
 
     dtype: str | None = None
     """Type of the weights. `int8` is that of the embedding table; other matrices get float16."""
@@ -46,9 +46,7 @@ def smaller(
         ModelError: a weight is beyond the largest float16.
     """
     if options == ExportOptions():
-        raise InputError(
-            "nothing is to be made smaller; give a dtype, dim, max_words or unknown_buckets."
-        )
+        raise InputError("no option is given; give dtype, dim, max_words or unknown_buckets.")
     if options.dtype not in (None, *DTYPES):
         raise InputError(f"dtype is {options.dtype!r}; one of {', '.join(DTYPES)} is needed.")
     made = replace(model, tensors=dequantized(model.tensors))
@@ -63,7 +61,9 @@ def smaller(
         for name, tensor in made.tensors.items()
     )
     if again or same:
-        raise InputError(f"{model.name} has weights of {options.dtype} already; nothing changes.")
+        raise InputError(
+            f"{model.name} has weights of {options.dtype} already, so the export changes nothing."
+        )
     before = {} if model.export is None else {"export": dict(model.export)}
     earlier = [] if model.export is None else model.export["dropped"]
     facts = {
@@ -120,7 +120,7 @@ def _with_dim(model: ModelContents, dim: int, *, any_dim: bool) -> ModelContents
 
 
 def _cut_head(tensors: Tensors, layers: int, dim: int) -> Tensors:
-    """Returns the response head F cut to `dim`: the first entries of F(v), v being 0 behind them.
+    """Returns the response head F cut to `dim`: it reads and returns the first entries alone.
 
     Training with nested dimensions ranks responses in the same way.
     """
@@ -137,8 +137,8 @@ def _cut_head(tensors: Tensors, layers: int, dim: int) -> Tensors:
 def _with_rows(model: ModelContents, options: ExportOptions) -> ModelContents:
     """Returns a model with fewer words, or fewer buckets of unknown words.
 
-    Rows stay as they were trained. A mean of the rows that fall together was no better on STS-B dev
-    and P@1: trained rows point anywhere, so one of them tells a word as well, and a mean is short.
+    Rows stay as they were trained. Averaging the rows that fall together was not better on STS-B
+    dev and P@1: trained rows point anywhere, and their mean is short.
     """
     features = model.features
     if not isinstance(features, WordFeatures) or model.kind.table is None:
@@ -196,13 +196,13 @@ def _as_type(tensor: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[A
     """Returns a tensor in another type.
 
     Raises:
-        ModelError: float16 has no number as large as one of its own.
+        ModelError: a value is too large for float16.
     """
     if dtype == np.float16 and tensor.dtype != np.float16 and tensor.size:
         largest = float(np.abs(tensor).max())
         if largest > _LARGEST_HALF:
             raise ModelError(
-                f"{name} holds {largest:.3g}, beyond the largest float16, {_LARGEST_HALF:,.0f}; "
-                "export it as float32."
+                f"{name} holds {largest:.3g}; the largest float16 is {_LARGEST_HALF:,.0f}. Export "
+                "it as float32."
             )
     return tensor.astype(dtype)

@@ -12,7 +12,7 @@ from rejoinder.errors import InputError
 from rejoinder.index.folder import IndexHit, TextIndex
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.search import Hit, nearest_rows
-from rejoinder.inference.tokens import Token, TokenReader
+from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.inference.why import Explainer, can_explain
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
@@ -64,7 +64,7 @@ class Service:
         """Whether `/explain` works."""
         self._index, self._texts = index, list(texts)
         self._corpus = _encoded(self.encoder, self._texts)
-        self._tokens = TokenReader(model)
+        self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
             max_batch=settings.max_batch,
@@ -232,7 +232,7 @@ class Service:
                     "inputs",
                     f"{count:,} tokens; at most {_MOST_TOKENS:,} are allowed in an answer.",
                 )
-            return self._tokens(texts)
+            return read_tokens(self._features, texts)
 
         found: list[list[Token]] = await self.batcher.call(read, len(texts))
         return found

@@ -62,7 +62,7 @@ class SubwordFeatures:
             MissingExtraError: `tokenizers` is not installed.
         """
         self.definition, self.max_tokens = definition, max_tokens
-        ids = self._tokenizer.get_vocab()
+        ids = self.tokenizer.get_vocab()
         self.rows = len(ids)
         if sorted(ids.values()) != list(range(self.rows)):
             raise ModelError(f"{FILE}: ids do not count from 0 to {self.rows - 1}; it is damaged.")
@@ -70,7 +70,8 @@ class SubwordFeatures:
             raise ModelError(f"{FILE} lacks some of the 256 bytes; it is damaged.")
 
     @cached_property
-    def _tokenizer(self) -> "Tokenizer":
+    def tokenizer(self) -> "Tokenizer":
+        """The tokenizer of the library, which does not cut texts."""
         tokenizers = _library()
         try:
             msgspec.json.decode(self.definition, type=_Definition)
@@ -100,7 +101,7 @@ class SubwordFeatures:
         flat: list[int] = []
         lengths: list[int] = []
         for start in range(0, len(texts), _CHUNK):
-            for encoding in self._tokenizer.encode_batch_fast(
+            for encoding in self.tokenizer.encode_batch_fast(
                 texts[start : start + _CHUNK], add_special_tokens=False
             ):
                 ids = encoding.ids[:most]

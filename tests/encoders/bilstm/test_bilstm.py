@@ -94,7 +94,7 @@ def test_embeddings_and_gradients_are_those_of_the_definition(lists, dim, shift,
 def test_the_maximum_knows_nothing_of_padding():
     model = encoder(shift=5.0).eval()
     both = model(model.collate(ragged([[1], [2, 3, 4, 5, 6, 7]])))
-    # all states are below zero: a zero from behind the first sentence would be its maximum
+    # all states are below zero: a zero after the first sentence would be its maximum
     assert (both[0] < 0).all()
     torch.testing.assert_close(both[:1], model(model.collate(ragged([[1]]))), atol=1e-6, rtol=0)
 

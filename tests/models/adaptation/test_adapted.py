@@ -1,4 +1,4 @@
-"""The map at work behind our encoder and behind anybody's, and its file."""
+"""The map applied to our encoder and to others, and its file."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ TEXTS = [" ".join(WORDS[n : n + 1 + n % 4]) for n in range(40)] + [""]
 
 
 class Plain:
-    """Vectors of any length by the text's hash; nothing but `encode`."""
+    """Vectors of any length by the text's hash; only `encode`."""
 
     def encode(self, sentences):
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) for text in sentences]
@@ -162,7 +162,7 @@ def test_what_can_not_be_adapted_is_named(adaptation):
         def similarity_pairs(self, first, second):
             return np.ones(len(first))
 
-    with pytest.raises(ModelError, match="a similarity of its own"):
+    with pytest.raises(ModelError, match=r"can't be adapted: .* scores pairs"):
         Adapted(Scoring(), adaptation)
     with pytest.raises(ModelError, match="tiny is adapted already"):
         Adapted(SentenceEncoder(replace(dan_model(), adaptation=adaptation)), adaptation)
@@ -295,20 +295,20 @@ def test_adapt_prepares_encoders_and_checks_them():
 
 @pytest.mark.parametrize("encoder", [5, None, "model/", Plain, lambda texts: texts])
 def test_what_is_no_encoder_is_named(encoder, adaptation):
-    with pytest.raises(InputError, match=r"an encoder is needed, an object with encode"):
+    with pytest.raises(InputError, match=r"encoder .*encode"):
         Adapted(encoder, adaptation)
-    with pytest.raises(InputError, match=r"an encoder is needed, an object with encode"):
+    with pytest.raises(InputError, match=r"encoder .*encode"):
         fit_adaptation(encoder, None, None)
 
 
 def test_what_is_no_adaptation_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"as read_adaptation\(path\) returns it; got a str"):
+    with pytest.raises(InputError, match=r"read_adaptation.*got a str"):
         Adapted(Plain(), "adapted/")
-    with pytest.raises(InputError, match="a path is needed, of a file or a folder; got 5"):
+    with pytest.raises(InputError, match=r"path .*got 5"):
         read_adaptation(5)
     with pytest.raises(ModelError, match="is missing"):
         read_adaptation(str(tmp_path))
-    with pytest.raises(InputError, match=r"train must be GradedPairs, .*; got a list"):
+    with pytest.raises(InputError, match=r"train .*GradedPairs.*got a list"):
         fit_adaptation(Plain(), [("a", "b", 3.0)], None)
 
 

@@ -1,9 +1,9 @@
 """The bidirectional LSTM with max pooling: InferSent's encoder (Conneau et al. 2017, §3.2.2).
 
 A forward and a backward LSTM give each word a state; the embedding is the maximum of each unit
-over the words. Three things differ from the published code: padding never enters the maximum (the
-zeros behind shorter sentences did in its first version), there are no tokens for the beginning and
-the end of a sentence, and word vectors are learned, not pre-trained.
+over the words. Three things differ from the published code: padding never enters the maximum (in
+its first version the zeros after shorter sentences did), sentences have no tokens for their
+beginning and end, and word vectors are learned, not pre-trained.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from rejoinder.text.ragged import Ragged
 _GROUP_WORDS = 4_096
 """Padded positions per pass; bounds the memory of the states."""
 _GROUP_OVERHEAD = 64
-"""A pass takes as much longer than its sentences as this many more would: the matrix products of a
-time step are inefficient for few sentences."""
+"""Cost of a pass besides its sentences, in sentences: the matrix products of a time step are
+inefficient for few sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _states(lstm: nn.LSTM, words: Tensor) -> Tensor:
 
 
 def _low_lstms() -> bool:
-    """Whether oneDNN has LSTMs in bfloat16 for this processor; it has none without AVX-512."""
+    """Whether oneDNN has LSTMs in bfloat16 for this processor; they need AVX-512."""
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 

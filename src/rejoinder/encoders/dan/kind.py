@@ -17,7 +17,7 @@ from rejoinder.encoders.kinds import (
 BIGRAM_ROWS = "encoder.bigram_rows"
 """Maps a bigram bucket to its row of the embedding table; -1 where the bucket was never trained."""
 COMBINERS: Mapping[str, float] = {"mean": 1.0, "sqrtn": 0.5, "sum": 0.0}
-"""The power of n, the number of rows summed, that the sum is divided by."""
+"""A sum of n rows is divided by n to this power."""
 
 
 def _dim(encoder: Mapping[str, Any]) -> int:

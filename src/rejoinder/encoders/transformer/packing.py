@@ -10,11 +10,11 @@ from rejoinder.text.padding import Padded, padded_groups
 from rejoinder.text.ragged import Ragged
 
 _PACK_TOKENS = 32_768
-"""Tokens of a pack, at most but for a longer sentence; bounds the memory of a pass."""
+"""Most tokens of a pack, unless one sentence has more; bounds the memory of a pass."""
 _GROUP_TOKENS = 8_192
-"""Padded positions of a group; bounds the memory that attention needs."""
+"""Most padded positions of a group; bounds the memory that attention needs."""
 _GROUP_OVERHEAD = 16
-"""A group takes as much longer than its sentences as this many more would."""
+"""Cost of a group besides its sentences, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.engines.base import Cluster, PartTask, checked_encoder, encode_part
 
 _PATIENCE = 30
-"""Seconds that parts have to end when they are interrupted."""
+"""Seconds that interrupted parts have to end."""
 _SHORT = "/tmp"  # noqa: S108 -- Ray's sockets lie below it, whose paths must have 103 bytes or fewer
 
 
@@ -85,7 +85,9 @@ def _start(cluster: Cluster, folder: str) -> None:
     """Connects to the cluster, or starts Ray on this machine, which has its files in `folder`."""
     import ray
 
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
+    os.environ.setdefault(
+        "RAY_USAGE_STATS_ENABLED", "0"
+    )  # Ray reports its use to its makers by default
     before = signal.getsignal(signal.SIGTERM)
     init: Any = ray.init  # its type leaves the folder out
     options: dict[str, Any] = {"logging_level": logging.CRITICAL, "log_to_driver": False}
@@ -125,7 +127,7 @@ def _encode(given: tuple[PartTask, bytes], number: int) -> None:
 @lru_cache(1)
 def _encoder(archive: bytes, sha256: str) -> SentenceEncoder:
     """Loads the model that was sent to this worker, once in each process."""
-    # weights are read, or mapped from files that then have no names: nothing is left behind
+    # weights are read, or mapped from files that then have no names, so nothing is left
     with tempfile.TemporaryDirectory(prefix="rejoinder-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "model.zip"
         path.write_bytes(archive)

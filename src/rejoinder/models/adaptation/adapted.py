@@ -87,18 +87,17 @@ def refuse_unadaptable(encoder: Encodes) -> None:
 
     Raises:
         InputError: it has no method `encode`.
-        ModelError: it has a similarity of its own, or is adapted already.
+        ModelError: it scores pairs itself, or is adapted already.
     """
     if isinstance(encoder, type | str) or not isinstance(encoder, Encodes):
         raise InputError(
             f"an encoder is needed, an object with encode(list of strings); got {encoder!r}. "
-            "A model folder is opened with SentenceEncoder.load(path)."
+            "SentenceEncoder(path) opens a model folder."
         )
     about = described(encoder)
     if isinstance(encoder, ScoresPairs):
         raise ModelError(
-            f"{about['name']} can't be adapted: it compares sentences by a similarity of its own, "
-            "not by the cosine of vectors."
+            f"{about['name']} can't be adapted: it scores pairs itself, not by cosines of vectors."
         )
     if about.get("adaptation"):
         raise ModelError(f"{about['name']} is adapted already; adapt the original model.")
