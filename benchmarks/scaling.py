@@ -27,7 +27,6 @@ from train import PAPER, WORDS
 SIZES = {"paper": PAPER, "words": WORDS}
 EVERY = 5
 """Steps of a stretch."""
-SENT = ("mb_sent_rows", "mb_sent_dense", "mb_sent_candidates")
 
 
 def config_of(chosen: argparse.Namespace, batch: int) -> dict[str, object]:
@@ -77,11 +76,8 @@ def measured(chosen: argparse.Namespace, start: Path, workers: int) -> dict[str,
     lines = [json.loads(line) for line in (run / "metrics.jsonl").open()]
     stretches = [line for line in lines if line["group"] == "train"][chosen.skip :]
     shutil.rmtree(run)
-    found = {
-        name: statistics.median(line.get(name, 0.0) for line in stretches)
-        for name in ("pairs_per_second", *SENT, "mb_dense_all_reduce")
-    }
-    return {**found, "mb_loopback": counted if workers > 1 else 0.0}
+    speed = statistics.median(line["pairs_per_second"] for line in stretches)
+    return {"pairs_per_second": speed, "mb_loopback": counted if workers > 1 else 0.0}
 
 
 def loopback() -> float:
@@ -133,14 +129,7 @@ def main() -> None:
             f"(rounds: {said})"
         )
         if count > 1:
-            last = rounds[count][-1]
-            print(
-                f"  MB a worker sends per step: {last['mb_sent_rows']:.1f} of rows, "
-                f"{last['mb_sent_dense']:.1f} of dense layers, "
-                f"{last['mb_sent_candidates']:.1f} of candidates; a dense all-reduce "
-                f"{last['mb_dense_all_reduce']:.1f}; loopback, all workers "
-                f"{last['mb_loopback']:.1f}"
-            )
+            print(f"  MB over loopback per step: {rounds[count][-1]['mb_loopback']:.1f}")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,6 @@ def test_the_command_of_the_readme_trains_on_two_hosts(small_pairs, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
     steps = [line for line in lines if line["group"] == "train"]
     assert [line["step"] for line in steps] == [2, 4]
-    assert all(line["mb_sent_dense"] > 0 for line in steps)
     assert checkpoint.latest(tmp_path / "run").name == "step-4"
 
 

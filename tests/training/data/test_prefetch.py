@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from rejoinder.training.data.prefetch import Prefetcher
+from rejoinder.training.data.batches import Prefetcher
 
 
 def counting(made, last=1_000, error=None):

@@ -1,12 +1,15 @@
-"""Batches of two-sided rows, which streams hand to the model, and the position of a stream."""
+"""Batches of two-sided rows, which streams hand to the model, made ahead of their use."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.errors import InputError
 from rejoinder.io.formats.decoding import Count, Record
 from rejoinder.text.ragged import Ragged
 
@@ -38,6 +41,18 @@ class Part:
         """Returns the length of the part of a sequence."""
         part = self.of(whole)
         return int(part.stop - part.start)
+
+    def check(self, rows: int, what: str) -> None:
+        """Checks that each part has two rows or more, one to rank and one to rank it by.
+
+        Raises:
+            InputError: it would not.
+        """
+        if self.count > 1 and rows < 2 * self.count:
+            raise InputError(
+                f"batches of {what} have {rows} rows, which {self.count} workers can't divide; "
+                f"allowed: from {2 * self.count} rows. Raise batch_size, or start fewer workers."
+            )
 
     def seed(self) -> tuple[int, ...]:
         """Returns numbers that tell apart the random draws of parts; none for a whole."""
@@ -120,3 +135,42 @@ def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     sizes = counts[group[several]]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.repeat(several, sizes), order[np.repeat(starts[group[several]], sizes) + within]
+
+
+Item = TypeVar("Item")
+
+
+class Prefetcher(Generic[Item]):
+    """An iterator over items that a thread makes before they are used.
+
+    A context manager: leaving it waits for the item that is being made, if any, and closes the
+    generator. An error of the generator is raised after the items that came before it.
+    """
+
+    def __init__(self, items: Generator[Item, None, None], ahead: int) -> None:
+        """Prefetches up to `ahead` of `items`, none of which may be None."""
+        self._items, self._ahead = items, ahead
+        self._upcoming: deque[Future[Item | None]] = deque()
+        self._thread = ThreadPoolExecutor(1, "prefetch")
+
+    def __enter__(self) -> Self:
+        for _ in range(self._ahead):
+            self._make()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._items.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        item = self._upcoming.popleft().result() if self._upcoming else None
+        if item is None:
+            raise StopIteration
+        self._make()
+        return item
+
+    def _make(self) -> None:
+        self._upcoming.append(self._thread.submit(next, self._items, None))

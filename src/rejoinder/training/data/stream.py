@@ -17,9 +17,16 @@ from rejoinder.corpus.shards import Block, Pairs
 from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.text.ragged import concatenate
-from rejoinder.training.data.batches import WHOLE, Batch, BatchSize, Part, Position, drop_ids
+from rejoinder.training.data.batches import (
+    WHOLE,
+    Batch,
+    BatchSize,
+    Part,
+    Position,
+    Prefetcher,
+    drop_ids,
+)
 from rejoinder.training.data.id_cache import IdCache, PairTexts
-from rejoinder.training.data.prefetch import Prefetcher
 
 Excluded = Mapping[int, NDArray[np.int64]]
 """Indices of the rows to leave out, by the number of the block in `Pairs.blocks("train")`."""

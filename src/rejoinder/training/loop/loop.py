@@ -12,17 +12,16 @@ from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.data.batches import Position
+from rejoinder.training.data.batches import Position, Prefetcher
 from rejoinder.training.data.mixture import MixedBatch, Mixture
-from rejoinder.training.data.prefetch import Prefetcher
 from rejoinder.training.loop import checkpoint as checkpoints
 from rejoinder.training.loop.checkpoint import Checkpoint, TrainingState
-from rejoinder.training.loop.gradients import Share
 from rejoinder.training.loop.machine import collected_signals
 from rejoinder.training.loop.model import CollatedBatch, LiveEncoder, TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.loop.reporting import Meter, Reporter
 from rejoinder.training.loop.steps import Steps
+from rejoinder.training.workers.division import Share
 from rejoinder.training.workers.workers import ALONE, LostError, Workers
 
 Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
@@ -175,9 +174,7 @@ class Trainer:
 
     def _report(self, metrics: Mapping[str, float] | None) -> None:
         if metrics is not None:
-            self._steps.refuse_bad()
-            more = self._scales() | self._steps.traffic(self.config.training.log_every)
-            self.reporter.step(self.state.step + 1, {**metrics, **more})
+            self.reporter.step(self.state.step + 1, {**metrics, **self._scales()})
 
     def _scales(self) -> dict[str, float]:
         return {
@@ -197,7 +194,6 @@ class Trainer:
 
     def _evaluate(self) -> None:
         """Has worker 0 score the model."""
-        self._steps.refuse_bad()
         with self.workers.agreed():
             if self.workers.leads:
                 self.scores = dict(self.evaluate(LiveEncoder(self.model, self.features)))
@@ -208,7 +204,6 @@ class Trainer:
 
     def _save(self) -> None:
         """Has worker 0 save a checkpoint; each worker knows the positions of its own streams."""
-        self._steps.refuse_bad()
         positions: dict[str, Position] = {}
         for found in self.workers.collect(dict(self.state.positions)):
             positions |= {

@@ -17,18 +17,16 @@ from rejoinder.io.files.claims import claim, claim_output, sweep
 from rejoinder.models.folder import ModelContents
 from rejoinder.training.config.loading import load_config, to_toml, to_tree
 from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.data.mixture import open_cache, open_mixture, remove_cache
 from rejoinder.training.data.preparation import (
     Data,
     PreparationProgress,
     Prepared,
     prepare,
 )
-from rejoinder.training.data.streams import open_cache, open_mixture, remove_cache
 from rejoinder.training.loop import checkpoint
 from rejoinder.training.loop.checkpoint import TrainingState
-from rejoinder.training.loop.events import RunLog
-from rejoinder.training.loop.export import export
-from rejoinder.training.loop.initial import open_initial, start_from
+from rejoinder.training.loop.export import export, open_initial, start_from
 from rejoinder.training.loop.loop import Evaluate, Limits, Trainer
 from rejoinder.training.loop.machine import (
     compile_blocks,
@@ -38,7 +36,7 @@ from rejoinder.training.loop.machine import (
 )
 from rejoinder.training.loop.model import TrainableModel
 from rejoinder.training.loop.optimizers import phase_at
-from rejoinder.training.loop.reporting import Reporter, SilentReporter
+from rejoinder.training.loop.reporting import Reporter, RunLog, SilentReporter
 from rejoinder.training.loop.start import read_start, write_start
 from rejoinder.training.rows.initial_rows import learn_rows, turn_rows
 from rejoinder.training.workers.division import share_of

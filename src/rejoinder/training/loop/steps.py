@@ -1,6 +1,12 @@
-"""Steps of training: the gradient of a batch, summed over workers, checked, and followed."""
+"""Steps of training: the gradient of a batch, summed over workers, checked, and followed.
 
-from dataclasses import replace
+A loss over candidates of the batch needs the embeddings of all rows, not their activations. With
+gradient caching (Gao et al. 2021, §3.2) the batch is encoded in small parts without gradients, the
+loss gives the gradients of the embeddings, and each part is encoded again to carry its own on to
+the parameters.
+"""
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -8,19 +14,20 @@ from torch import Tensor, nn
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import Phase, RunConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.loop.gradients import Share, add_gradients
+from rejoinder.training.loop.machine import seed_generators
 from rejoinder.training.loop.model import CollatedBatch, TrainableModel
 from rejoinder.training.loop.optimizers import Optimizers, phase_at
 from rejoinder.training.losses.in_batch import StepLoss
 from rejoinder.training.rows.whitening import whiten
-from rejoinder.training.workers.exchange import CountedPeers, Exchange, Traffic
+from rejoinder.training.workers.division import Share
+from rejoinder.training.workers.exchange import Exchange
 from rejoinder.training.workers.workers import Workers
 
 _NEXT_WORKER = 1 << 52
 """What is added to the seed of a step for each further worker."""
 
-_LOOK_EVERY = 20
-"""Steps between looks at what other workers want, on GPUs: each look makes a GPU wait."""
+_NEXT_CHUNK = 1 << 40
+"""What is added to the seed of a step for each further part of a batch."""
 
 
 class Steps:
@@ -36,17 +43,11 @@ class Steps:
         share: Share,
     ) -> None:
         self.config, self.model, self.features = config, model, features
-        self.optimizers, self.workers = optimizers, workers
+        self.optimizers, self.workers, self.share = optimizers, workers, share
         self.exchange = Exchange(workers)
-        peers = CountedPeers(share.peers.part, share.peers.group, exchange=self.exchange)
-        self.share = replace(share, peers=peers)
         self.tasks = {task.label: number for number, task in enumerate(config.mixture)}
         self.whitened = -1
         """The last step that began by whitening rows."""
-        self._flags = torch.zeros(2, device=model.device)
-        self._first_bad = torch.full((), -1, dtype=torch.int64, device=model.device)
-        """() first step whose loss or gradient was not finite, -1 if there is none; on GPUs, where
-        looking at each step would make them wait."""
 
     def take(
         self, step: int, batch: CollatedBatch, flags: tuple[bool, bool]
@@ -62,8 +63,7 @@ class Steps:
             The facts on the step for a `Meter`, and the flags if any worker has raised them.
 
         Raises:
-            TrainingError: on the CPU, the loss or a gradient is not finite; the weights are as
-                before the step.
+            TrainingError: the loss or a gradient is not finite; the weights are as before the step.
             LostError: another worker ended; the weights are as before the step.
         """
         phase, within = phase_at(self.config.phases, step)
@@ -77,19 +77,12 @@ class Steps:
         facts = self._facts(batch, result, flags)
         facts = self.exchange(self.optimizers, self._trained(batch.task), facts)
         if self.workers.count > 1:
-            flags = self._told(step, facts[-2:])
+            stop, late = (facts[-2:] > 0).tolist()
+            flags = bool(stop), bool(late)
         by_task = facts[:-2].view(-1, 3)
         self._check(step, by_task[:, 0].sum() / by_task[:, 2].sum(), self.optimizers.finite())
         self.optimizers.step(phase, within)
         return by_task, flags
-
-    def _told(self, step: int, flags: Tensor) -> tuple[bool, bool]:
-        """Returns the flags that any worker has raised; GPUs look at them now and then."""
-        self._flags = torch.maximum(self._flags, flags)
-        if self.model.device.type == "cuda" and (step + 1) % _LOOK_EVERY:
-            return False, False
-        stop, late = (self._flags > 0).tolist()
-        return bool(stop), bool(late)
 
     def _facts(self, batch: CollatedBatch, result: StepLoss, flags: tuple[bool, bool]) -> Tensor:
         """Returns what workers tell each other of a step: (3 T + 2,) float32, see `Meter.add`."""
@@ -111,11 +104,7 @@ class Steps:
         return list(dict.fromkeys([*(each for each in encoder if each.requires_grad), *behind]))
 
     def _check(self, step: int, loss: Tensor, finite: Tensor) -> None:
-        """Refuses a step whose loss or gradient is not finite; on GPUs `refuse_bad` does later."""
-        if self.model.device.type == "cuda":
-            bad = ~(finite & torch.isfinite(loss)) & (self._first_bad < 0)
-            self._first_bad.masked_fill_(bad, step + 1)
-            return
+        """Refuses a step whose loss or gradient is not finite."""
         advice = (
             "the weights were not changed by it. Lower the learning rate, or train in fp32; the "
             "last checkpoint is intact."
@@ -128,15 +117,6 @@ class Steps:
                 f"{advice}"
             )
 
-    def refuse_bad(self) -> None:
-        """Raises a TrainingError if the weights of this session are no numbers any more."""
-        step = self._first_bad.item()
-        if step >= 0:
-            raise self.workers.error(
-                f"the loss or the gradient of batch {step} is not finite. Lower the learning rate, "
-                "or train in fp32; the last checkpoint is intact."
-            )
-
     def _whiten(self, step: int, phase: Phase) -> None:
         assert isinstance(self.features, WordFeatures)  # noqa: S101 -- a config check sees to it
         self.whitened = step
@@ -144,16 +124,60 @@ class Steps:
             whiten(table.weight, len(self.features.vocabulary), phase.sif, phase.whitening)
             self.workers.broadcast([table.weight])
 
-    def traffic(self, every: int) -> dict[str, float]:
-        """Returns the MB that this worker sent per step, since the call `every` steps before."""
-        if self.workers.count == 1:
-            return {}
-        sent, self.exchange.traffic = self.exchange.traffic, Traffic()
-        steps = every * 1e6
-        candidates = {"mb_sent_candidates": sent.candidates / steps} if self.share.joins else {}
-        return {
-            "mb_sent_rows": sent.rows / steps,
-            "mb_sent_dense": sent.dense / steps,
-            **candidates,
-            "mb_dense_all_reduce": sent.whole / steps,
-        }
+
+def add_gradients(model: TrainableModel, batch: CollatedBatch, share: Share, seed: int) -> StepLoss:
+    """Adds this worker's part of the gradient of a batch; the sum over workers is the gradient.
+
+    Dropout draws from torch's generators, which are seeded with `seed` and the number of the part
+    of the batch.
+
+    Returns:
+        The loss of the worker's rows, without gradient.
+    """
+    weight = share.of_all * batch.rows / batch.all_rows
+    seed_generators(model.device, seed)
+    embeddings, graph = _encoded(model, batch, seed)
+    # joined workers wait for each other on the way back, whether a part of them has words or not
+    whole = graph is not None and not share.joins
+    leaf = embeddings if whole else embeddings.detach().requires_grad_()
+    result = model.loss(batch, leaf, share.joined(batch.all_rows, batch.more))
+    result.loss.backward(result.loss.new_tensor(weight))  # type: ignore[no-untyped-call]
+    if not whole:
+        assert leaf.grad is not None  # noqa: S101 -- the loss depends on it
+        _carry_on(model, batch, graph, leaf.grad, seed)
+    return StepLoss(result.loss.detach(), result.correct)
+
+
+def _encoded(
+    model: TrainableModel, batch: CollatedBatch, seed: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the embeddings of a batch, (N, D), and the same with a graph if there is one part."""
+    if len(batch.chunks) == 1:
+        embeddings = model.embed(batch.chunks[0])
+        return embeddings, embeddings
+    with torch.no_grad():
+        parts = [_embedded(model, chunk, seed, number) for number, chunk in enumerate(batch.chunks)]
+        return torch.cat(parts), None
+
+
+def _carry_on(
+    model: TrainableModel, batch: CollatedBatch, graph: Tensor | None, gradient: Tensor, seed: int
+) -> None:
+    """Carries the gradient by the embeddings on to the encoder's parameters."""
+    if graph is not None:
+        if graph.requires_grad:  # not if all sentences are empty
+            graph.backward(gradient)  # type: ignore[no-untyped-call]
+        return
+    start = 0
+    for number, chunk in enumerate(batch.chunks):
+        embeddings = _embedded(model, chunk, seed, number)
+        part = gradient[start : start + len(embeddings)]
+        if embeddings.requires_grad:
+            embeddings.backward(part)  # type: ignore[no-untyped-call]
+        start += len(part)
+
+
+def _embedded(model: TrainableModel, chunk: Any, seed: int, number: int) -> Tensor:
+    """Returns the embeddings of a part of a batch; twice the same, dropout included."""
+    seed_generators(model.device, seed + number * _NEXT_CHUNK)
+    return model.embed(chunk)

@@ -1,12 +1,34 @@
 """The division of work among the workers of a run."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rejoinder.errors import InputError
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.loop.gradients import Share
-from rejoinder.training.workers.workers import Workers
+from rejoinder.training.data.batches import Part
+from rejoinder.training.losses.joined import Joined
+from rejoinder.training.workers.workers import NOBODY, Peers, Workers
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one worker contributes to the gradient of a step."""
+
+    peers: Peers = NOBODY
+    """The workers whose rows are one batch with its own."""
+    of_all: float = 1.0
+    """The weight of that batch among those of all workers."""
+    joins: bool = False
+    """Whether the rows of all peers are candidates of each other."""
+
+    def joined(self, all_rows: int, more: int) -> Joined | None:
+        """Returns the rows that a batch has at all peers, if their candidates are joined."""
+        if not self.joins:
+            return None
+        parts = [Part(index, self.peers.part.count) for index in range(self.peers.part.count)]
+        rows, others = (tuple(part.size(whole) for part in parts) for whole in (all_rows, more))
+        return Joined(self.peers, self.peers.part.index, rows, others)
 
 
 def share_of(config: RunConfig, workers: Workers) -> tuple[Share, tuple[Task, ...]]:
@@ -53,17 +75,4 @@ def workers_by_task(shares: Sequence[float], count: int) -> list[int]:
 def _check_sizes(config: RunConfig, tasks: Sequence[Task], workers: int) -> None:
     for task in tasks:
         for size in [task.batch_size] if task.batch_size else [p.batch_size for p in config.phases]:
-            check_divisible(size, f"task {task.label}", workers)
-
-
-def check_divisible(rows: int, what: str, workers: int) -> None:
-    """Checks that every worker gets two rows or more of a batch, one to rank and one to rank it by.
-
-    Raises:
-        InputError: it would not.
-    """
-    if workers > 1 and rows < 2 * workers:
-        raise InputError(
-            f"batches of {what} have {rows} rows, which {workers} workers can't divide; allowed: "
-            f"from {2 * workers} rows. Raise batch_size, or start fewer workers."
-        )
+            Part(count=workers).check(size, f"task {task.label}")

@@ -6,53 +6,13 @@ send the gradients by the sums, of which there are fewer than rows, and each wor
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from rejoinder.encoders.nn.sparse import RowGradient, gradient_of_rows, merged
 from rejoinder.training.loop.optimizers import Optimizers
-from rejoinder.training.workers.workers import Peers, Workers
-
-
-@dataclass
-class Traffic:
-    """Bytes that this worker sent, by the ring algorithms of all-reduce and all-gather."""
-
-    dense: int = 0
-    """For the gradients of dense layers, and the numbers of the step."""
-    rows: int = 0
-    """For the rows of tables: their ids, and the gradients by sums of them or by rows."""
-    candidates: int = 0
-    """For candidates that all workers rank: their embeddings, and the gradients by them."""
-    whole: int = 0
-    """What an all-reduce of all gradients would have sent, tables as a whole."""
-
-
-@dataclass(frozen=True)
-class CountedPeers(Peers):
-    """Peers that exchange candidates, which is counted."""
-
-    exchange: "Exchange" = field(kw_only=True, repr=False)
-
-    def gather(self, tensor: Tensor) -> list[Tensor]:
-        """See `Peers.gather`."""
-        self._count((self.part.count - 1) * _size(tensor))
-        return super().gather(tensor)
-
-    def add(self, tensor: Tensor) -> None:
-        """See `Peers.add`."""
-        self._count(_ring(_size(tensor), self.part.count))
-        super().add(tensor)
-
-    def most(self, tensor: Tensor) -> None:
-        """See `Peers.most`."""
-        self._count(_ring(_size(tensor), self.part.count))
-        super().most(tensor)
-
-    def _count(self, size: int) -> None:
-        self.exchange.traffic.candidates += size
+from rejoinder.training.workers.workers import Workers
 
 
 class Exchange:
@@ -60,7 +20,6 @@ class Exchange:
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
-        self.traffic = Traffic()
 
     def __call__(
         self, optimizers: Optimizers, dense: Sequence[nn.Parameter], facts: Tensor
@@ -86,21 +45,15 @@ class Exchange:
         sums = torch.split(flat, [len(facts), counts.numel(), *(p.numel() for p in dense)])
         for parameter, total in zip(dense, sums[2:], strict=True):
             parameter.grad = total.view_as(parameter)
-        self._count(dense=_size(flat))
         if pending:
             sizes = sums[1].view_as(counts).round().long().tolist()
             for table, gradient, (ids, owners) in zip(tables, pending, sizes, strict=True):
-                table.pending = self._rows(gradient, len(table.table.weight), ids, owners)
+                table.pending = self._rows(gradient, ids, owners)
                 table.table.seen.index_fill_(0, table.pending.rows, True)
         return sums[0]
 
-    def _rows(
-        self, own: RowGradient, rows: int, ids: Sequence[int], owners: Sequence[int]
-    ) -> RowGradient:
-        """Returns the sum of the gradients by a table of so many rows.
-
-        `ids` and `owners` are their numbers at each worker.
-        """
+    def _rows(self, own: RowGradient, ids: Sequence[int], owners: Sequence[int]) -> RowGradient:
+        """Returns the sum of the gradients by a table; `ids` and `owners` are numbers by worker."""
         workers = self.workers
         if not max(ids):
             return own
@@ -113,9 +66,7 @@ class Exchange:
         row = own.by_owner.shape[1] * own.by_owner.element_size()
         # copies of rows that many workers touch are many times in what is gathered
         gathered = (workers.count - 1) * max(owners) * row
-        reduced = _ring(len(union) * row, workers.count)
-        more = (workers.count - 1) * max(ids) * pairs.element_size() * 2
-        self._count(rows=more + min(gathered, reduced), whole=rows * row)
+        reduced = 2 * (workers.count - 1) * len(union) * row // workers.count
         if gathered <= reduced:
             by_worker = workers.gather(_padded(own.by_owner, max(owners)))
             together = [part[:count] for part, count in zip(by_worker, owners, strict=True)]
@@ -125,25 +76,10 @@ class Exchange:
         workers.add(total)
         return gradient_of_rows(union, total)
 
-    def _count(self, dense: int = 0, rows: int = 0, whole: int = 0) -> None:
-        count = self.workers.count
-        self.traffic.dense += _ring(dense, count)
-        self.traffic.rows += rows
-        self.traffic.whole += _ring(dense + whole, count)
-
 
 def _sizes(gradient: RowGradient) -> tuple[int, int]:
     """Returns the numbers of ids and of owners of a gradient."""
     return len(gradient.owners), len(gradient.by_owner)
-
-
-def _size(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
-
-
-def _ring(size: int, workers: int) -> int:
-    """Returns the bytes that a worker sends in an all-reduce of `size` bytes."""
-    return 2 * (workers - 1) * size // workers
 
 
 def _padded(tensor: Tensor, length: int) -> Tensor:
