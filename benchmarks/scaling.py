@@ -5,8 +5,8 @@
 
 Every worker is a process of `--threads` threads, started by torchrun and running `rejoinder train`.
 Batches are of the same size for all numbers of workers, which take turns. Speeds are medians of the
-stretches that `metrics.jsonl` has, the first ones left out; bytes are those that the run reports,
-and beside them what the loopback device of Linux counted.
+stretches that `metrics.jsonl` has, the first ones left out; bytes are those that the loopback
+device of Linux counted.
 """
 
 import argparse

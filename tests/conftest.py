@@ -100,7 +100,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def train(small_pairs: Path, labelled: Path) -> Callable[..., tuple[Any, Listener]]:
     """A function that begins a run at `out`, or resumes it, on one thread of the CPU."""
     from rejoinder.corpus.shards import open_pairs

