@@ -62,7 +62,7 @@ def test_texts_and_ids_come_back_as_they_were(tmp_path):
     assert "x" not in index
     assert 3 not in index
     assert found(index, "one", 2) == [("a", "one"), ("d", "one")]
-    with pytest.raises(InputError, match="has no text with the id 'x'"):
+    with pytest.raises(InputError, match="'x'"):
         index.get("x")
 
 
@@ -92,14 +92,14 @@ def test_any_changes_leave_what_a_plain_scan_finds(tmp_path_factory, texts, step
     for kind, more in steps:
         if kind in ("add", "update"):
             if kind == "add" and more.keys() & expected.keys():
-                with pytest.raises(InputError, match="Nothing was added"):
+                with pytest.raises(InputError, match=r"'[a-h]'"):
                     index.add_encoded([encoded(more)])
                 continue
             index.add_encoded([encoded(more)], update=kind == "update")
             expected = {k: v for k, v in expected.items() if k not in more} | more
         elif kind == "delete":
             if more.keys() - expected.keys():
-                with pytest.raises(InputError, match="has no text with the id"):
+                with pytest.raises(InputError, match=r"'[a-h]'"):
                     index.delete(list(more))
                 continue
             index.delete(list(more))
@@ -116,12 +116,12 @@ def test_any_changes_leave_what_a_plain_scan_finds(tmp_path_factory, texts, step
 
 def test_an_id_that_is_given_twice_is_refused_and_nothing_is_left(tmp_path):
     twice = EncodedTexts(["a", "b", "a"], ["x", "y", "z"], np.zeros((3, DIM), np.float32))
-    with pytest.raises(InputError, match="the id 'a' is given to two texts"):
+    with pytest.raises(InputError, match="'a'"):
         create_index(tmp_path / "index", EMPTY, [twice])
     assert list(tmp_path.iterdir()) == []
     index = made(tmp_path, {"q": "one"})
     before = sorted(path.name for path in index.folder.iterdir())
-    with pytest.raises(InputError, match="the id 'a' is given to two texts"):
+    with pytest.raises(InputError, match="'a'"):
         index.add_encoded([twice])
     assert sorted(path.name for path in index.folder.iterdir()) == before
     assert found(index, "one") == [("q", "one")]
@@ -149,7 +149,7 @@ def test_a_change_that_is_broken_off_changes_nothing(tmp_path, monkeypatch, plac
             patched.setattr(Manifest, "write", full)
         else:
             patched.setattr(folders, place, full)
-        with pytest.raises(StorageError, match="no space is left"):
+        with pytest.raises(StorageError, match="space"):
             index.add_encoded([encoded({"new": "four"})])
     again = TextIndex(index.folder)
     assert dict(found(again, "one")) == TEXTS
@@ -169,10 +169,10 @@ def test_a_file_that_was_cut_is_named(tmp_path, name):
     with pytest.raises(InputError, match=rf"{name} has \d+ bytes, not \d+"):
         TextIndex(index.folder)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(InputError, match=r"is not the file that was written|and should have"):
+    with pytest.raises(InputError, match=path.stem):
         TextIndex(index.folder).check()
     path.unlink()
-    with pytest.raises(InputError, match=rf"{name} is missing"):
+    with pytest.raises(InputError, match=name):
         TextIndex(index.folder)
 
 
@@ -199,12 +199,12 @@ def test_embeddings_that_are_not_finite_are_one_sentence(tmp_path, dtype, value,
     index = create_index(tmp_path / "index", replace(EMPTY, dtype=dtype), [encoded(TEXTS)])
     path = damaged(index, value)
     queries = np.array([vector("one"), vector("three"), np.zeros(DIM)], np.float32)
-    with pytest.raises(InputError, match="gives scores that no embeddings have") as caught:
+    with pytest.raises(InputError, match="scores") as caught:
         TextIndex(index.folder).nearest(queries, top_k)
     assert str(path) in str(caught.value)
-    assert "rejoinder index --check" in str(caught.value)
+    assert "--check" in str(caught.value)
     index.delete(["b"])  # the damage shows in a deleted text, too
-    with pytest.raises(InputError, match="gives scores that no embeddings have"):
+    with pytest.raises(InputError, match="scores"):
         TextIndex(index.folder).nearest(queries, top_k)
 
 
@@ -215,7 +215,7 @@ def test_huge_embeddings_are_one_sentence_where_their_scores_are_not_finite(tmp_
     # products that are infinite with some queries alone, of either sign, and none at all
     for query in ([0.5, 0.5, 0.5, 0.5], [-0.5, -0.5, -0.5, -0.5]):
         queries = np.array([[1, 0, 0, 0], query], np.float32)
-        with pytest.raises(InputError, match="gives scores that no embeddings have"):
+        with pytest.raises(InputError, match="scores"):
             opened.nearest(queries, 5)
 
 
@@ -230,15 +230,15 @@ def damaged(index, value, at=1):
 
 
 def test_a_folder_that_is_no_index_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is not an index"):
+    with pytest.raises(InputError, match=str(tmp_path)):
         TextIndex(tmp_path)
     index = made(tmp_path, TEXTS)
     manifest = (index.folder / FILE).read_text("utf-8")
     (index.folder / FILE).write_text(manifest.replace('"dim": 4', '"dim": 5'), "utf-8")
-    with pytest.raises(InputError, match="was changed after it was written"):
+    with pytest.raises(InputError, match=r"index\.json.*SHA-256"):
         TextIndex(index.folder)
     (index.folder / FILE).write_text(manifest.replace('"format_version": 1', '"format_version": 9'))
-    with pytest.raises(InputError, match="format version 9; this version reads 1"):
+    with pytest.raises(InputError, match=r"\b9\b.*\b1\b"):
         TextIndex(index.folder)
 
 
@@ -316,7 +316,7 @@ def test_a_segment_that_is_removed_while_an_index_is_opened(tmp_path, monkeypatc
 
     def slow(folder):
         manifest = read(folder)
-        if not calls:  # the other process compacts behind the first look
+        if not calls:  # another process compacts after the first read
             calls.append(folder)
             index.compact()
         return manifest
@@ -350,7 +350,7 @@ def test_values_that_no_index_has_are_one_sentence(tmp_path, key, value):
         table = entry
     table[key] = value
     (index.folder / FILE).write_text(json.dumps(sealed(tree)), "utf-8")
-    with pytest.raises(InputError, match=r"index\.json lacks what an index needs \(.*\)\. Copy"):
+    with pytest.raises(InputError, match=r"index\.json.*\(.*\)"):
         TextIndex(index.folder)
 
 
@@ -361,7 +361,7 @@ def test_a_changed_list_of_deleted_texts_is_refused(tmp_path):
     path = index.folder / entry.deletions
     for content in (b"\x02\0\0\0", b"\xff\0\0\0"):  # another text, and none
         path.write_bytes(content)
-        with pytest.raises(InputError, match="deleted is not the file that was written"):
+        with pytest.raises(InputError, match=r"deleted.*SHA-256"):
             TextIndex(index.folder)
 
 
@@ -373,7 +373,7 @@ def test_damage_gets_no_hash_of_its_own_when_an_index_is_compacted(tmp_path):
     content[3] ^= 1
     path.write_bytes(content)
     before = (index.folder / FILE).read_bytes()
-    with pytest.raises(InputError, match=r"embeddings\.bin is not the file that was written"):
+    with pytest.raises(InputError, match=r"embeddings\.bin.*SHA-256"):
         index.compact()
     assert (index.folder / FILE).read_bytes() == before
 
@@ -383,7 +383,7 @@ def test_what_a_killed_change_left_inside_is_removed_by_the_next(tmp_path):
     for name in (".index.json.lock", ".index.json.part", ".000002.deleted.part", ".000002.lock"):
         (index.folder / name).write_text("process 1")
     (index.folder / ".000002.part").mkdir()
-    with pytest.raises(InputError, match="Nothing was added"):
+    with pytest.raises(InputError, match="'a'"):
         index.add_encoded([encoded({"a": "again"})])
     assert {path.name for path in index.folder.iterdir()} == {FILE, "000001"}
 

@@ -47,7 +47,7 @@ def test_texts_are_added_updated_and_deleted(tmp_path):
     index = Index.create(tmp_path / "index", [("a", "How old are you?")], "rejoinder-small")
     assert index.add(["I like pizza.", "Where do you live?"]) == 2
     assert index.get("2") == "Where do you live?"
-    with pytest.raises(InputError, match="has a text with the id 'a'"):
+    with pytest.raises(InputError, match="'a'"):
         index.add([("a", "x")])
     index.add([("a", "What time is it?")], update=True)
     assert index.get("a") == "What time is it?"
@@ -63,7 +63,7 @@ def test_an_index_knows_its_model(tmp_path):
     write_model(tmp_path / "model", dan_model())
     Index.create(tmp_path / "index", TEXTS, tmp_path / "model")
     assert len(Index.open(tmp_path / "index").search("hello")[0]) == 5
-    with pytest.raises(InputError, match=r"was made with .*, and this is rejoinder-small"):
+    with pytest.raises(InputError, match=r"SHA-256.*rejoinder-small"):
         Index.open(tmp_path / "index", "rejoinder-small")
     (tmp_path / "model").rename(tmp_path / "moved")
     with pytest.raises(ModelError, match="model"):
@@ -84,10 +84,10 @@ def test_a_model_inside_moves_with_the_index(tmp_path):
 
 def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
     Index.create(tmp_path / "index", TEXTS, encoder)
-    with pytest.raises(InputError, match="made with an encoder in memory; give the model"):
+    with pytest.raises(InputError, match="--model"):
         Index.open(tmp_path / "index")
     assert len(Index.open(tmp_path / "index", encoder)) == 5
-    with pytest.raises(InputError, match="never saved can't be recognised"):
+    with pytest.raises(InputError, match="saved"):
         Index.create(tmp_path / "other", TEXTS, SentenceEncoder(dan_model()))
     assert not (tmp_path / "other").exists()
 
@@ -106,11 +106,11 @@ def test_files_of_texts_are_read_by_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.tsv", "id\ttext\nx\tone\nno tab\n", "line 3: 1 columns"),
-        ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2: a string 'text'"),
-        ("a.jsonl", '{"text": "one", "id": true}\n', "line 1: the id 'id'"),
-        ("a.jsonl", '{"text": NaN}\n', "line 1: .*text"),
-        ("a.jsonl", "[1]\n", "line 1: .*list"),
+        ("a.tsv", "id\ttext\nx\tone\nno tab\n", "line 3"),
+        ("a.jsonl", '{"text": "one"}\n{"text": 1}\n', "line 2.*'text'"),
+        ("a.jsonl", '{"text": "one", "id": true}\n', "line 1.*'id'"),
+        ("a.jsonl", '{"text": NaN}\n', "line 1"),
+        ("a.jsonl", "[1]\n", "line 1"),
     ],
 )
 def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, content, said):
@@ -156,7 +156,7 @@ def test_replies_of_pairs_are_found_as_answers(encoder, small_pairs, tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"recall": 0}, "recall must be a number above 0"), ({"dtype": "int8"}, "dtype must be one")],
+    [({"recall": 0}, "recall.*0"), ({"dtype": "int8"}, "dtype.*float32, float16.*int8")],
 )
 def test_settings_that_are_not_valid_are_refused_before_the_work(encoder, tmp_path, settings, said):
     with pytest.raises(InputError, match=said):
@@ -178,7 +178,7 @@ def test_float16_halves_the_embeddings_and_finds_the_same(encoder, tmp_path):
 
 def test_what_is_no_text_is_refused(tmp_path):
     for wrong in (3, ("a", 1), ("a", "b", "c"), None, list(range(10_000))):
-        with pytest.raises(InputError, match=r"text 1 is .{1,60}; a string, or an id and a string"):
+        with pytest.raises(InputError, match=r"text 1\b.{1,90}$"):
             Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")
 
 
@@ -187,9 +187,9 @@ def test_ids_are_strings_one_or_several(encoder, tmp_path):
     assert index.get("1") == "one"
     assert index.get(["3", "1"]) == ["three", "one"]
     for wrong in ([1], 1, [None]):
-        with pytest.raises(InputError, match="ids are strings"):
+        with pytest.raises(InputError, match="strings"):
             index.get(wrong)
-        with pytest.raises(InputError, match="ids are strings"):
+        with pytest.raises(InputError, match="strings"):
             index.delete(wrong)
     index.delete("2")
     index.delete(["1"])

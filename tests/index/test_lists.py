@@ -184,7 +184,7 @@ def test_without_faiss_an_index_is_exact_or_says_what_to_install(made, tmp_path,
     rows = encoded(rows_of(LEAST))
     assert create_index(tmp_path / "without", Manifest(MODEL, DIM), [rows]).is_exact
     opened = TextIndex(index.folder)
-    with pytest.raises(MissingExtraError, match=r"faiss .*'rejoinder\[index\]'"):
+    with pytest.raises(MissingExtraError, match=r"faiss.*\[index\]"):
         opened.nearest(rows_of(1))
     assert len(opened.nearest(rows_of(1), exact=True)[0]) == 10
 
@@ -194,18 +194,18 @@ def test_damaged_lists_are_named(made, tmp_path):
     path = index.folder / index.manifest.segments[0].name / lists.FILE
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(InputError, match=r"lists.faiss has"):
+    with pytest.raises(InputError, match=r"lists\.faiss"):
         TextIndex(index.folder)
     path.write_bytes(b"\0" * len(whole))
     opened = TextIndex(index.folder)
     for _ in range(2):
-        with pytest.raises(InputError, match=r"lists.faiss is not the file that was written"):
+        with pytest.raises(InputError, match=r"lists\.faiss.*SHA-256"):
             opened.nearest(rows_of(1))
     assert len(opened.nearest(rows_of(1), exact=True)[0]) == 10
-    with pytest.raises(InputError, match=r"is not the file that was written"):
+    with pytest.raises(InputError, match="SHA-256"):
         opened.check()
     path.unlink()
-    with pytest.raises(InputError, match=r"lists.faiss is missing"):
+    with pytest.raises(InputError, match=r"lists\.faiss"):
         TextIndex(index.folder)
 
 
@@ -221,9 +221,7 @@ def test_scores_that_no_embeddings_have_are_damage(made, tmp_path, monkeypatch, 
     rows.tofile(path)
     opened = TextIndex(index.folder)
     for exact in (False, True):
-        with pytest.raises(
-            InputError, match=r"embeddings\.bin gives scores that no embeddings have"
-        ):
+        with pytest.raises(InputError, match=r"embeddings\.bin.*scores"):
             opened.nearest(queries, exact=exact)
 
 
@@ -246,7 +244,7 @@ def test_a_change_that_is_broken_off_at_its_lists_changes_nothing(made, tmp_path
 def test_queries_of_another_dimension_are_refused(made, tmp_path):
     index = made(tmp_path, rows_of(LEAST))
     for exact in (True, False):
-        with pytest.raises(InputError, match="differ in dimension"):
+        with pytest.raises(InputError, match="dimension"):
             index.nearest(np.zeros((1, DIM + 1), np.float32), exact=exact)
         with pytest.raises(InputError, match="top_k"):
             index.nearest(rows_of(1), 0, exact=exact)

@@ -1,6 +1,7 @@
-"""Limits, statuses, the key, CORS, and bodies that are no requests."""
+"""Limits, statuses, the key, CORS, and malformed bodies."""
 
 import json
+import re
 import socket
 import threading
 
@@ -45,7 +46,7 @@ def test_a_body_that_is_too_long_is_413(strict):
 
 
 @pytest.mark.parametrize("length", [b"-1", b"abc", b"+5", b"\xb2", b"", b"9" * 30, b"9" * 5_000])
-def test_a_length_that_is_none_is_refused(strict, length):
+def test_a_malformed_length_is_refused(strict, length):
     head = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     head += f"Authorization: Bearer {KEY}\r\n".encode()
     with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as connection:
@@ -58,10 +59,8 @@ def test_a_length_that_is_none_is_refused(strict, length):
 def test_too_many_texts_are_422_and_name_the_field(strict):
     answer = strict.client.post("/embed", json={"inputs": ["a"] * 5})
     assert answer.status_code == 422
-    assert answer.json() == {
-        "error": "inputs: 5 texts; at most 4 are allowed in a request.",
-        "error_type": "Validation",
-    }
+    assert answer.json()["error_type"] == "Validation"
+    assert re.match(r"inputs: .*\b5\b.*\b4\b", answer.json()["error"])
 
 
 def test_a_full_queue_is_429_with_the_seconds_to_wait(strict):
@@ -140,18 +139,18 @@ def test_unknown_paths_and_methods_are_json(server):
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("/embed", {}, "inputs: this field is required."),
-        ("/embed", {"inputs": {"a": 1}}, "inputs: a string or a list of strings is needed."),
+        ("/embed", {}, "inputs: "),
+        ("/embed", {"inputs": {"a": 1}}, "inputs: "),
         ("/embed", {"inputs": "a", "normalize": "perhaps"}, "normalize: "),
-        ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: the models of rejoinder"),
+        ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: "),
         ("/embed", {"inputs": "a", "truncation_direction": "Left"}, "truncation_direction: "),
         ("/similarity", {"inputs": {"sentences": ["a"]}}, "inputs.source_sentence: "),
         ("/rerank", {"query": 1, "texts": ["a"]}, "query: "),
-        ("/tokenize", {"inputs": "a", "zz": 1}, "zz: no such field."),
+        ("/tokenize", {"inputs": "a", "zz": 1}, "zz: "),
         ("/rank", {"message": "a", "responses": ["b"], "top_k": 0}, "top_k: "),
         ("/rank", {"message": "a", "responses": ["b"], "top_k": 1.5}, "top_k: "),
         ("/search", {"queries": ["a", 2]}, "queries: "),
-        ("/map", {"inputs": []}, "inputs: the list is empty"),
+        ("/map", {"inputs": []}, "inputs: "),
     ],
 )
 def test_a_faulty_field_is_named(server, path, body, said):
@@ -179,7 +178,7 @@ def test_a_faulty_field_is_named(server, path, body, said):
         (b'\xef\xbb\xbf{"inputs": "a"}', 200),
     ],
 )
-def test_bodies_that_are_no_requests(server, content, status):
+def test_malformed_bodies(server, content, status):
     answer = server.client.post("/embed", content=content, headers=JSON)
     assert answer.status_code == status
     if status != 200:
@@ -187,7 +186,7 @@ def test_bodies_that_are_no_requests(server, content, status):
         assert "Traceback" not in answer.text
 
 
-def test_a_form_is_no_json(server):
+def test_a_form_is_refused(server):
     answer = server.client.post("/embed", data={"inputs": "a"})
     assert answer.status_code == 422
     assert "application/json" in answer.json()["error"]
@@ -235,7 +234,7 @@ def test_no_bytes_make_the_server_fail(server, path, content):
     st.binary(min_size=1, max_size=200)
     | st.binary(max_size=80).map(lambda tail: b"POST /embed HTTP/1.1\r\n" + tail + b"\r\n\r\n")
 )
-def test_bytes_that_are_no_http_end_the_connection_and_nothing_else(server, content):
+def test_malformed_http_ends_only_its_connection(server, content):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(content)
         connection.shutdown(socket.SHUT_WR)

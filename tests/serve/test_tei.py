@@ -1,5 +1,7 @@
 """The routes of text-embeddings-inference."""
 
+import re
+
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -42,7 +44,7 @@ def test_truncate_false_refuses_what_would_be_cut(reads_40_tokens, path, body, f
         assert reads_40_tokens.client.post(path, json={**body, **allowed}).status_code == 200
     answer = reads_40_tokens.client.post(path, json={**body, "truncate": False})
     assert answer.status_code == 422
-    assert answer.json()["error"].startswith(f"{field}: text {index} has more tokens than the 40")
+    assert re.match(rf"{field}: text {index}\b.*\b40\b", answer.json()["error"])
 
 
 def test_similarity_reads_truncate_from_its_parameters(reads_40_tokens):
@@ -51,7 +53,7 @@ def test_similarity_reads_truncate_from_its_parameters(reads_40_tokens):
     body["parameters"] = {"truncate": False}
     answer = reads_40_tokens.client.post("/similarity", json=body)
     assert answer.status_code == 422
-    assert answer.json()["error"].startswith("inputs.sentences: text 0 has more tokens")
+    assert answer.json()["error"].startswith("inputs.sentences: text 0 ")
     body["inputs"]["sentences"] = ["cat"]
     assert reads_40_tokens.client.post("/similarity", json=body).status_code == 200
 

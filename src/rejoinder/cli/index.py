@@ -45,8 +45,8 @@ def index(
         str | None,
         typer.Argument(
             help="File of texts, plain or compressed: one per line, a table (.csv, .tsv, "
-            ".parquet) or JSON lines. Or a folder of pairs, of which the replies are the texts. "
-            "With --delete, a file of ids, one per line."
+            ".parquet) or JSON lines. Or a folder of pairs, whose replies are indexed. "
+            "With --delete: a file of ids, one per line."
         ),
     ] = None,
     columns: ColumnsOption = None,
@@ -54,9 +54,11 @@ def index(
     model_sha256: ModelSha256Option = None,
     add: Annotated[bool, typer.Option("--add", help="Add the texts to the index.")] = False,
     update: Annotated[
-        bool, typer.Option("--update", help="Add the texts, in place of those with the same ids.")
+        bool, typer.Option("--update", help="Add the texts, replacing those with the same ids.")
     ] = False,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the texts with these.")] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the texts with these ids.")
+    ] = False,
     compact: Annotated[
         bool, typer.Option("--compact", help="Free the space of deleted texts, join additions.")
     ] = False,
@@ -68,13 +70,13 @@ def index(
     ] = False,
     response: Annotated[
         bool,
-        typer.Option("--response", help="Encode texts as responses: search finds what answers."),
+        typer.Option("--response", help="Encode texts as responses: search finds answers."),
     ] = False,
     recall: Annotated[
         float,
         typer.Option(
-            help="Share of the 10 nearest texts that search is to find among 200,000 texts and "
-            "more, approximately; 1: search is exact."
+            help="Share of the 10 nearest texts that approximate search should find. It is used "
+            "for 200,000 texts and more. 1: search is exact."
         ),
     ] = 0.98,
     dtype: Annotated[
@@ -84,27 +86,25 @@ def index(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write an index of texts, or change one: their embeddings, for search by meaning."""
+    """Write or change an index of texts, to search them by meaning."""
     set_quiet(quiet)
     changes = {"add": add, "update": update, "delete": delete, "compact": compact, "check": check}
     chosen = [f"--{name}" for name, value in changes.items() if value]
     if len(chosen) > 1:
-        raise InputError(f"{' and '.join(chosen)} are two commands; give one of them.")
+        raise InputError(f"{' and '.join(chosen)} exclude each other; give one.")
     change = chosen[0] if chosen else None
     if (texts is None) != (change in ("--compact", "--check")):
         missing = "a file of texts is needed" if texts is None else f"{change} takes no file"
         raise InputError(f"{missing}.")
     if columns is not None and change not in (None, "--add", "--update"):
-        raise InputError(f"--columns is for texts that are added, and {change} adds none.")
+        raise InputError(f"--columns is for texts to add, and {change} adds none.")
     for_new = {
         "--copy-model": copy_model, "--overwrite": overwrite, "--response": response,
         "--recall": recall != 0.98, "--dtype": dtype != "float32",
     }  # fmt: skip
     wrong = [option for option, value in for_new.items() if value and change is not None]
     if wrong:
-        raise InputError(
-            f"{' and '.join(wrong)} can only be given for a new index; {change} changes one."
-        )
+        raise InputError(f"{' and '.join(wrong)}: only for a new index, and {change} changes one.")
     from rejoinder.index.indexing import Index
 
     encoder = model_folder(model, model_sha256) if model else None
@@ -133,7 +133,7 @@ def index(
 
 
 def _note(made: "Index", *, added: bool) -> None:
-    """Says what may surprise about an index, and about the texts that were `added`."""
+    """Says what may surprise about an index and the `added` texts."""
     from rejoinder.index.lists import LEAST_ROWS
     from rejoinder.inference.sentence_stream import foreign_share
 
@@ -141,6 +141,6 @@ def _note(made: "Index", *, added: bool) -> None:
         note_foreign(foreign_share(made.encoder, made.newest(32)), "texts")
     if len(made) >= LEAST_ROWS and made.is_exact and made.recall < 1:
         note(
-            "search is exact, and slow among so many texts, because faiss is not installed; "
-            "after pip install 'rejoinder[index]' --compact makes it fast"
+            "faiss is not installed, so search compares all texts, which is slow. For fast search: "
+            "pip install 'rejoinder[index]', then --compact"
         )

@@ -1,4 +1,4 @@
-"""`rejoinder serve`: an HTTP server with the interfaces that other programs already speak."""
+"""`rejoinder serve`: an HTTP server with interfaces that other programs already use."""
 
 import os
 from pathlib import Path
@@ -55,29 +55,29 @@ def serve(
     ] = None,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(help=f"File with the key that requests need. Or: ${KEY_VARIABLE}."),
+        typer.Option(help=f"File with the key that requests need. Or set ${KEY_VARIABLE}."),
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="Host that requests may name; may be repeated. Default: names of this machine's "
-            "loopback with --host 127.0.0.1, otherwise any."
+            help="Host that requests may name; repeatable. Default: names of the loopback with "
+            "--host 127.0.0.1, otherwise any."
         ),
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(help="Origin whose pages may call the server; may be repeated; * is any."),
+        typer.Option(help="Origin whose pages may call the server; repeatable; * is any."),
     ] = None,
     threads: ThreadsOption = None,
     max_batch: Annotated[
-        int, typer.Option(help="Most texts encoded at a time; 1 encodes each request alone.")
+        int, typer.Option(help="Most texts to encode at a time; 1 encodes each request alone.")
     ] = 4_096,
-    max_queue: Annotated[int, typer.Option(help="Most texts that wait; beyond: 429.")] = 65_536,
+    max_queue: Annotated[int, typer.Option(help="Most waiting texts; beyond: 429.")] = 65_536,
     max_body_bytes: Annotated[int, typer.Option(help="Most bytes of a request; beyond: 413.")] = 4
     << 20,
     max_texts: Annotated[int, typer.Option(help="Most texts of a request; beyond: 422.")] = 2_048,
     drain_seconds: Annotated[
-        float, typer.Option(help="Seconds that requests have to finish after SIGTERM.")
+        float, typer.Option(help="Seconds for requests to finish after SIGTERM.")
     ] = 8.0,
     quiet: QuietOption = False,
 ) -> None:
@@ -99,7 +99,7 @@ def serve(
         api_key=_api_key(api_key_file),
     )
     if texts is not None and index is not None:
-        raise InputError("--texts FILE and --index FOLDER are both what to search; give one.")
+        raise InputError("--texts FILE and --index FOLDER both say what to search; give one.")
     if columns is not None and texts is None:
         raise InputError("--columns is for --texts FILE.")
     lines = list(stream_texts(texts, columns)) if texts is not None else []
@@ -124,12 +124,12 @@ def serve(
 
 
 def _api_key(file: Path | None) -> str | None:
-    """Returns the key of the file or of the environment. An argument would be seen by all users."""
+    """Returns the key from a file or the environment; all users would see an argument."""
     key = os.environ.get(KEY_VARIABLE) or None
     if file is None:
         return key
     if key is not None:
-        raise InputError(f"the API key is given by --api-key-file and by {KEY_VARIABLE}; one is.")
+        raise InputError(f"both --api-key-file and {KEY_VARIABLE} give an API key; give one.")
     try:
         return file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,1 +1,1 @@
-"""Indexes: texts with ids and their embeddings in a folder, searched without being read."""
+"""Indexes: folders of texts, ids and embeddings, searched without reading them whole."""

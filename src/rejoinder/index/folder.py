@@ -1,4 +1,4 @@
-"""`TextIndex`: a folder of texts with ids and embeddings that is searched and changed."""
+"""`TextIndex`: a folder of texts, ids and embeddings that you can search and change."""
 
 import re
 import shutil
@@ -37,12 +37,12 @@ from rejoinder.protocols import Embeddings
 MODEL = "model"
 """Folder in an index for a copy of its model."""
 _ATTEMPTS = 400
-"""How often an index that is changed meanwhile is opened again."""
+"""How often to open an index again that another process keeps changing."""
 _PAUSE = 0.005
-"""Seconds between two attempts."""
+"""Seconds between attempts."""
 _NUMBER = re.compile("[0-9]+")
 _QUERIES = 16
-"""Queries after whose hits a large index leaves the memory of the process."""
+"""After the hits of so many queries, a large index is released from memory."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,27 @@ class IndexHit:
 class TextIndex:
     """Texts with ids and embeddings in a folder.
 
-    A segment holds the texts that were added together and never changes; deleted texts are listed
-    beside it. A change writes new files and then replaces `index.json`, so that a reader sees the
-    index before or after it, and a killed change leaves the index as it was.
+    Texts that are added together form a segment, which never changes. A separate file lists its
+    deleted texts. A change writes new files and then replaces `index.json`. Readers therefore see
+    the index before or after the change, and a killed change leaves the index as it was.
 
     A segment of 200,000 texts or more has inverted lists for approximate search (`index.lists`).
-    Smaller ones that were added after it are joined and get lists when they are as many together.
+    Smaller segments are joined and get lists once they hold as many texts together.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Opens an index; embeddings and texts are read when they are used.
+        """Opens an index. Embeddings and texts are read when they are used.
 
         Raises:
-            InputError: the folder is not an index, or a file is missing, cut or of another size.
+            InputError: the folder is not an index, or a file is missing or has another size.
         """
         self.folder = folder
         self._open()
 
     def _open(self) -> None:
-        """Opens the files of one state of the index, while another process may change it.
+        """Opens the files of one state of the index; another process may be changing it.
 
-        Each state has an `index.json` of its own: it must be there before and after all others.
+        Each state has its own `index.json`, which must be the same before and after.
         """
         for attempt in range(_ATTEMPTS):
             stamp = self._stamp()
@@ -90,7 +90,7 @@ class TextIndex:
                 ]
             except InputError as found:
                 error = found
-            except OSError as found:  # a file that was there a moment ago
+            except OSError as found:  # another process just removed it
                 error = InputError(f"{self.folder} can't be read: {found.strerror or found}.")
             if self._stamp() == stamp and (stamp is not None or not self._is_replaced()):
                 if error is not None:
@@ -99,10 +99,10 @@ class TextIndex:
                 return
             if attempt:
                 time.sleep(_PAUSE)
-        raise InputError(f"{self.folder} is changed again and again; open it when that has ended.")
+        raise InputError(f"{self.folder} keeps changing; wait for the other process.")
 
     def _stamp(self) -> tuple[int, int, int] | None:
-        """Returns what tells one `index.json` from another, None where there is none."""
+        """Returns what identifies this `index.json`; None if there is none."""
         try:
             found = (self.folder / FILE).stat()
         except OSError:
@@ -114,10 +114,10 @@ class TextIndex:
         return beside(resolved(self.folder), "old").exists()
 
     def reload(self) -> None:
-        """Opens the index again if it was changed since, which costs a look at one file.
+        """Opens the index again if it has changed. Checking that reads the state of one file.
 
         Raises:
-            InputError: it is damaged, or gone.
+            InputError: it is damaged or gone.
         """
         if self._stamp() != self._opened_at:
             self._open()
@@ -136,10 +136,10 @@ class TextIndex:
     @overload
     def get(self, ids: list[str]) -> list[str]: ...
     def get(self, ids: str | list[str]) -> str | list[str]:
-        """Returns the text with an id, or the texts of several ids in their order.
+        """Returns the text with an id, or a list of texts for a list of ids.
 
         Raises:
-            InputError: there is none with one of them, or an id is not a string.
+            InputError: no text has one of the ids, or an id is not a string.
         """
         self.reload()
         texts = [self._segments[part].texts[row] for part, row in self._known_places(ids)]
@@ -165,23 +165,24 @@ class TextIndex:
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` nearest texts by cosine, best first.
 
-        Scores are exact; equal ones come in the order in which the texts were added. Among the
-        texts of segments with lists a near one may be missed, unless `exact`.
+        Scores are exact. Texts with equal scores come in the order in which they were added. In
+        segments with lists a near text may be missed, unless `exact`.
 
         Args:
             queries: (Q, D) float32, unit or zero rows.
             top_k: Number of hits per query, at least 1.
-            exact: Compare the queries with all texts.
+            exact: Compare each query with all texts.
 
         Raises:
-            InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+            InputError: `top_k` is not a whole number of at least 1, the dimensions differ, or the
+                index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
         if queries.shape[1:] != (self.manifest.dim,):
             raise InputError(
-                f"queries of shape {queries.shape} and an index of {self.manifest.dim} dimensions "
-                "differ in dimension."
+                f"queries of shape {queries.shape} differ in dimension from the index, which has "
+                f"{self.manifest.dim}."
             )
         for segment in self._segments:
             segment.refuse_cut()
@@ -194,17 +195,17 @@ class TextIndex:
                     for score, at, row in hits
                 ]
             )
-            # of a mapped file the system maps up to 2 MB around each place that is read
+            # for each place that is read, the system maps up to 2 MB of the file
             if large and (number % _QUERIES == 0 or number == len(found) - 1):
                 for segment in self._segments:
                     segment.release()
         return results
 
     def check(self) -> None:
-        """Compares every file with the SHA-256 that it had when it was written.
+        """Compares every file with its SHA-256 from when it was written.
 
         Raises:
-            InputError: a file was changed.
+            InputError: a file has changed.
         """
         for entry in self.manifest.segments:
             for name, facts in entry.files.items():
@@ -214,8 +215,9 @@ class TextIndex:
         """Adds texts, and returns their number.
 
         Args:
-            parts: The texts, a part in memory at a time. Those without an id get the next numbers.
-            update: Whether they replace texts that the index has under the same ids.
+            parts: The texts, one part in memory at a time. A text without an id gets the next
+                number.
+            update: Replace texts that have the same ids.
 
         Raises:
             InputError: an id is given twice, or is in the index and `update` is False.
@@ -231,10 +233,11 @@ class TextIndex:
                 shutil.rmtree(self.folder / entry.name)
                 part, row = old[0]
                 raise InputError(
-                    f"{self.folder} has a text with the id {self._segments[part].ids[row]!r}; "
-                    "update it, or give another id. Nothing was added."
+                    f"{self.folder} already has a text with the id "
+                    f"{self._segments[part].ids[row]!r}. Nothing was added; update it (--update), "
+                    "or choose another id."
                 )
-            # an id that texts without one could get
+            # ids that texts without an id could get
             taken = [int(name) for name in ids if len(name) < 19 and _NUMBER.fullmatch(name)]
             manifest = replace(
                 self._without(old), next_id=max([self.manifest.next_id - 1, *taken]) + 1
@@ -245,11 +248,10 @@ class TextIndex:
             return entry.rows
 
     def delete(self, ids: str | Iterable[str]) -> None:
-        """Deletes the text with an id, or the texts with several.
+        """Deletes the text with an id, or the texts with several ids.
 
         Raises:
-            InputError: there is no text with one of them, or it is not a string; nothing is deleted
-                then.
+            InputError: no text has one of the ids, or an id is not a string. Nothing is deleted.
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
@@ -257,21 +259,21 @@ class TextIndex:
             self._become(self._without(self._known_places(ids)))
 
     def compact(self) -> None:
-        """Frees the space of deleted texts, and joins the texts that were added at several times.
+        """Frees the space of deleted texts, and joins all segments.
 
         Raises:
-            InputError: a file was changed after it was written; nothing is changed then.
+            InputError: a file was changed after it was written. The index stays as it is.
             BusyError: another command is changing the index.
             StorageError: the index can't be written.
         """
         with self._changing():
-            self.check()  # damage would get a hash of its own in the new segment
+            self.check()  # otherwise damage would get a valid hash in the new segment
             entry = self._written(encoded_texts(self._segments))
             segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
 
     def _written(self, parts: Iterable[EncodedTexts]) -> SegmentFacts:
-        """Writes a segment, which no manifest names yet."""
+        """Writes a segment that no manifest names yet."""
         name = f"{self.manifest.next_number:06d}"
         with new_folder(self.folder / name) as new:
             about = self.manifest
@@ -289,7 +291,7 @@ class TextIndex:
         return asked and find_spec(lists.PACKAGE) is not None
 
     def _list_small_ones(self) -> None:
-        """Joins the last segments, those without lists, if they are large enough together."""
+        """Joins the last segments without lists if they are large enough together."""
         kept = [*self._segments]
         while kept and kept[-1].lists is None:
             kept.pop()
@@ -302,7 +304,7 @@ class TextIndex:
         self._become(replace(self.manifest, segments=segments))
 
     def _places(self, ids: Sequence[str]) -> list[tuple[int, int] | None]:
-        """Returns for each id the number of a segment and the row in it; None if it is not here."""
+        """Returns for each id its segment and row; None if the index lacks it."""
         places: list[tuple[int, int] | None] = [None] * len(ids)
         for number, segment in enumerate(self._segments):
             for index, row in enumerate(segment.rows_of(ids).tolist()):
@@ -311,15 +313,15 @@ class TextIndex:
         return places
 
     def _known_places(self, ids: str | Iterable[str]) -> list[tuple[int, int]]:
-        """Returns the places of texts.
+        """Returns the segments and rows of texts.
 
         Raises:
-            InputError: there is none with one of the ids, or an id is not a string.
+            InputError: no text has one of the ids, or an id is not a string.
         """
         names = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
         for name in names:
             if not isinstance(name, str):
-                raise InputError(f"an id is {name!r}; ids are strings, such as {str(name)!r}.")
+                raise InputError(f"id {name!r}: ids are strings, such as {str(name)!r}.")
         places: list[tuple[int, int]] = []
         for name, place in zip(names, self._places(names), strict=True):
             if place is None:
@@ -328,7 +330,7 @@ class TextIndex:
         return places
 
     def _without(self, places: Sequence[tuple[int, int]]) -> Manifest:
-        """Writes which texts are deleted, and returns the manifest that says so."""
+        """Writes which texts are deleted, and returns the new manifest."""
         number = self.manifest.next_number + 1
         segments = []
         for index, segment in enumerate(self._segments):
@@ -347,7 +349,7 @@ class TextIndex:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Lets the block change the index as it is now, and removes what no manifest names."""
+        """Locks and opens the index for a change, and removes files that no manifest names."""
         with claim(self.folder), storage_errors(self.folder):
             self._open()  # another process may have changed it
             self._sweep()
@@ -370,7 +372,7 @@ class TextIndex:
 
 
 def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[EncodedTexts]:
-    """Yields the texts of segments that are not deleted."""
+    """Yields the texts of segments, without the deleted ones."""
     for segment in segments:
         kept = np.flatnonzero(~segment.deleted)
         for begin in range(0, len(kept), size):
@@ -395,11 +397,11 @@ def create_index(
 
     Args:
         folder: Where to write it.
-        manifest: One without segments.
-        parts: The texts, a part in memory at a time.
-        copy_model: Writes the model to the folder that it is given.
+        manifest: Model and settings, without segments.
+        parts: The texts, one part in memory at a time.
+        copy_model: Called with the folder to write the model to.
         overwrite: Replace what `folder` holds.
-        inputs: What the texts and the model are read from, which must not be replaced.
+        inputs: Where the texts and the model come from; `folder` must not contain them.
 
     Raises:
         InputError: an id is given twice, the folder is occupied, or an input would be replaced.

@@ -38,17 +38,17 @@ class Index(TextIndex):
         *,
         on_too_long: OnTooLong = "truncate",
     ) -> None:
-        """Opens an index, with the model that it was made with.
+        """Opens an index and the model that it was made with.
 
         Args:
             folder: The index.
-            encoder: The model, or where it is now. By default it is looked for inside the index, or
-                where it was when the index was made.
-            on_too_long: What a model that is loaded does with long queries; see `SentenceEncoder`.
+            encoder: The model, or its name or folder. Default: the model inside the index, or where
+                it was when the index was made.
+            on_too_long: What the model does with long queries; see `SentenceEncoder`.
 
         Raises:
             InputError: the folder is not an index, is damaged, or was made with another model.
-            ModelError: the model is not where it was.
+            ModelError: the model is no longer there.
         """
         super().__init__(Path(folder))
         place = place_of_model(self) if encoder is None else encoder
@@ -74,23 +74,23 @@ class Index(TextIndex):
 
         Args:
             folder: Where to write the index.
-            texts: Path of a file of texts or of a folder of pairs, whose replies are the texts (see
+            texts: Path of a file of texts, or of a folder of pairs whose replies are indexed (see
                 `texts_to_index`); or strings, or tuples of an id and a text. A text without an id
-                gets the next number from 1.
-            encoder: The model, or its name or folder; by default `rejoinder-base`. The index knows
-                where a model is that is given by name or folder.
+                gets the next number, from 1.
+            encoder: The model, or its name or folder. Default: `rejoinder-base`. The index stores a
+                name or folder, to find the model again.
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
                 Default: `text`, and `id` if there is one.
-            response: Encode the texts by `encode_response`, so that search finds those that answer
-                a query and not those that are similar to it.
-            recall: Share of the ten nearest texts that approximate search is to find. It is used
-                for 200,000 texts and more, if FAISS is installed (extra `index`). 1: search is
-                exact. Texts that are added later follow it too.
-            dtype: Type of the embeddings on disk. `float16` takes half the space; cosines then
-                differ by about 0.0001.
-            copy_model: Whether to put the model inside the index, so that it can be moved.
+            response: Encode the texts by `encode_response`: search then finds texts that answer a
+                query, not texts that resemble it.
+            recall: Share of the ten nearest texts that approximate search should find. With FAISS
+                (extra `index`), search is approximate among 200,000 texts and more. 1: search is
+                exact. Later additions follow it too.
+            dtype: Type of the embeddings on disk. `float16` takes half the space and changes
+                cosines by about 0.0001.
+            copy_model: Copy the model into the index, so that you can move both.
             overwrite: Replace what `folder` holds.
-            progress: Told how far the work is.
+            progress: Called with how far the work is.
 
         Raises:
             InputError: an id is given twice, a text is not a string, a line can't be read,
@@ -132,8 +132,8 @@ class Index(TextIndex):
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` nearest texts by cosine, best first.
 
-        A single string counts as one query. Scores are exact; equal ones come in the order in which
-        the texts were added. A large index is searched approximately unless `exact` (see `create`).
+        A single string is one query. Scores are exact. Texts with equal scores come in the order in
+        which they were added. A large index is searched approximately, unless `exact` (`create`).
 
         Raises:
             InputError: a query is not a string, or `top_k` is not a whole number of at least 1.
@@ -155,8 +155,8 @@ class Index(TextIndex):
         Args:
             texts: As in `create`.
             columns: Likewise.
-            update: Whether they replace texts that the index has under the same ids.
-            progress: Told how far the work is.
+            update: Replace texts that have the same ids.
+            progress: Called with how far the work is.
 
         Raises:
             InputError: as in `create`; also if an id is in the index and `update` is False.
@@ -199,7 +199,7 @@ def _check_settings(recall: float, dtype: str) -> None:
 def _loaded(
     encoder: SentenceEncoder | str | Path | None, on_too_long: OnTooLong = "truncate"
 ) -> tuple[SentenceEncoder, str | None]:
-    """Returns an encoder, and what it is loaded by, None if it is in memory."""
+    """Returns an encoder, and the name or path that it was loaded by (None: from memory)."""
     if encoder is None:
         encoder = "rejoinder-base"
     if isinstance(encoder, SentenceEncoder):
@@ -207,7 +207,7 @@ def _loaded(
     shipped = shipped_models()
     if str(encoder) in shipped:
         return SentenceEncoder.load(encoder, on_too_long=on_too_long), str(encoder)
-    # an installed model is found by its name wherever the package is
+    # the index stores the name of a shipped model: its path changes with the installation
     path = Path(encoder).absolute()
     names = {folder: name for name, folder in shipped.items()}
     return SentenceEncoder.load(path, on_too_long=on_too_long), names.get(path, str(path))
@@ -217,8 +217,8 @@ def place_of_model(opened: TextIndex) -> Path:
     """Returns the folder of the model that an index was made with.
 
     Raises:
-        InputError: the index does not know it.
-        ModelError: it is not where it was.
+        InputError: the index does not say where it is.
+        ModelError: it is no longer there.
     """
     source = opened.manifest.model.source
     if source is not None:
@@ -235,7 +235,8 @@ def _model_of(about: Mapping[str, Any], source: str | None) -> IndexModel:
     adaptation = about["adaptation"]
     if not about["sha256"]:
         raise InputError(
-            "a model that was never saved can't be recognised later; save it, and load it."
+            "the encoder was never saved, so the index could not recognise it later. Save it, and "
+            "load it."
         )
     return IndexModel(
         about["name"],
@@ -254,9 +255,9 @@ def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
     expected, given = folder.manifest.model, _model_of(about, None)
     if (given.sha256, given.adaptation) != (expected.sha256, expected.adaptation):
         raise InputError(
-            f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), and "
-            f"this is {given.name} ({given.sha256[:12]}…); give that model, or build the index "
-            "again with this one."
+            f"{folder.folder} was made with {expected.name} (SHA-256 {expected.sha256[:12]}…), not "
+            f"with {given.name} ({given.sha256[:12]}…). Give that model, or build the index again "
+            "with this one."
         )
 
 
@@ -264,9 +265,6 @@ def texts_to_index(
     path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
 ) -> Iterator[Text]:
     """Yields ids and texts of a file (`io.formats.texts`), or the replies of a folder of pairs.
-
-    Of a folder that `rejoinder extract` wrote, different replies are texts of all splits, with the
-    id of the first comment.
 
     Raises:
         InputError: the file can't be read, or has no texts. The message names it.
@@ -279,9 +277,9 @@ def texts_to_index(
 
 
 def replies_of(folder: Path) -> Iterator[Text]:
-    """Yields the different replies of a folder of pairs, each with the id of its first comment.
+    """Yields each different reply of all splits of a folder of pairs, with its first comment's id.
 
-    Memory holds a hash of each.
+    Memory holds a hash of each reply.
 
     Raises:
         InputError: the folder holds no usable pairs.
@@ -300,10 +298,10 @@ def replies_of(folder: Path) -> Iterator[Text]:
 
 
 def given_texts(given: Iterable[GivenText]) -> Iterator[Text]:
-    """Yields ids and texts of strings, and of pairs of an id and a string.
+    """Yields ids and texts of strings, or of tuples of an id and a string.
 
     Raises:
-        InputError: an item is neither. The message names its index.
+        InputError: an item is neither; the message gives its index.
     """
     refuse_unordered(given)
     for index, item in enumerate(given):
@@ -315,7 +313,7 @@ def given_texts(given: Iterable[GivenText]) -> Iterator[Text]:
             and isinstance(pair[1], str)
         ):
             raise InputError(
-                f"text {index} is {reprlib.repr(item)}; a string, or an id and a string, is needed."
+                f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
             )
         name, text = pair
         yield None if name is None else replace_surrogates(name), replace_surrogates(text)

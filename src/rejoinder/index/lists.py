@@ -1,9 +1,9 @@
-"""Inverted lists of a segment's rows in product codes (FAISS): candidates of approximate search.
+"""Inverted lists of a segment's rows (FAISS), which give the candidates of approximate search.
 
-A row lies in the list of its nearest centroid as 4-bit codes of pairs of dimensions of its
-difference from the centroid (Jégou et al. 2011, §4; André et al. 2015 for the scan of 4-bit codes).
-A query is compared with the codes of its nearest lists. Whoever searches computes the true scores
-of the best rows, so that codes decide which rows are looked at, not in which order they come.
+The list of a centroid holds the rows that are nearest to it, as 4-bit codes of the difference, one
+for two dimensions (Jégou et al. 2011, §4; André et al. 2015 for scanning 4-bit codes). A query is
+compared with the codes in its nearest lists. The best rows then get true scores, so the codes
+decide which rows are compared, not their order.
 """
 
 from collections.abc import Callable
@@ -22,31 +22,31 @@ from rejoinder.protocols import Embeddings
 
 FILE = "lists.faiss"
 LEAST_ROWS = 200_000
-"""Rows from which a segment gets lists. A scan of fewer takes milliseconds."""
+"""Least rows of a segment with lists. Scanning fewer takes milliseconds."""
 EXTRA, PACKAGE = "index", "faiss"
 _LISTS_PER_CANDIDATE = 0.2
-"""Time of an exact score, in times of a list's codes: at a million rows 0.4 of 2 microseconds."""
+"""Time of a true score, compared with a list: 0.4 and 2 microseconds at a million rows."""
 _CANDIDATES = (100, 200, 400, 800)
-"""Numbers of rows per query whose true scores are computed, tried for a recall."""
+"""Numbers of candidates per query to try for a recall."""
 
 _SAMPLE_PER_LIST, _LEAST_SAMPLE = 40, 65_536
 _STRETCH = 256
-"""Rows of the sample that lie side by side: reading single ones would read all pages."""
+"""The sample consists of stretches of so many rows: single rows would read all pages."""
 _BLOCK = 65_536
 _MOST_CODES = 256
-"""Codes per row. More find little more and take longer."""
+"""Codes per row. More take longer and find hardly more."""
 _JUDGED, _JUDGED_HITS = 1_024, 10
-"""Rows whose neighbours are searched to choose the number of probes, and neighbours of each."""
+"""Rows by whose neighbours the number of probes is chosen, and neighbours of each."""
 _MARGIN = 0.003
-"""What recall of the rows judged must exceed the recall asked for: twice its standard error."""
+"""The recall of the judged rows must exceed the wanted recall by twice its standard error."""
 
 
 def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
     """Writes `lists.faiss` for rows, and chooses how much of it a query reads.
 
-    That is the least that finds the share `recall` of the ten nearest neighbours of rows of the
-    segment. The same rows give the same file with one thread; with more, the order in
-    which FAISS sums may change a last digit, and so a centroid.
+    It chooses the least that finds a share of `recall` of ten nearest neighbours. The same rows
+    give the same file with one thread. With more threads FAISS sums in another order, which may
+    change the last digits of a centroid.
 
     Args:
         folder: Where to write it.
@@ -77,10 +77,10 @@ def write_lists(folder: Path, embeddings: Embeddings, recall: float) -> Probing:
 
 
 class Lists:
-    """The lists of a segment, read when they are first searched."""
+    """The lists of a segment, read by the first search."""
 
     def __init__(self, path: Path, facts: object, shape: tuple[int, ...], probing: Probing) -> None:
-        """Prepares to read the lists of rows of `shape` from a file with `facts` (`check_file`)."""
+        """Prepares to read the lists of `shape` rows from a file with `facts` (`check_file`)."""
         self._path, self._facts, self._shape, self.probing = path, facts, shape, probing
 
     def candidates(
@@ -89,7 +89,7 @@ class Lists:
         """Returns for each query `count` rows that may be the nearest, and rough scores.
 
         Returns:
-            (Q, `count`) int64 rows, -1 where the lists probed hold fewer, and float32 scores.
+            (Q, `count`) int64 rows, -1 where the probed lists hold fewer, and float32 scores.
 
         Raises:
             MissingExtraError: FAISS is not installed.
@@ -103,9 +103,9 @@ class Lists:
         require(EXTRA, PACKAGE)
         import faiss
 
-        # FAISS trusts what it reads: a changed byte gave other results, or ended the process
+        # FAISS checks nothing: a changed byte gave other results, or ended the process
         check_file(self._path, self._facts, InputError, REMEDY)
-        damaged = InputError(f"{self._path} holds no lists of this segment. {REMEDY}")
+        damaged = InputError(f"{self._path} does not hold the lists of this segment. {REMEDY}")
         try:
             index = faiss.read_index(str(self._path))
         except RuntimeError:
@@ -117,18 +117,18 @@ class Lists:
 
 
 def _list_count(rows: int) -> int:
-    """Returns the power of two that is nearest below the square root of `rows` or above it."""
+    """Returns the power of two that is nearest to the square root of `rows`."""
     return int(2 ** round(np.log2(rows) / 2))
 
 
 def _code_count(dim: int) -> int:
-    """Returns the largest divisor of `dim` that is neither above `dim` / 2 nor too many."""
+    """Returns the largest divisor of `dim` up to `dim` / 2 and `_MOST_CODES`."""
     most = min(max(dim // 2, 1), _MOST_CODES)
     return next(number for number in range(most, 0, -1) if dim % number == 0)
 
 
 def _sample(embeddings: Embeddings, size: int) -> NDArray[np.float32]:
-    """Returns stretches of rows from all over, about `size` rows, as float32."""
+    """Returns about `size` rows as float32, in stretches from all over."""
     if len(embeddings) <= size:
         return np.array(embeddings, np.float32)
     begins = np.linspace(0, len(embeddings) - _STRETCH, size // _STRETCH).astype(np.int64)
@@ -138,7 +138,7 @@ def _sample(embeddings: Embeddings, size: int) -> NDArray[np.float32]:
 
 
 def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
-    """Returns the numbers of candidates and of probes that reach a recall soonest."""
+    """Returns the numbers of probes and candidates that reach a recall fastest."""
     places = np.linspace(0, len(embeddings) - 1, min(_JUDGED, len(embeddings))).astype(np.int64)
     queries = np.array(embeddings[places], np.float32)
     hits = _JUDGED_HITS + 1  # a row's nearest neighbour is itself
@@ -155,12 +155,12 @@ def _chosen(index: Any, embeddings: Embeddings, recall: float) -> Probing:
         return float((best[:, 1:] >= exact[:, -1:] - 1e-6).mean())
 
     wanted = min(recall + _MARGIN, 1.0)
-    # codes are too rough for few candidates if a search of all lists misses rows
+    # if a search of all lists misses rows, the codes are too rough for so few candidates
     first = next(
         (n for n, count in enumerate(_CANDIDATES[:-1]) if found(index.nlist, count) >= wanted),
         len(_CANDIDATES) - 1,
     )
-    # the fewest candidates that suffice may need most lists; more of them, far fewer lists
+    # with the fewest candidates, a query may need most lists; with more, far fewer
     tried = [
         (_least_probes(index.nlist, wanted, partial(found, candidates=count)), count)
         for count in _CANDIDATES[first : first + 2]

@@ -1,4 +1,4 @@
-"""`index.json`: the model of an index, and the segments that it consists of."""
+"""`index.json`: the model, the settings and the segments of an index."""
 
 import json
 from pathlib import Path
@@ -15,11 +15,11 @@ FILE = "index.json"
 FORMAT_VERSION = 1
 REMEDY = "Copy the index again, or build it again with rejoinder index."
 _MOST = (1 << 32) - 1
-"""Rows of a segment, and dimensions, are at most as many."""
+"""Most rows of a segment, and most dimensions."""
 _Number = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 _Few = Annotated[int, Meta(ge=1, le=_MOST)]
 _Name = Annotated[str, Meta(pattern=r"\A[0-9]{6,}(\.[0-9a-f]+)?(\.deleted)?\Z")]
-"""The name of a file or folder in the index: no path leads out of it."""
+"""The name of a file or folder in the index; it can't lead to another folder."""
 _CANDIDATES_PER_HIT = 10
 
 
@@ -27,14 +27,14 @@ class Probing(Record, frozen=True):
     """How much of the lists of a segment (`index.lists`) a query reads."""
 
     probes: _Few
-    """Lists that it probes."""
+    """Number of lists."""
     candidates: _Few
-    """Rows whose true scores are computed."""
+    """Number of rows that get a true score."""
     recall: Annotated[float, Meta(ge=0, le=1)]
-    """Share of the ten nearest neighbours of some rows of the segment that are found so."""
+    """Share of ten nearest neighbours that were found, of some rows of the segment."""
 
     def candidates_for(self, top_k: int) -> int:
-        """Returns how many rows get a true score where more than ten hits are wanted."""
+        """Returns how many rows get a true score, for `top_k` hits."""
         return max(self.candidates, _CANDIDATES_PER_HIT * top_k)
 
 
@@ -47,7 +47,7 @@ class IndexModel(Record, frozen=True):
     adaptation: str | None
     """SHA-256 of its adaptation, if it has one."""
     source: str | None
-    """What it is loaded by: a name, or the path of a folder. None: `model/` in the index."""
+    """Its name, or the path of its folder. None: `model/` in the index, or not known."""
 
 
 class SegmentFacts(Record, frozen=True):
@@ -56,7 +56,7 @@ class SegmentFacts(Record, frozen=True):
     name: _Name
     """Its folder in the index."""
     rows: Annotated[int, Meta(ge=0, le=_MOST)]
-    """Number of its texts, the deleted ones included."""
+    """Number of its texts, including deleted ones."""
     files: dict[str, dict[str, Any]]
     """SHA-256 and size of each of its files."""
     deletions: _Name | None = None
@@ -64,7 +64,7 @@ class SegmentFacts(Record, frozen=True):
     deleted: Count = 0
     """Number of deleted texts."""
     probing: Probing | None = None
-    """None: it has no lists, and all rows are scanned."""
+    """None: it has no lists; all rows are scanned."""
 
     @property
     def count(self) -> int:
@@ -79,15 +79,15 @@ class Manifest(Record, frozen=True):
     dim: _Few
     segments: tuple[SegmentFacts, ...] = ()
     next_number: _Number = 1
-    """Number of the next file or folder that is written."""
+    """Number of the next file or folder."""
     next_id: _Number = 1
-    """The next id for a text that comes without one."""
+    """The next id for a text without one."""
     recall: Annotated[float, Meta(gt=0, le=1)] = 0.98
-    """Share of the ten nearest texts that approximate search is to find. 1: search is exact."""
+    """Share of the ten nearest texts that approximate search should find. 1: search is exact."""
     dtype: Literal["float32", "float16"] = "float32"
     """Type of the embeddings on disk."""
     response: bool = False
-    """Whether the embeddings are those of responses."""
+    """Whether the texts are encoded as responses."""
 
     def write(self, folder: Path) -> None:
         """Writes the file, whole or not at all."""
@@ -99,7 +99,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Reads the manifest of an index.
 
     Raises:
-        InputError: there is none, or it is damaged or of another version.
+        InputError: there is none, or it is damaged, or of another version.
     """
     tree = read_sealed(
         folder / FILE,

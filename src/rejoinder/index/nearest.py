@@ -1,4 +1,4 @@
-"""The search in several segments together."""
+"""Search in several segments together."""
 
 import math
 
@@ -10,16 +10,16 @@ from rejoinder.index.segment import Segment
 from rejoinder.protocols import Embeddings
 
 Found = list[tuple[float, int, int]]
-"""Scores with a minus, numbers of segments, and rows in them: sorted, the best come first."""
+"""Negated scores, segments, and rows in them: sorted, the best come first."""
 
 _QUERIES = 1_024
 """Queries whose candidates are in memory at a time."""
 _KEPT_BYTES = 1 << 31
-"""What was read of an index with embeddings of this size or less stays in memory."""
+"""An index whose embeddings have at most so many bytes stays in memory once it is read."""
 
 
 def are_large(segments: list[Segment]) -> bool:
-    """Returns whether segments are not to stay in the memory of the process after they are read."""
+    """Returns whether segments are too large to stay in memory after they are read."""
     return sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
 
 
@@ -28,8 +28,8 @@ def search_segments(
 ) -> list[Found]:
     """Returns for each query the `top_k` best rows of all segments.
 
-    Segments with lists are searched approximately unless `exact`: their best candidates together
-    get true scores. A query that finds fewer than `top_k` texts there is answered by a scan.
+    Segments with lists are searched approximately unless `exact`: the best candidates of all of
+    them get true scores. A segment is scanned if its lists give too few candidates for a query.
 
     Raises:
         InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
@@ -53,9 +53,9 @@ def search_segments(
 def _candidates(
     segments: list[Segment], listed: dict[int, Lists], queries: Embeddings, top_k: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Returns for each query the segments and the rows of the best candidates of all lists."""
+    """Returns for each query the segments and rows of the best candidates of all lists."""
     counts = [lists.probing.candidates_for(top_k) for lists in listed.values()]
-    # the best of N segments lie N times as close together, and each needs fewer of its own
+    # N segments need fewer candidates each: the best of all lie in any of them
     wanted = math.ceil(max(counts) * math.sqrt(len(counts)))
     all_rows, all_scores, all_numbers = [], [], []
     for count, (number, lists) in zip(counts, listed.items(), strict=True):
@@ -77,9 +77,9 @@ def _candidates(
 def _present(
     segment: Segment, lists: Lists, queries: Embeddings, wanted: int, top_k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns candidates of a segment, with the score -inf those that are deleted or none."""
+    """Returns candidates of a segment; missing and deleted ones have the score -inf."""
     left = segment.entry.count
-    # room for deleted texts among the candidates
+    # more, because some candidates are deleted
     count = min(-(-wanted * segment.entry.rows // max(left, 1)), segment.entry.rows)
     rows, scores = lists.candidates(queries, count)
     absent = (rows < 0) | segment.deleted[rows]

@@ -1,6 +1,6 @@
-"""A segment: texts that were added together, with their ids and embeddings. Its files never change.
+"""A segment: texts that were added together, with ids and embeddings. Its files never change.
 
-The rows of deleted texts are listed in a file beside it.
+Another file of the index lists the rows of deleted texts.
 """
 
 import os
@@ -28,14 +28,14 @@ FILES = (
 )  # fmt: skip
 """Files of a segment."""
 _SEARCHED = ("embeddings.bin", "ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
-"""Those that a search reads."""
+"""Files that a search reads."""
 DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 """Types of the rows on disk."""
 _KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
 _DELETED = np.dtype("<u4")
 _LARGEST = 1.01
-"""What no score of two unit rows exceeds, rounded to 16 bits at worst."""
+"""No score of two unit rows is larger, even of rows rounded to 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class EncodedTexts:
     """Texts to index."""
 
     ids: Sequence[str | None]
-    """None: the next number that no text of the index has had."""
+    """None: the text gets the next number that no text of the index has had."""
     texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows."""
@@ -52,7 +52,7 @@ class EncodedTexts:
 def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str) -> int:
     """Writes a segment into an empty folder, and returns the number of its texts.
 
-    Texts without an id get numbers from `next_id` on. Memory holds a part, and a key of each id.
+    Texts without an id get numbers from `next_id`. Memory holds one part, and a key of each id.
 
     Raises:
         InputError: an id occurs twice.
@@ -78,9 +78,9 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
 
 
 def name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
-    """Returns the name of a file of deleted rows. It holds their hash, so no change goes unnoticed.
+    """Returns the name of a file of deleted rows.
 
-    Otherwise another text would come back, and this one go.
+    It contains a hash of the rows: a changed file would restore one text and delete another.
     """
     return f"{number}.{sha256_of(rows.tobytes())[:16]}.deleted"
 
@@ -112,12 +112,12 @@ class Segment:
             for path in map(self._folder.joinpath, _SEARCHED)
         ]
         self.lists: Lists | None = None
-        """None: it has none, and is scanned."""
+        """None: all rows are scanned."""
         if entry.probing is not None:
             file = self._folder / lists.FILE
             self.lists = Lists(file, entry.files[lists.FILE], shape, entry.probing)
         self.deleted = np.zeros(entry.rows, np.bool_)
-        """(rows,) bool, which texts are deleted."""
+        """(rows,) bool: which texts are deleted."""
         if entry.deletions is not None:
             path = index / entry.deletions
             rows = mapped(path, _DELETED, (entry.deleted,))
@@ -126,9 +126,9 @@ class Segment:
             self.deleted[rows[rows < entry.rows].astype(np.int64)] = True
 
     def refuse_cut(self) -> None:
-        """Refuses files that are shorter than when they were opened: reading them would end Python.
+        """Refuses files that have become shorter: reading them would end the process (SIGBUS).
 
-        A file that was removed or replaced is still whole in memory.
+        A file that was removed or replaced stays whole for this process.
 
         Raises:
             InputError: a file is cut.
@@ -139,13 +139,13 @@ class Segment:
             except OSError:
                 continue
             if found.st_ino == node and found.st_size < size:
-                raise InputError(f"{path} has lost its end; the index is damaged.")
+                raise InputError(f"{path} has lost its end. {REMEDY}")
 
     def nearest(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
         """Returns what `nearest_rows` does among the texts that are not deleted.
 
         Raises:
-            InputError: a score is none of unit rows.
+            InputError: unit rows can't have one of the scores.
         """
         absent = self.deleted if self.entry.deleted else None
         try:
@@ -159,7 +159,7 @@ class Segment:
         """Returns the (N,) float32 dot products of rows with a query, (D,), a unit row.
 
         Raises:
-            InputError: a score is none of unit rows, or the file has become shorter.
+            InputError: unit rows can't have one of the scores, or the file has become shorter.
         """
         read = self.embeddings[rows] if map_file else self.read(rows)
         with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
@@ -168,22 +168,22 @@ class Segment:
         return found
 
     def _check(self, scores: Embeddings) -> None:
-        # opening compares no hashes, so that damage has to show in what a search computes anyway;
-        # the largest of several numbers is not a number if one of them is none
+        # opening an index compares no hashes, so a search looks for damage in its own results;
+        # the maximum is NaN if one score is
         if scores.size and not (scores.max() <= _LARGEST and scores.min() >= -_LARGEST):
             raise self._damage()
 
     def _damage(self) -> InputError:
         return InputError(
-            f"{self._path} gives scores that no embeddings have; the index is damaged, and "
-            "rejoinder index --check compares all its files. Copy it again, or build it again."
+            f"{self._path} gives impossible scores: the index is damaged (rejoinder index --check "
+            f"compares all its files). {REMEDY}"
         )
 
     def read(self, rows: NDArray[np.int64]) -> Embeddings:
-        """Returns the embeddings of rows, (N, D), read one by one from the file.
+        """Returns the (N, D) embeddings of rows, read one by one from the file.
 
-        Nothing of the file stays in the memory of this process. Of a mapped file the system maps up
-        to 2 MB around each row that is looked at.
+        They leave nothing of the file in the memory of this process. Reading the mapped file would
+        map up to 2 MB around each row.
 
         Raises:
             InputError: the file has become shorter.
@@ -196,20 +196,20 @@ class Segment:
         size = self.embeddings.strides[0]
         read = b"".join(os.pread(self._handle, size, row * size) for row in rows.tolist())
         if len(read) != size * len(rows):
-            raise InputError(f"{self._path} has lost its end; the index is damaged.")
+            raise InputError(f"{self._path} has lost its end. {REMEDY}")
         return np.frombuffer(read, self.embeddings.dtype).reshape(len(rows), -1)
 
     def release(self) -> None:
-        """Takes what was read of mapped files out of the memory of this process."""
+        """Removes mapped files from the memory of this process; they are read again when needed."""
         release(self.embeddings)
         self.texts.release()
         self.ids.release()
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Returns the row of each id, (N,) int64, and -1 for those that are not here.
+        """Returns the (N,) int64 rows of ids; -1 for an id that the segment lacks.
 
         Raises:
-            InputError: the files that ids are looked up in were changed.
+            InputError: the files of keys have changed.
         """
         if not self._keys_are_checked:
             for name in ("keys", "rows"):
@@ -219,7 +219,7 @@ class Segment:
         begins = np.searchsorted(self._keys, keys)
         found = np.full(len(ids), -1, np.int64)
         for number, (begin, key) in enumerate(zip(begins.tolist(), keys, strict=True)):
-            # ids of the same key lie side by side
+            # different ids may have the same key
             for place in range(begin, len(self._keys)):
                 if self._keys[place] != key:
                     break
@@ -230,12 +230,12 @@ class Segment:
 
 
 def keys_of(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """Returns the (N,) uint64 keys that ids are looked up by."""
+    """Returns the (N,) uint64 keys by which ids are found."""
     return np.fromiter((blake2b_number(name.encode()) for name in ids), np.uint64, len(ids))
 
 
 def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int64]) -> None:
-    """Raises InputError if two ids are the same; different ones may have one key."""
+    """Raises InputError if two ids are the same; different ids may have the same key."""
     same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
     if not len(same):
         return
@@ -244,5 +244,5 @@ def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int6
     seen: set[str] = set()
     for row in np.flatnonzero(suspects).tolist():
         if ids[row] in seen:
-            raise InputError(f"the id {ids[row]!r} is given to two texts; each needs its own.")
+            raise InputError(f"two texts have the id {ids[row]!r}; give each its own.")
         seen.add(ids[row])

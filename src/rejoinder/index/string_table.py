@@ -1,4 +1,4 @@
-"""Strings in two files that are mapped into memory: their bytes, and where each begins."""
+"""Strings in two files, mapped into memory: their bytes, and where each begins."""
 
 import mmap
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
+from rejoinder.index.manifest import REMEDY
 
 _OFFSET = np.dtype("<i8")
 
@@ -23,7 +24,7 @@ class StringWriter:
         self._end = 0
 
     def add(self, strings: Iterable[str]) -> None:
-        """Appends strings, which hold no half of a surrogate pair."""
+        """Appends strings, which must not contain lone surrogates."""
         encoded = [text.encode() for text in strings]
         ends = np.cumsum([len(text) for text in encoded], dtype=_OFFSET) + self._end
         self._bytes.write(b"".join(encoded))
@@ -43,7 +44,7 @@ class StringTable:
         """Maps the files.
 
         Raises:
-            InputError: they do not hold `count` strings.
+            InputError: the files do not hold `count` strings.
         """
         self._name = folder / f"{name}.bin"
         self._offsets = mapped(folder / f"{name}.offsets", _OFFSET, (count + 1,))
@@ -55,24 +56,23 @@ class StringTable:
             return self._bytes[begin:end].tobytes().decode()
         except UnicodeDecodeError:
             raise InputError(
-                f"string {index:,} of {self._name} is not UTF-8; the index is damaged. Copy it "
-                "again, or build it again."
+                f"string {index:,} of {self._name} is not UTF-8; the index is damaged. {REMEDY}"
             ) from None
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
     def release(self) -> None:
-        """Takes what was read out of the memory of this process, see `release`."""
+        """Removes the files from the memory of this process (see `release`)."""
         release(self._offsets)
         release(self._bytes)
 
 
 def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Returns a file of numbers as an array that is read as it is used.
+    """Returns a file of numbers as an array, which is read when it is used.
 
     Raises:
-        InputError: the file is missing or of another size.
+        InputError: the file is missing or has another size.
     """
     expected = int(np.prod(shape)) * dtype.itemsize
     try:
@@ -81,22 +81,21 @@ def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
             # an empty file can't be mapped
             if not size:
                 return np.empty(shape, dtype)
-            # a plain view: np.memmap makes an object of Python of each piece that is taken
+            # as a plain array: slices of np.memmap are slower
             return np.asarray(np.memmap(path, dtype, "r", shape=shape))
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}.") from None
-    except ValueError:  # it was cut, or replaced by a shorter one, between the two calls
+    except ValueError:  # it became shorter between the two calls
         size = 0
     raise InputError(
-        f"{path} has {size:,} bytes and should have {expected:,}; the index is damaged. Build it "
-        "again, or copy it again."
+        f"{path} has {size:,} bytes and should have {expected:,}; the index is damaged. {REMEDY}"
     )
 
 
 def release(array: NDArray[Any]) -> None:
-    """Takes what was read of a `mapped` array out of the memory of this process.
+    """Removes what was read of a `mapped` array from the memory of this process.
 
-    It stays in the cache of the system, which the system clears when it needs memory.
+    It stays in the system's cache, which is freed when memory is needed.
     """
     mapping = getattr(array.base, "_mmap", None)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):  # Windows has no such call

@@ -17,7 +17,7 @@ from rejoinder.serve.settings import ServerSettings
 from rejoinder.version import VERSION
 
 PUBLIC = ("/health", *PATHS)
-"""Paths that need no key: whether the server lives, and the page, which asks for the key."""
+"""Paths that need no key: the health check, and the page, which asks for the key."""
 
 
 def create_app(
@@ -33,9 +33,9 @@ def create_app(
     Args:
         model: Result of `rejoinder.models.folder.read_model`.
         settings: By default those of `ServerSettings`.
-        texts: What `/search` searches.
-        index: What it searches in place of texts; made with the same model.
-        threads: CPU threads of the encoder, by default all.
+        texts: The texts that `/search` searches.
+        index: An index to search instead, made with the same model.
+        threads: CPU threads of the encoder; by default all.
 
     Raises:
         InputError: an argument is out of range.
@@ -51,11 +51,11 @@ def create_app(
         service.close()
 
     app = FastAPI(
-        redirect_slashes=False,  # the address would be made of the Host that a stranger sent
+        redirect_slashes=False,  # it would redirect to the Host that a stranger sent
         title="rejoinder",
         version=VERSION,
         description=f"Sentence embeddings by `{service.name}`.",
-        docs_url=None,  # these pages load scripts from elsewhere
+        docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
     )

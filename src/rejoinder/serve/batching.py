@@ -14,12 +14,12 @@ from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError
 
 Encode = Callable[[list[str]], Embeddings]
-"""Texts to (N, D) embeddings. Requests with the same function are encoded together."""
+"""Turns texts into (N, D) embeddings. Requests with the same function share batches."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Job:
-    """Work of one request: texts for an encode function, or (without texts) a call."""
+    """One request's work: texts for an encode function or, without texts, a call."""
 
     function: Callable[..., Any]
     texts: Sequence[str] | None
@@ -28,10 +28,10 @@ class _Job:
 
 
 class Batcher:
-    """A bounded queue in front of one worker thread. The event loop alone touches the queue.
+    """A bounded queue with one worker thread. Only the event loop touches the queue.
 
-    Requests that come while the worker encodes a batch make the next batch together. No request
-    waits for others.
+    Requests that arrive while the worker encodes a batch form the next batch. No request waits for
+    others.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class Batcher:
         """Starts the worker.
 
         Args:
-            max_batch: Number of texts from which on a batch takes no further request.
+            max_batch: Most texts of a batch of several requests.
             max_queue: Most texts in the queue.
-            observe: Called in the worker with the number of texts of each batch.
+            observe: Called by the worker with the number of texts of each batch.
         """
         self._max_batch, self._max_queue, self._observe = max_batch, max_queue, observe
         self._jobs: deque[_Job] = deque()
@@ -56,7 +56,7 @@ class Batcher:
         self._worker.start()
 
     async def encode(self, function: Encode, texts: Sequence[str]) -> Embeddings:
-        """Returns `function(texts)`, computed together with the texts of other requests.
+        """Returns `function(texts)`, computed together with other requests.
 
         Raises:
             RequestError: the queue is full.
@@ -65,15 +65,14 @@ class Batcher:
         return rows
 
     async def call(self, function: Callable[[], Any], weight: int = 1) -> Any:
-        """Returns `function()`, called in the worker between two batches.
+        """Returns `function()`, called by the worker between two batches.
 
-        `weight` is the number of texts that it counts as in the queue. Errors are those of `encode`
-        and of the function.
+        It counts as `weight` texts in the queue. Raises what `encode` and the function raise.
         """
         return await self._put(function, None, weight)
 
     def close(self) -> None:
-        """Waits for the worker to finish what it has."""
+        """Waits for the worker to finish."""
         self._batches.put(None)
         self._worker.join()
 
@@ -88,7 +87,7 @@ class Batcher:
         return await job.future
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Gives the worker the next batch, unless it still has one."""
+        """Gives the worker the next batch, unless it is busy."""
         if not self._is_busy and (batch := self._next_batch()):
             self._is_busy = True
             self._batches.put((batch, loop))
@@ -103,7 +102,7 @@ class Batcher:
                 break
             self._jobs.popleft()
             self.waiting -= job.weight
-            if job.future.cancelled():  # the client went away
+            if job.future.cancelled():  # the client has left
                 continue
             batch.append(job)
             texts += job.weight
@@ -115,7 +114,7 @@ class Batcher:
         while (given := self._batches.get()) is not None:
             batch, loop = given
             results = self._results(batch)
-            with suppress(RuntimeError):  # the loop was closed: no client is left waiting
+            with suppress(RuntimeError):  # the loop is closed: no client waits
                 loop.call_soon_threadsafe(self._finish, batch, results, loop)
 
     def _results(self, batch: list[_Job]) -> list[Any]:
@@ -129,7 +128,7 @@ class Batcher:
         except Exception as error:
             if len(batch) == 1:
                 return [error]
-            # the others must not suffer for one request
+            # one request's error must not become the others'
             return [result for job in batch for result in self._results([job])]
         ends = accumulate((job.weight for job in batch), initial=0)
         return [rows[low:high] for low, high in pairwise(ends)]

@@ -13,7 +13,7 @@ from rejoinder.errors import RejoinderError
 from rejoinder.io.formats.surrogates import replace_surrogates
 
 OPENAI = "/v1/"
-"""Paths below it belong to OpenAI's interface; errors of all others have the form of TEI's."""
+"""Paths of OpenAI's interface. On all others, errors have TEI's form."""
 _RETRY_SECONDS = "1"
 _LONGEST_FIELD = 100
 _OPENAI_TYPES = {401: "authentication_error", 429: "rate_limit_error"}
@@ -26,7 +26,7 @@ _HTTP = {
 
 
 class RequestError(HTTPException):
-    """A request that can't be answered, with the status and the sentence that say why."""
+    """A request that can't be answered: the status, and a sentence that says why."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class RequestError(HTTPException):
 
 
 def refused(field: str, sentence: str) -> RequestError:
-    """Returns the error of a field whose value is not allowed."""
+    """Returns the error of a field with a wrong value."""
     return RequestError(422, f"{field}: {sentence}", field=field)
 
 
@@ -91,7 +91,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RejoinderError)
     async def on_model_error(request: Request, error: RejoinderError) -> Response:
-        """Answers what the library refuses, such as a model that can't do what is asked."""
+        """Answers where the library refuses, for example because the model can't do it."""
         return error_response(request.url.path, RequestError(422, str(error)))
 
     @app.exception_handler(Exception)

@@ -1,4 +1,4 @@
-"""Types of the fields of requests. Halves of surrogate pairs become U+FFFD, as in the library."""
+"""Types of the fields of requests. Lone surrogates become U+FFFD, as in the library."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,7 @@ from rejoinder.io.formats.surrogates import replace_surrogates
 
 
 class RequestBody(BaseModel):
-    """A body of a request; a field that it does not know is an error."""
+    """A request's body. An unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,51 +28,51 @@ def _as_list(value: Any) -> list[str]:
     for index, item in enumerate(value):
         if not isinstance(item, str):
             raise ValueError(
-                f"a string or a list of strings is needed, and element {index} is no string"
+                f"a string or a list of strings is needed; element {index} is not a string"
             )
     if not value:
-        raise ValueError("the list is empty; one text or more is needed")
+        raise ValueError("the list is empty; send at least one text")
     return [_clean(item) for item in value]
 
 
 def _no_prompt(value: Any) -> None:
     if value is not None:
-        raise ValueError("the models of rejoinder know no prompts; leave it out")
+        raise ValueError("rejoinder's models have no prompts; leave this out")
 
 
 def _right(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "left":
-        raise ValueError("texts are cut at their end only; leave it out, or send 'Right'")
+        raise ValueError("texts are cut only at their end; leave this out, or send 'Right'")
     return value.capitalize() if isinstance(value, str) else value
 
 
 Text = Annotated[str, BeforeValidator(_clean)]
 """A string."""
 STATED_TEXTS = str | Annotated[list[str], Field(min_length=1)]
-"""What the OpenAPI says of `Texts`."""
+"""How the OpenAPI describes `Texts`."""
 Texts = Annotated[list[str], BeforeValidator(_as_list, json_schema_input_type=STATED_TEXTS)]
-"""A string or a list of strings, as a list. `Service.limited` checks how many there are."""
+"""A string or a list of strings, as a list. `Service.limited` counts them."""
 NoPrompt = Annotated[None, BeforeValidator(_no_prompt)]
 """TEI's `prompt_name`, which clients may send as null."""
 CutRight = Annotated[Literal["Right"] | None, BeforeValidator(_right)]
 """TEI's `truncation_direction`."""
 Truncate = bool | None
-"""TEI's `truncate`: false refuses texts of more tokens than the model reads, all else cuts them."""
+"""TEI's `truncate`: false refuses texts with more tokens than the model reads."""
 Dimensions = Annotated[int | None, Field(strict=True, ge=1)]
-"""Number of first entries of embeddings to keep."""
+"""How many first entries of embeddings to keep."""
 TopK = Annotated[int, Field(strict=True, ge=1)]
 """Number of hits."""
 
 
 class TeiError(BaseModel):
-    """An error in the form of text-embeddings-inference."""
+    """An error in text-embeddings-inference's form."""
 
     error: str
     error_type: str
 
 
 class OpenAIFault(BaseModel):
-    """What an error of OpenAI's interface says."""
+    """The content of an error in OpenAI's form."""
 
     message: str
     type: str
@@ -81,13 +81,13 @@ class OpenAIFault(BaseModel):
 
 
 class OpenAIError(BaseModel):
-    """An error in the form of OpenAI's interface."""
+    """An error in OpenAI's form."""
 
     error: OpenAIFault
 
 
 def failures(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    """Returns the errors that any route may answer with, for the OpenAPI."""
+    """Returns the errors of any route, for the OpenAPI."""
     meanings = {
         400: "The body is not JSON in UTF-8",
         401: "The API key is missing or wrong",

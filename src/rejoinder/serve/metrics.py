@@ -1,4 +1,4 @@
-"""What the server counts, in the text format of Prometheus."""
+"""The server's counters, in Prometheus' text format."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ class Metrics:
     """The counters of one server."""
 
     def __init__(self, waiting: Callable[[], int]) -> None:
-        """Starts at zero; `waiting` returns the number of texts in the queue."""
+        """Starts at zero. `waiting` returns the number of texts in the queue."""
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
@@ -52,5 +52,5 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Returns all values in the format of Prometheus."""
+        """Returns all values in Prometheus' text format."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""What happens to a request before its route: counted, and its host, key and size checked."""
+"""Counts requests, and checks their host, key and size before they reach a route."""
 
 import hmac
 import time
@@ -11,14 +11,14 @@ from rejoinder.serve.errors import RequestError, error_response
 from rejoinder.serve.metrics import Metrics
 
 Check = Callable[[Scope], RequestError | None]
-"""Returns why the request of a scope is refused; None lets it pass."""
+"""Returns why a request is refused; None lets it pass."""
 _DISCARDED = 4
-"""A body that is too long is read up to this many times the limit before the answer: a connection
-that is closed with bytes unread is reset, and the client may never see the answer."""
+"""A body that is too long is read up to so many times the limit. If the server closed a connection
+with unread bytes, the client might never see the answer."""
 
 
 class Checked:
-    """Refuses requests that do not pass a check."""
+    """Refuses requests that fail a check."""
 
     def __init__(self, app: ASGIApp, *, check: Check) -> None:
         self._app, self._check = app, check
@@ -31,7 +31,7 @@ class Checked:
 
 
 def key_check(key: str, public: Collection[str]) -> Check:
-    """Returns the check that requests have the key, except GET of `public` paths."""
+    """Returns the check for the key. GET of `public` paths needs none."""
     expected = key.encode()
 
     def check(scope: Scope) -> RequestError | None:
@@ -43,7 +43,7 @@ def key_check(key: str, public: Collection[str]) -> Check:
             return None
         return RequestError(
             401,
-            "this server needs its API key, sent as Authorization: Bearer KEY.",
+            "this server needs its API key; send it as Authorization: Bearer KEY.",
             code="invalid_api_key",
             headers={"WWW-Authenticate": "Bearer"},
         )
@@ -52,10 +52,10 @@ def key_check(key: str, public: Collection[str]) -> Check:
 
 
 def host_check(serves: Callable[[str], bool]) -> Check:
-    """Returns the check of the `Host` that a request names.
+    """Returns the check for a request's `Host`.
 
-    A page elsewhere can make its own name lead to this machine (DNS rebinding); its requests then
-    carry that name.
+    A web page can make its own name lead to this machine (DNS rebinding). Its requests then carry
+    that name.
     """
 
     def check(scope: Scope) -> RequestError | None:
@@ -73,7 +73,7 @@ class LimitBody:
         self._app, self._most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on; reading its body raises RequestError if that is too long."""
+        """Passes a request on. Reading a body that is too long raises RequestError."""
         declared, size = 0, 0
         if scope["type"] == "http":
             declared = int(Headers(scope=scope).get("content-length", 0))  # uvicorn checked it
@@ -93,17 +93,17 @@ class LimitBody:
 
 
 class CountRequests:
-    """Counts each request with its route, status and time."""
+    """Counts each request, with its route, status and time."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, and counts it when it is answered."""
+        """Passes a request on, and counts it once it is answered."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status = time.perf_counter(), 499  # the client went away before an answer
+        begun, status = time.perf_counter(), 499  # unless the client leaves before the answer
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -117,6 +117,6 @@ class CountRequests:
             status = 500
             raise
         finally:
-            # a path that is no route would let strangers make labels without end
+            # unknown paths share a label, or strangers could make labels without end
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.count(route, status, time.perf_counter() - begun)

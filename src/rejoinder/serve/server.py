@@ -1,7 +1,7 @@
 """The uvicorn server of an app: its socket, signals and log, and limits of its connections.
 
-Uvicorn closes idle connections, but gives a request, and a client that reads no answer, all the
-time that they take.
+Uvicorn closes idle connections, but waits without limit for a request to arrive and for a client to
+read its answer.
 """
 
 import logging
@@ -24,7 +24,7 @@ from rejoinder.errors import InputError
 _BACKLOG = 2_048
 _MOST = 10_000
 _SPARE_FILES = 64
-"""Files that a server has open besides connections."""
+"""Open files of a server besides its connections."""
 _LOG_SECONDS = 60.0
 
 
@@ -48,39 +48,39 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that a first signal lets finish, and a second SIGINT ends at once."""
+    """A uvicorn server that finishes its requests after a signal, and ends at a second SIGINT."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._started = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, and says so."""
+        """Starts, and calls `started`."""
         await super().startup(sockets)
         self._started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Begins to stop; the process ends with status 0, and by a second SIGINT at once."""
+        """Begins to stop. Uvicorn would end the process by the signal; this ends with status 0."""
         self.should_exit = True
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def most_connections() -> int:
-    """Returns how many connections may be open: as many as the process may open files, almost."""
+    """Returns how many connections may be open: almost as many as the process may open files."""
     files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, Windows
     return _MOST if files < 0 else max(8, min(_MOST, files - _SPARE_FILES))
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the connections of a server."""
+    """Limits of a server's connections."""
 
     most: int
-    """Connections that may be open at a time."""
+    """Most open connections."""
     request_seconds: float = 20.0
-    """Seconds from the first byte of a connection, or of its next request, to the request's end."""
+    """Seconds for a request to arrive, from the connection's start or the request's first byte."""
     answer_seconds: float = 20.0
-    """Seconds that a client may read nothing of an answer that waits for it."""
+    """Seconds that a client may go without reading any of its answer."""
 
 
 def limited_protocol(limits: Limits) -> type[HttpToolsProtocol]:
@@ -91,13 +91,13 @@ def limited_protocol(limits: Limits) -> type[HttpToolsProtocol]:
 class _LimitedProtocol(HttpToolsProtocol):
     limits: ClassVar[Limits]
     waiting: "ClassVar[dict[_LimitedProtocol, None]]"
-    """Connections whose request has not arrived, the oldest first."""
+    """Connections whose request has not arrived yet, the oldest first."""
 
     _request: TimerHandle | None = None
     _answer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Begins to wait for a request; the longest waiting one makes room where it is too full."""
+        """Starts to wait for a request. If there are too many connections, the oldest is cut."""
         super().connection_made(transport)
         self._expect()
         if len(self.connections) > self.limits.most:
@@ -106,23 +106,23 @@ class _LimitedProtocol(HttpToolsProtocol):
             oldest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Begins to wait for the next request of a connection at its first byte."""
+        """Starts to wait for the connection's next request at its first byte."""
         if self._request is None and (self.cycle is None or self.cycle.response_complete):
             self._expect()
         super().data_received(data)
 
     def on_message_complete(self) -> None:
-        """Ends the wait for a request."""
+        """Stops waiting: the request has arrived."""
         self._arrived()
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Begins to watch a client that does not read as fast as it is answered."""
+        """Starts to watch a client that reads more slowly than it is answered."""
         super().pause_writing()
         self._watch(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Ends that."""
+        """Stops watching: the client has read its answer."""
         super().resume_writing()
         self._read()
 
@@ -148,7 +148,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     def _look(self, before: int) -> None:
         size = self.transport.get_write_buffer_size()
         if size < before:
-            self._watch(size)  # slow, but it reads
+            self._watch(size)  # slow, but reading
         else:
             self.transport.abort()
 
@@ -159,14 +159,14 @@ class _LimitedProtocol(HttpToolsProtocol):
 
 
 class OncePerMinute(logging.Filter):
-    """Lets a fault through once a minute, whoever repeats it."""
+    """Logs each kind of fault at most once a minute."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last: dict[Any, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Returns whether to log a record. Faults are the same if one line of code raised them."""
+        """Returns whether to log a record. A kind is what one line of code raises."""
         kind, _, trace = record.exc_info or (None, None, None)
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -182,10 +182,10 @@ class OncePerMinute(logging.Filter):
 def server_of(
     app: FastAPI, started: Callable[[], None] = lambda: None, limits: Limits | None = None
 ) -> Server:
-    """Returns a server for an app of `create_app`; `run(sockets=[…])` answers until it is stopped.
+    """Returns a server for an app of `create_app`; call `run(sockets=[…])`.
 
-    SIGTERM and SIGINT stop it where it runs in the main thread, `should_exit = True` anywhere.
-    `started` is called when the first request can be answered. `limits` are those of connections.
+    SIGTERM and SIGINT stop it in the main thread, `should_exit = True` in any thread.
+    `started` is called when the server can answer. `limits` are those of connections.
     """
     for name in ("asyncio", "uvicorn.error"):
         logger = logging.getLogger(name)
@@ -195,7 +195,7 @@ def server_of(
         app,
         http=limited_protocol(limits or Limits(most_connections())),
         access_log=False,
-        log_level="error",  # a warning for each malformed request would let strangers fill the log
+        log_level="error",  # uvicorn warns of each malformed request: strangers could fill the log
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,

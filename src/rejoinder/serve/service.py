@@ -1,4 +1,4 @@
-"""`Service`: what the routes share. Everything that computes goes through its one worker."""
+"""`Service`: what the routes share. One worker does all computing."""
 
 import logging
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from rejoinder.serve.settings import ServerSettings
 
 _LOG = logging.getLogger("uvicorn.error")
 _MOST_HITS = 100_000
-"""Hits of an answer, of all its queries together."""
+"""Most hits in an answer, of all queries together."""
 _MOST_TOKENS = 100_000
-"""Tokens of an answer: each is an object of JSON."""
+"""Most tokens in an answer; each is a JSON object."""
 _MOST_CHARACTERS = 32 << 20
-"""Characters of the texts of an answer."""
+"""Most characters of all texts in an answer."""
 
 
 class Service:
-    """An encoder behind a queue, and the texts that it searches."""
+    """An encoder with a queue, and the texts to search."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Service:
         index: TextIndex | None = None,
         threads: int | None = None,
     ) -> None:
-        """Prepares the model, encodes `texts` for `search` if there is no `index`, and starts.
+        """Starts the worker. `texts` are encoded for `search`, unless there is an `index`.
 
         Raises:
             InputError: `threads` is out of range, or a text is not a string.
@@ -75,19 +75,19 @@ class Service:
 
     @cached_property
     def explainer(self) -> Explainer:
-        """What explains the model's similarities.
+        """Explains the model's similarities.
 
         Raises:
-            ModelError: its embeddings are not sums of rows.
+            ModelError: the model's embeddings are not sums of rows.
         """
         return Explainer(self._model)
 
     def close(self) -> None:
-        """Stops the worker once its queue is empty."""
+        """Stops the worker when its queue is empty."""
         self.batcher.close()
 
     def limited(self, field: str, texts: list[str]) -> list[str]:
-        """Returns the texts of a request's field, of which there may not be too many.
+        """Returns the texts of a request's field after counting them.
 
         Raises:
             RequestError: there are more than `max_texts`.
@@ -103,7 +103,7 @@ class Service:
         """Returns the number of dimensions that a request asks for; None is all.
 
         Raises:
-            RequestError: the model has fewer, or was not trained to be cut.
+            RequestError: the model has fewer, or was not trained for fewer.
         """
         if asked is None or asked == self.encoder.dim:
             return None
@@ -112,16 +112,16 @@ class Service:
         if not self._nested:
             raise refused(
                 "dimensions",
-                f"{self.name} was not trained to be cut (nested_dims); leave it out, or send "
+                f"{self.name} was not trained for fewer (nested_dims); leave this out, or send "
                 f"{self.encoder.dim}.",
             )
         return asked
 
     async def check_lengths(self, field: str, texts: Sequence[str], truncate: bool | None) -> None:
-        """Checks the texts of a request that asks for none to be cut (`truncate` False).
+        """Checks the lengths of texts if a request forbids to cut them (`truncate` is False).
 
         Raises:
-            RequestError: one of them has more tokens than the model reads.
+            RequestError: a text has more tokens than the model reads.
         """
         most = self.description["max_tokens"]
         if truncate is not False or most is None:
@@ -130,8 +130,8 @@ class Service:
         if long.any():
             raise refused(
                 field,
-                f"text {int(long.argmax())} has more tokens than the {most:,} that {self.name} "
-                "reads; without truncate, or with true, its first ones are read.",
+                f"text {int(long.argmax())} has more tokens than {self.name} reads ({most:,}). "
+                "Without truncate, only the first ones are read.",
             )
 
     async def embed(
@@ -139,7 +139,7 @@ class Service:
     ) -> Embeddings:
         """Returns (N, D) float32 embeddings, as `SentenceEncoder.encode` computes them.
 
-        With `dim` they are (N, dim): the first entries, scaled to length 1 again if `normalize`.
+        With `dim` they are (N, dim): the first entries, with length 1 again if `normalize`.
         """
         function: Encode = self.encoder.encode if normalize else self._plain
         return _cut(await self.batcher.encode(function, texts), dim, normalize=normalize)
@@ -147,17 +147,17 @@ class Service:
     async def embed_counted(
         self, texts: Sequence[str], *, dim: int | None = None
     ) -> tuple[Embeddings, int]:
-        """Returns embeddings as `embed` does, and the number of tokens that the model read."""
+        """Returns embeddings as `embed` does, and the number of tokens in the texts."""
         rows = await self.batcher.encode(self._encode_and_count, texts)
         return _cut(rows[:, :-1], dim, normalize=True), int(rows[:, -1].sum(dtype=np.float64))
 
     def _encode_and_count(self, texts: list[str]) -> Embeddings:
-        """Returns (N, D + 1): embeddings, and behind them the number of tokens of each text."""
+        """Returns (N, D + 1): embeddings, and in the last column the number of tokens."""
         counts = self._model.features(texts).lengths
         return np.column_stack((self.encoder.encode(texts), counts.astype(np.float32)))
 
     async def cosines(self, text: str, others: Sequence[str]) -> NDArray[np.float32]:
-        """Returns the (N,) cosine of a text with each of the others."""
+        """Returns the (N,) cosines of a text with others."""
         rows = await self.embed([text, *others])
         [cosines] = self.encoder.similarity(rows[:1], rows[1:])
         return np.asarray(cosines)
@@ -195,15 +195,15 @@ class Service:
             found = self._nearest(queries, top_k)
         except InputError as error:
             _LOG.error("the index can't be read", exc_info=error)
-            raise RequestError(  # which does not say where the index is
-                503, "the index of this server can't be read; the server's log has the reason."
+            raise RequestError(  # without the path, which is in the error
+                503, "the server can't read its index; its log has the reason."
             ) from None
         size = sum(len(hit.text) for hits in found for hit in hits)
         if size > _MOST_CHARACTERS:
             raise refused(
                 "top_k",
-                f"the texts of the hits have {size:,} characters; at most {_MOST_CHARACTERS:,} are "
-                "allowed in an answer. Ask for fewer hits.",
+                f"the hits have {size:,} characters, more than {_MOST_CHARACTERS:,}. Ask for fewer "
+                "hits.",
             )
         return found
 
@@ -245,7 +245,7 @@ def service_of(request: Request) -> Service:
 
 
 def _encoded(encoder: SentenceEncoder, texts: list[str]) -> Embeddings:
-    """Encodes each distinct text once, so that equal ones have equal embeddings."""
+    """Encodes each different text once, so that equal texts have equal embeddings."""
     indices = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     rows = encoder.encode(list(indices))
     return rows[np.fromiter((indices[text] for text in texts), np.int64, len(texts))]

@@ -13,29 +13,29 @@ class ServerSettings:
     """Addresses, limits and the key of a server."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. The default can only be reached from the same machine."""
+    """Address to listen on. Only this machine can reach the default."""
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that requests may name, besides those of the loopback. Without any, a server on the
-    loopback serves that alone, and one on another address any host."""
+    """Hosts that requests may name, besides names of the loopback. Without any, a server on the
+    loopback allows only those, and a server on another address any host."""
     port: int = 8080
     """Port to listen on; 0 takes a free one."""
     max_batch: int = 4_096
-    """Most texts that are encoded at a time; 1 encodes each request alone."""
+    """Most texts to encode at a time; 1 encodes each request alone."""
     max_queue: int = 65_536
-    """Most texts that wait for the encoder. Requests beyond are answered with status 429."""
+    """Most texts that wait for the encoder. More get status 429."""
     max_body_bytes: int = 4 << 20
-    """Most bytes of a request's body. Longer ones are answered with status 413."""
+    """Most bytes of a request's body. A longer body gets status 413."""
     max_texts: int = 2_048
     """Most texts of a request."""
     drain_seconds: float = 8.0
-    """Seconds that requests under way have to finish after SIGTERM."""
+    """Seconds for current requests to finish after SIGTERM."""
     cors_origins: tuple[str, ...] = ()
-    """Origins whose pages may call the server from a browser; `*` is any."""
+    """Origins whose pages may call the server from a browser; `*` is any origin."""
     api_key: str | None = field(default=None, repr=False)
-    """Key that requests must carry as `Authorization: Bearer KEY`."""
+    """Key that requests must send as `Authorization: Bearer KEY`."""
 
     def serves(self, host: str) -> bool:
-        """Returns whether requests may name a host, as their `Host` header gives it."""
+        """Returns whether a request may have this `Host` header."""
         if not self.allowed_hosts and not _is_loopback(_name_of(self.host)):
             return True
         name = _name_of(host)

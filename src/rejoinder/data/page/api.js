@@ -8,7 +8,7 @@ export function useKey(value) {
   sessionStorage.setItem("key", value);
 }
 
-/** Registers a function that is told of each request: path and body. */
+/** Registers a function to call with the path and body of each request. */
 export function watch(callback) {
   onRequest = callback;
 }
@@ -20,8 +20,8 @@ export class Failure extends Error {
   }
 }
 
-/** Sends a request, and returns the JSON of its answer. `signal` cancels it; a program of the
- * request is shown unless `programmed` is false. */
+/** Sends a request, and returns the JSON of its answer. `signal` cancels it. The page shows the
+ * request as a program unless `programmed` is false. */
 export async function call(path, body, signal, programmed = true) {
   const headers = { "Content-Type": "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
@@ -41,7 +41,7 @@ export async function call(path, body, signal, programmed = true) {
 
 const MOST_SHOWN = 4;
 
-/** The body as it is shown: a long list is cut, which the program then says. */
+/** The body to show. Long lists are cut, and the program says so. */
 function shown(body) {
   let cut = false;
   const short = JSON.parse(JSON.stringify(body), (_, value) => {
@@ -62,7 +62,7 @@ const WRITERS = {
     return `${note}curl ${address} \\\n  -H 'Content-Type: application/json'${auth} \\\n  -d '${json}'`;
   },
   python(address, body, cut) {
-    // JSON is Python but for these three words, which strings keep
+    // JSON is Python except for three words, which must stay in strings
     const json = JSON.stringify(body, null, 4).replace(
       /"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g,
       (word) => ({ true: "True", false: "False", null: "None" })[word] ?? word,

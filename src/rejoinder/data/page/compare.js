@@ -1,4 +1,4 @@
-// Part 1 and 5: two sentences, their similarity, and the words that carry it.
+// Two sentences, their similarity, and the words that make it.
 
 import { call } from "./api.js";
 import { byId, element, following, noteUnknown, numberOf, show } from "./tools.js";
@@ -65,7 +65,7 @@ function wordsOf(sentence) {
   return sentence.toLowerCase().match(/[\p{L}\p{M}\p{N}']+|\S/gu) ?? [];
 }
 
-/** Whether two sentences differ in the order of their words alone, and the model saw no difference. */
+/** Whether two sentences differ only in the order of their words, and the model saw no difference. */
 function confuses(first, second, cosine) {
   const one = wordsOf(first), other = wordsOf(second);
   return cosine > 0.9999 && one.join(" ") !== other.join(" ") && one.sort().join(" ") === other.sort().join(" ");
@@ -76,7 +76,7 @@ function showScore(first, second, cosine) {
   byId("score").value = score.toFixed(1);
   byId("score-fill").setAttribute("width", 20 * score);
   byId("score-note").textContent = `Cosine ${cosine.toFixed(3)}, times 5; below 0 counts as 0.`;
-  show("score-caution", confuses(first, second, cosine) ? "The model does not see the order of words. These are the same words, so they get the highest score, whatever they say." : "");
+  show("score-caution", confuses(first, second, cosine) ? "The model does not see word order. Both sentences have the same words, so they get the highest score, whatever they mean." : "");
 }
 
 function showWhy({ cosine, first, second, contributions }) {
@@ -84,7 +84,7 @@ function showWhy({ cosine, first, second, contributions }) {
   if (!first.length || !second.length) {
     table.replaceChildren();
     byId("why-words").replaceChildren();
-    byId("why-note").textContent = "A sentence without words has nothing in common with any other.";
+    byId("why-note").textContent = "A sentence without words has nothing in common with another.";
     return;
   }
   const all = contributions.flat();

@@ -1,4 +1,4 @@
-// Part 2 and 3: a list ranked by a query, and replies ranked by a message.
+// A list ranked by a query, and replies ranked by a message.
 
 import { call } from "./api.js";
 import { byId, countOf, following, linesOf, noteUnknown, showHits } from "./tools.js";
@@ -60,7 +60,7 @@ export function startReply(most) {
   });
 }
 
-/** Ranks the lines of a part, or what `askServer` finds, whenever they or the input change. */
+/** Ranks the lines of a part, or what `askServer` finds, whenever the lines or the input change. */
 function startList({ part, input, called, most, lines, empty, ask, askServer = async () => null }) {
   byId(`${part}-list`).value = lines;
   const update = following(async (signal) => {

@@ -1,4 +1,4 @@
-// Part 4: a map of sentences, with hover, keyboard and lasso.
+// A map of sentences, with hover, keyboard and lasso.
 
 import { call } from "./api.js";
 import { byId, countOf, element, following, linesOf, noteUnknown, svg } from "./tools.js";
@@ -70,7 +70,7 @@ function draw(lines, raw, shares) {
   pick(new Set());
 }
 
-/** Scales points to the drawing, each axis by itself. */
+/** Scales points to the drawing, each axis separately. */
 function placed(raw) {
   const scale = (axis, low, high) => {
     const values = raw.map((point) => point[axis]);

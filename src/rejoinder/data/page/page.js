@@ -1,4 +1,4 @@
-// Starts the page: the parts behind their tabs, the key, and the program of the last request.
+// Starts the page: tabs, the key, and the program of the last request.
 
 import { call, program, useKey, watch } from "./api.js";
 import { startCompare } from "./compare.js";

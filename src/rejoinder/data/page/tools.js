@@ -1,4 +1,4 @@
-// What all parts of the page share: elements, lists of lines, and calls that follow typing.
+// Shared by all parts of the page: elements, lists of lines, and calls that follow typing.
 
 import { Failure, call } from "./api.js";
 
@@ -71,11 +71,11 @@ export function show(id, sentence) {
   byId(id).textContent = sentence;
 }
 
-/** Says which of some texts, given by what they are called, have mostly unknown words. */
+/** Says which texts have mostly unknown words. Their names are the keys of `texts`. */
 export async function noteUnknown(texts, signal) {
   const shares = await call("unknown", { inputs: Object.values(texts) }, signal, false);
   const names = Object.keys(texts).filter((_, index) => shares[index] > 0.5);
-  show("unknown", names.length ? `The model knows few words of ${names.join(" and ")}: the scores mean little.` : "");
+  show("unknown", names.length ? `The model knows few words of ${names.join(" and ")}, so the scores mean little.` : "");
 }
 
 /** Shows hits with a bar each, as long as the score. */
@@ -99,7 +99,7 @@ const DOCUMENTS = [
   [/\0/, "a binary file"],
 ];
 
-/** What a file is, if its lines are not texts: `rejoinder search` refuses and reads the same. */
+/** What a file is if its lines are not texts. `rejoinder search` refuses the same files. */
 function otherThanLines(name, text) {
   const table = /\.(csv|tsv|jsonl|ndjson|parquet)$/i.exec(name);
   if (table) return `a table (.${table[1]}), which rejoinder search --columns reads`;
@@ -116,7 +116,7 @@ function isJson(text) {
   }
 }
 
-/** Lets a text file be opened, or dropped on a card, in place of a list. */
+/** Lets the reader open a text file, or drop it on a card, to replace a list. */
 export function takeFiles(most) {
   const read = async (file, id) => {
     if (file.size > most) {
@@ -124,7 +124,7 @@ export function takeFiles(most) {
     }
     const bytes = await file.arrayBuffer();
     const other = otherThanLines(file.name, new TextDecoder("latin1").decode(bytes));
-    if (other) return show("fault", `${file.name} is ${other}; a file of lines of text is needed here, one text each.`);
+    if (other) return show("fault", `${file.name} is ${other}. Open a file of lines of text here, one text per line.`);
     try {
       byId(id).value = new TextDecoder("utf-8", { fatal: true }).decode(bytes).replaceAll("\r", "");
     } catch {

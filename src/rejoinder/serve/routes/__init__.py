@@ -1,4 +1,4 @@
-"""The routes of the server: one module for each interface, one line each in `MODULES`."""
+"""The server's routes: one module per interface, each with a line in `MODULES`."""
 
 from fastapi import APIRouter
 
@@ -10,7 +10,7 @@ MODULES = (
     "rejoinder.serve.routes.own",
     "rejoinder.serve.routes.page",
 )
-"""Modules with an `APIRouter` called `router`. Earlier ones come first in the OpenAPI."""
+"""Modules with an `APIRouter` called `router`, in the order of the OpenAPI."""
 
 
 def all_routers() -> list[APIRouter]:

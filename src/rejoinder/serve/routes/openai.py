@@ -23,9 +23,7 @@ router = APIRouter(prefix="/v1", tags=["OpenAI"], responses=failures(OpenAIError
 
 def _no_token_ids(value: Any) -> Any:
     if isinstance(value, list) and value and isinstance(value[0], int | list):
-        raise ValueError(
-            "ids of tokens mean other words to this model than to the client; send strings"
-        )
+        raise ValueError("token ids mean other words to this model; send strings")
     return value
 
 
@@ -39,12 +37,12 @@ class EmbeddingsRequest(RequestBody):
         Field(examples=["How old are you?"]),
     ]
     model: Annotated[Text | None, Field(examples=["rejoinder-base"])] = None
-    """The model that is served, as `/v1/models` names it; by default that."""
+    """The served model's name, as in `/v1/models`; may be left out."""
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions = None
-    """Keep the first entries, that many, and scale rows to length 1 again."""
+    """Keep so many first entries, and scale embeddings to length 1 again."""
     user: Text | None = None
-    """Ignored: the server keeps no record of users."""
+    """Ignored."""
 
 
 class Embedding(BaseModel):
@@ -53,11 +51,11 @@ class Embedding(BaseModel):
     object: Literal["embedding"]
     index: int
     embedding: list[float] | str
-    """Numbers, or their little-endian float32 in base64."""
+    """Numbers, or little-endian float32 in base64."""
 
 
 class Usage(BaseModel):
-    """How many tokens the model read."""
+    """Number of tokens in the texts."""
 
     prompt_tokens: int
     total_tokens: int

@@ -15,7 +15,7 @@ from rejoinder.serve.service import service_of
 router = APIRouter(tags=["rejoinder"], responses=failures(TeiError))
 
 _LONGEST = 500
-"""Most characters of a sentence that is explained: the answer has a number for each two tokens."""
+"""Most characters of an explained sentence: the answer has a number per pair of tokens."""
 
 
 class HitAnswer(BaseModel):
@@ -32,7 +32,7 @@ class Rank(RequestBody):
     message: Annotated[Text, Field(examples=["How old are you?"])]
     responses: Annotated[Texts, Field(examples=[["In Oslo.", "I am twenty."]])]
     top_k: TopK | None = None
-    """Number of responses to return; by default all."""
+    """How many responses to return; by default all."""
 
 
 @router.post("/rank", response_model=list[HitAnswer])
@@ -65,7 +65,7 @@ class Search(RequestBody):
     responses={404: {"model": TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:
-    """Find for each query the nearest of the texts that the server was started with."""
+    """Find the server's texts that are nearest to each query."""
     service = service_of(request)
     queries = service.limited("queries", body.queries)
     if not service.searched:
@@ -98,12 +98,12 @@ class Explanation(BaseModel):
     first: list[Word]
     second: list[Word]
     contributions: list[list[float]]
-    """A row for each word of `first`, a number for each of `second`; they sum to `cosine`."""
+    """A row per word of `first` and a column per word of `second`. The sum is `cosine`."""
 
 
 @router.post("/explain", response_model=Explanation)
 async def explain(request: Request, body: Explain) -> Response:
-    """Tell which words carry the similarity of two sentences; exact."""
+    """Tell exactly which words make two sentences similar."""
     service = service_of(request)
     work = partial(service.explainer, body.first, body.second)
     return json_response(await service.batcher.call(work, 2))
@@ -117,7 +117,7 @@ class Unknown(RequestBody):
 
 @router.post("/unknown", response_model=list[float])
 async def unknown(request: Request, body: Unknown) -> Response:
-    """Tell the share of each text's words that the model does not know; above a half, distrust."""
+    """Tell which share of each text's words the model does not know."""
     service = service_of(request)
     texts = service.limited("inputs", body.inputs)
     work = partial(service.encoder.unknown_share, texts)
@@ -134,9 +134,9 @@ class MapAnswer(BaseModel):
     """Points of a plane."""
 
     points: list[list[float]]
-    """Two coordinates for each text."""
+    """Two coordinates per text."""
     shares: list[float]
-    """The share of the variance of the embeddings that each axis shows."""
+    """Share of the embeddings' variance that each axis shows."""
 
 
 @router.post("/map", response_model=MapAnswer)
@@ -152,8 +152,8 @@ async def map_(request: Request, body: Map) -> Response:
 def plane_of(embeddings: Embeddings) -> tuple[Embeddings, list[float]]:
     """Returns (N, 2) points of (N, D) embeddings on their first two principal components.
 
-    The points lie around the origin. Returns also the share of the variance that each axis shows.
-    Equal embeddings give equal points: the greatest coordinate of an axis is positive.
+    Also returns the share of the variance that each axis shows. The points lie around the origin.
+    An axis points to where its largest coordinate is positive, so equal texts give equal maps.
 
     >>> plane_of(np.array([[0, 0], [4, 0], [0, 2], [4, 2]], np.float32))[1]
     [0.8, 0.2]

@@ -1,4 +1,4 @@
-"""The page at `/`: its files are read once, so no request reaches the file system."""
+"""The page at `/`. Its files are read once, so no request reaches the file system."""
 
 from hashlib import blake2b
 from importlib.resources import files
@@ -25,7 +25,7 @@ _INDEX = "index.html"
 
 
 def _read() -> dict[str, bytes]:
-    """Returns the files of the page by their path in an address."""
+    """Returns the page's files by their paths on the server."""
     folder = files("rejoinder").joinpath("data", "page")
     read = {f"/page/{file.name}": file.read_bytes() for file in folder.iterdir()}
     return {"/": read.pop(f"/page/{_INDEX}"), **dict(sorted(read.items()))}
@@ -33,13 +33,13 @@ def _read() -> dict[str, bytes]:
 
 _FILES = _read()
 PATHS = tuple(_FILES)
-"""The paths of the page and its files."""
+"""Paths of the page and its files."""
 
 router = APIRouter(include_in_schema=False)
 
 
 async def page(request: Request) -> Response:
-    """Return a file of the page, or that it has not changed."""
+    """Return a file of the page, or status 304 if it has not changed."""
     path = request.scope["route"].path
     content = _FILES[path]
     tag = f'"{blake2b(content, digest_size=8).hexdigest()}"'

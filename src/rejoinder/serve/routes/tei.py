@@ -31,9 +31,9 @@ class Embed(RequestBody):
 
     inputs: Annotated[Texts, Field(examples=[_AGES])]
     normalize: bool = True
-    """Whether rows have length 1. If false, they are the output of the last layer."""
+    """Scale embeddings to length 1. If false, they are the output of the last layer."""
     dimensions: Dimensions = None
-    """Keep the first entries, that many, and scale rows to length 1 again."""
+    """Keep so many first entries, and scale embeddings to length 1 again."""
     truncate: Truncate = None
     truncation_direction: CutRight = None
     prompt_name: NoPrompt = None
@@ -52,7 +52,7 @@ async def embed(request: Request, body: Embed) -> Response:
 
 
 class Comparison(RequestBody):
-    """A sentence, and those to compare it with."""
+    """A sentence, and sentences to compare it with."""
 
     source_sentence: Annotated[Text, Field(examples=[_AGES[0]])]
     sentences: Annotated[Texts, Field(examples=[[_AGES[1], "Where do you live?"]])]
@@ -86,12 +86,12 @@ async def similarity(request: Request, body: Similarity) -> Response:
 
 
 class Rerank(RequestBody):
-    """A query, and the texts to order."""
+    """A query, and texts to order."""
 
     query: Annotated[Text, Field(examples=[_AGES[0]])]
     texts: Annotated[Texts, Field(examples=[["Where do you live?", _AGES[1]]])]
     raw_scores: bool = False
-    """Whether scores are cosines, from -1 to 1; otherwise they are (1 + cosine) / 2."""
+    """Return cosines, from -1 to 1; otherwise (1 + cosine) / 2."""
     return_text: bool = False
     truncate: Truncate = None
     truncation_direction: CutRight = None
@@ -122,11 +122,11 @@ async def rerank(request: Request, body: Rerank) -> Response:
 
 
 class Tokenize(RequestBody):
-    """Texts to take apart."""
+    """Texts to split."""
 
     inputs: Annotated[Texts, Field(examples=[_AGES])]
     add_special_tokens: bool = True
-    """Without effect: no model of rejoinder has special tokens."""
+    """No effect: rejoinder's models have no special tokens."""
     prompt_name: NoPrompt = None
 
 
@@ -137,7 +137,7 @@ class TokenAnswer(BaseModel):
     text: str
     special: bool
     start: int | None
-    """Index of the first character in the text; null if normalising moved characters."""
+    """Index of the first character in the text; null if normalisation moved characters."""
     stop: int | None
 
 
@@ -152,7 +152,7 @@ async def tokenize(request: Request, body: Tokenize) -> Response:
 
 
 class Facts(BaseModel):
-    """What `/info` says beside TEI's fields."""
+    """Facts besides TEI's fields."""
 
     kind: str
     dim: int
@@ -161,7 +161,7 @@ class Facts(BaseModel):
     explains: bool
     """Whether `/explain` works."""
     language: str | None
-    """`en` if the model learned from known data, all of which is English."""
+    """`en` if the training data is known, since all known data is English; otherwise null."""
     texts: int
     """Number of texts that `/search` searches."""
     max_body_bytes: int
@@ -175,9 +175,9 @@ class Info(BaseModel):
     model_dtype: str
     model_type: dict[str, dict[str, str]]
     max_concurrent_requests: int
-    """Most texts that wait; TEI counts requests."""
+    """Most texts that wait. (TEI counts requests.)"""
     max_input_length: int | None
-    """Number of tokens of a text that the model reads; null if it reads all."""
+    """Most tokens that the model reads of a text; null if it reads all."""
     max_batch_tokens: None
     max_batch_requests: int
     max_client_batch_size: int
@@ -224,12 +224,12 @@ class Health(BaseModel):
 
 @router.get("/health", response_model=Health)
 async def health() -> Response:
-    """Answer as long as the server takes requests."""
+    """Answer if the server is up."""
     return json_response({"status": "ok"})
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(request: Request) -> Response:
-    """Report counters in the text format of Prometheus."""
+    """Report counters in Prometheus' text format."""
     service = service_of(request)
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
