@@ -59,12 +59,13 @@ class MissingExtraError(RejoinderError):
     """An optional dependency is not installed.
 
     >>> print(MissingExtraError("torch", "train"))
-    torch is not installed; it comes with: pip install 'rejoinder[train]'
+    torch is not installed: pip install 'rejoinder[train]' (in a checkout: pip install '.[train]')
     """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
-            f"{package} is not installed; it comes with: pip install 'rejoinder[{extra}]'"
+            f"{package} is not installed: pip install 'rejoinder[{extra}]' "
+            f"(in a checkout: pip install '.[{extra}]')"
         )
 
 
@@ -100,7 +101,7 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
     None means that the package is none of an extra's, so that something else is wrong.
 
     >>> print(missing_extra(ModuleNotFoundError("No module named 'polars'", name="polars")))
-    polars is not installed; it comes with: pip install 'rejoinder[eval]'
+    polars is not installed: pip install 'rejoinder[eval]' (in a checkout: pip install '.[eval]')
     """
     package = (error.name or "").partition(".")[0]
     if package not in _EXTRAS:

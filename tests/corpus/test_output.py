@@ -155,10 +155,9 @@ def test_a_bare_install_says_what_is_missing(tmp_path, package, said):
     code = f"import sys; sys.modules[{package!r}] = None; {COMMAND}"
     command = [sys.executable, "-c", code, "extract", "dump.zst", "--out", "pairs"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stderr) == (
-        2,
-        f"rejoinder: {said} is not installed; it comes with: pip install 'rejoinder[extract]'\n",
-    )
+    assert told.returncode == 2
+    assert f"{said} is not installed: pip install 'rejoinder[extract]'" in told.stderr
+    assert told.stderr.count("\n") == 1
     assert names(tmp_path) == ["dump.zst"]
 
 

@@ -77,14 +77,14 @@ def outcomes(folder):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("compat", "scikit-learn is not installed; .*eval"),
-        ("fast", "scikit-learn is not installed; .*eval"),
-        ("network", "(torch|scikit-learn) is not installed; "),
-        ("tfidf", "scikit-learn is not installed; .*eval"),
-        ("average", "gensim is not installed; .*eval"),
-        ("doc2vec", "gensim is not installed; .*eval"),
+        ("compat", "scikit-learn is not installed: .*eval"),
+        ("fast", "scikit-learn is not installed: .*eval"),
+        ("network", "(torch|scikit-learn) is not installed: "),
+        ("tfidf", "scikit-learn is not installed: .*eval"),
+        ("average", "gensim is not installed: .*eval"),
+        ("doc2vec", "gensim is not installed: .*eval"),
         ("sentence-transformers", "sentence-transformers"),
-        ("report", r"jinja2 is not installed; it comes with: pip install 'rejoinder\[report\]'"),
+        ("report", r"jinja2 is not installed: pip install 'rejoinder\[report\]'"),
     ],
 )
 def test_the_extra_is_named(outcomes, name, message):

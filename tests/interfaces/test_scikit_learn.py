@@ -131,4 +131,4 @@ def test_without_scikit_learn_the_extra_is_named():
         text=True,
         check=True,
     )
-    assert "sklearn is not installed; it comes with: pip install 'rejoinder[eval]'" in shown.stdout
+    assert "scikit-learn is not installed: pip install 'rejoinder[eval]'" in shown.stdout

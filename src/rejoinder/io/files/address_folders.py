@@ -34,7 +34,8 @@ def refuse_occupied(folder: Address, *, overwrite: bool = False) -> None:
         raise InputError(f"{folder} is a file; a folder is written there. Name another folder.")
     if not overwrite and not _is_ours(folder):
         raise InputError(
-            f"{folder} exists and is not empty; name another folder or allow it with --overwrite."
+            f"{folder} exists and is not empty; name another folder, or replace it with "
+            "--overwrite (in Python: overwrite=True)."
         )
 
 

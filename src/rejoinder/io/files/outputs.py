@@ -55,7 +55,8 @@ def refuse_occupied(path: Path, *, overwrite: bool = False) -> None:
         raise InputError(f"{path} is a file; a folder is written there. Name another folder.")
     if occupied:
         raise InputError(
-            f"{path} exists and is not empty; name another folder or allow it with --overwrite."
+            f"{path} exists and is not empty; name another folder, or replace it with "
+            "--overwrite (in Python: overwrite=True)."
         )
     real, here = resolved(path), Path(os.path.realpath("."))
     if real == here or real in here.parents:

@@ -4,7 +4,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -128,23 +128,19 @@ OPENERS: dict[str, Callable[[IO[bytes]], Reader]] = {
 @contextmanager
 def damage_errors(path: Path, action: str, *others: type[Exception]) -> Iterator[None]:
     """Turns `others` and errors of decompression libraries within the block into an InputError."""
-    errors: list[type[Exception]] = [
+    damage: tuple[type[Exception], ...] = (
         *others,
         zlib.error,
         lzma.LZMAError,
         EOFError,
         OSError,
         ValueError,
-    ]
-    with suppress(ImportError):
-        import zstandard
-
-        errors.append(zstandard.ZstdError)
+    )
     try:
         yield
     except RejoinderError:  # an InputError is a ValueError too
         raise
-    except tuple(errors) as error:
+    except damage as error:
         if isinstance(error, OSError) and error.strerror:  # the machine's fault, not the file's
             raise InputError(f"{path} can't be {action}: {error.strerror}.") from None
         if lacks_memory(error):

@@ -71,7 +71,12 @@ class Frames:
         return self._frame is not None
 
     def decompress(self, data: bytes) -> Iterator[bytes]:
-        """Yields the decompressed content of the next bytes of the file."""
+        """Yields the decompressed content of the next bytes of the file.
+
+        Raises:
+            ValueError: they are damaged.
+            MissingExtraError: they are zstd and `zstandard` is not installed.
+        """
         for start in range(0, len(data), self._slice):
             rest = data[start : start + self._slice]
             while rest:
@@ -79,7 +84,13 @@ class Frames:
                     if not (rest := rest.lstrip(b"\0")):
                         break
                     self._frame = self._new()
-                yield self._frame.decompress(rest)
+                try:
+                    content = self._frame.decompress(rest)
+                except Exception as error:  # each library has its own
+                    if lacks_memory(error):
+                        raise
+                    raise ValueError(str(error)) from None
+                yield content
                 rest = b""
                 if self._frame.eof:
                     rest, self._frame = self._frame.unused_data, None
@@ -91,6 +102,8 @@ def compression_of(head: bytes) -> str | None:
     >>> compression_of(b"BZh91AY"), compression_of(b"plain text")
     ('.bz2', None)
     """
+    if head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F:
+        return ".zst"  # a skippable frame comes first
     return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
 
 
@@ -101,10 +114,7 @@ def compression(path: "Place") -> str | None:
         InputError: the file can't be opened.
     """
     with read_errors(path), path.open("rb") as file:
-        head = file.read(8)
-    if head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F:
-        return ".zst"  # a skippable zstd frame comes first
-    return compression_of(head)
+        return compression_of(file.read(8))
 
 
 def decompressed(
@@ -133,11 +143,7 @@ def decompressed(
                     done += len(piece)
                     if piece:
                         yield piece
-            except MissingExtraError:
-                raise
-            except Exception as error:  # each library has its own error
-                if lacks_memory(error):
-                    raise
+            except ValueError as error:
                 raise InputError(
                     f"{path} is damaged: {error}, after {done:,} decompressed bytes. Fetch or "
                     "copy the file again."

@@ -60,18 +60,18 @@ def _as_error(text: str) -> RejoinderError:
         )
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
         return InputError(
-            f"an executor ran out of memory or was killed ({_first_line(text)}); raise --memory, "
+            f"an executor ran out of memory or was killed ({first_line(text)}); raise --memory, "
             "or run fewer tasks at a time."
         )
-    return InputError(f"Spark can't do this: {_first_line(text)}.")
+    return InputError(f"Spark can't do this: {first_line(text)}.")
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     r"""Returns the line of an exception's text that says most, without classes and traces.
 
-    >>> _first_line("An error occurred while calling o1.x.\n: java.io.IOException: no such host")
+    >>> first_line("An error occurred while calling o1.x.\n: java.io.IOException: no such host")
     'no such host'
-    >>> _first_line("An exception was thrown\nTraceback (most recent call last):\nKeyError: 'x'")
+    >>> first_line("An exception was thrown\nTraceback (most recent call last):\nKeyError: 'x'")
     "KeyError: 'x'"
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]

@@ -7,8 +7,6 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ from urllib.parse import urlsplit
 
 from rejoinder.errors import InputError, require
 from rejoinder.io.formats.amounts import parse_bytes
-from rejoinder.io.spark.failures import without_warnings
+from rejoinder.io.spark.failures import first_line, without_warnings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -178,8 +176,9 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
         with (log / "spark.log").open("wb") as file:
             launch: Any = launch_gateway  # untyped
             gateway = launch(conf, popen_kwargs={"stdout": file, "stderr": file})
-        with _workers_of(sys.executable if is_local else None):
-            context = SparkContext(conf=conf, gateway=gateway)
+        if is_local:  # workers of another Python would lack the packages of this one
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("ERROR")
         return OpenSession(SparkSession(context), is_own=True, log=log, is_local=is_local)
     except (PySparkException, Py4JError, OSError) as error:
@@ -187,22 +186,6 @@ def _started(master: str, memory: str | None, scratch: Path | None) -> OpenSessi
         _forget_gateway()
         shutil.rmtree(log, ignore_errors=True)
         raise InputError(_why_not_started(master, str(error), said)) from None
-
-
-@contextmanager
-def _workers_of(python: str | None) -> Iterator[None]:
-    """Makes `python` that of the workers of a context, which the environment decides.
-
-    Workers of another Python than this one would lack its packages.
-    """
-    before = os.environ.get("PYSPARK_PYTHON")
-    if python is not None and before is None:
-        os.environ["PYSPARK_PYTHON"] = python
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("PYSPARK_PYTHON", None)
 
 
 def _require_java() -> None:
@@ -217,17 +200,11 @@ def _require_java() -> None:
 
 
 def _why_not_started(master: str, error: str, said: str) -> str:
-    if "JAVA_GATEWAY_EXITED" in error:
-        return f"Spark can't be started with the master {master}: {_cause(said)}."
-    reason = re.sub(r"^:?\s*(?:[\w.$]+(?:Exception|Error):\s*)+", "", error.split("\n: ")[-1])
-    return f"--master {master} can't be used: {reason.splitlines()[0].rstrip('.')}."
-
-
-def _cause(said: str) -> str:
-    """Returns the line that says why Java ended: the first error, else the last line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
-    line = next((line for line in lines if re.search(r"Exception|Error", line)), lines[-1])
-    return re.sub(r"^.*?(?:Exception|Error):\s*", "", line).rstrip(".")[:300]
+    if "JAVA_GATEWAY_EXITED" not in error:
+        return f"--master {master} can't be used: {first_line(error)}."
+    lines = [line for line in said.splitlines() if re.search("Exception|Error", line)]
+    cause = re.sub(r"^.*?(?:Exception|Error):\s*", "", lines[0]) if lines else said[-300:]
+    return f"Spark can't be started with the master {master}: {cause.strip().rstrip('.')}."
 
 
 def _java(memory: str) -> str:
