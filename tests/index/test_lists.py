@@ -241,15 +241,6 @@ def test_a_change_that_is_broken_off_at_its_lists_changes_nothing(made, tmp_path
     assert len(TextIndex(index.folder)) == 2 * LEAST
 
 
-def test_queries_of_another_dimension_are_refused(made, tmp_path):
-    index = made(tmp_path, rows_of(LEAST))
-    for exact in (True, False):
-        with pytest.raises(InputError, match="dimension"):
-            index.nearest(np.zeros((1, DIM + 1), np.float32), exact=exact)
-        with pytest.raises(InputError, match="top_k"):
-            index.nearest(rows_of(1), 0, exact=exact)
-
-
 def test_one_thread_writes_the_same_lists(tmp_path):
     for name in ("a", "b"):
         create_index(tmp_path / name, Manifest(MODEL, DIM), [encoded(rows_of(LEAST))])

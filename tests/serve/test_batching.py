@@ -47,7 +47,6 @@ def test_what_waits_is_encoded_together_and_given_back_in_order():
     assert rows[2].shape == (0, 1)
     assert rows[3].tolist() == [[4]]
     assert encode.batches == [["a", "bb", "ccc", "dddd"]]
-    queue.close()
 
 
 def test_a_batch_holds_no_more_than_its_limit_and_one_function():
@@ -57,7 +56,6 @@ def test_a_batch_holds_no_more_than_its_limit_and_one_function():
     asyncio.run(held_back(queue, [queue.encode(function, ["a"] * n) for function, n in work]))
     assert [len(batch) for batch in first.batches] == [3, 5, 1]
     assert [len(batch) for batch in second.batches] == [1]
-    queue.close()
 
 
 def test_an_error_is_that_of_the_request_that_made_it():
@@ -66,7 +64,6 @@ def test_an_error_is_that_of_the_request_that_made_it():
     first, bad, third = asyncio.run(held_back(queue, work))
     assert (first.tolist(), third.tolist()) == ([[1]], [[3]])
     assert isinstance(bad, ValueError)
-    queue.close()
 
 
 def test_a_full_queue_takes_no_more():
@@ -77,7 +74,6 @@ def test_a_full_queue_takes_no_more():
     assert isinstance(refused, RequestError)
     assert refused.status_code == 429
     assert queue.waiting == 0
-    queue.close()
 
 
 def test_work_of_a_client_that_went_away_is_not_done():
@@ -99,7 +95,6 @@ def test_work_of_a_client_that_went_away_is_not_done():
 
     asyncio.run(main())
     assert encode.batches == [["stays"]]
-    queue.close()
 
 
 def test_clients_share_batches_and_get_their_own_vectors(server, encoder):

@@ -169,21 +169,15 @@ class TextIndex:
         segments with lists a near text may be missed, unless `exact`.
 
         Args:
-            queries: (Q, D) float32, unit or zero rows.
+            queries: (Q, D) float32, unit or zero rows of the index's dimension.
             top_k: Number of hits per query, at least 1.
             exact: Compare each query with all texts.
 
         Raises:
-            InputError: `top_k` is not a whole number of at least 1, the dimensions differ, or the
-                index is damaged.
+            InputError: `top_k` is not a whole number of at least 1, or the index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
-        if queries.shape[1:] != (self.manifest.dim,):
-            raise InputError(
-                f"queries of shape {queries.shape} differ in dimension from the index, which has "
-                f"{self.manifest.dim}."
-            )
         for segment in self._segments:
             segment.refuse_cut()
         found = search_segments(self._segments, queries, top_k, exact=exact)

@@ -32,7 +32,7 @@ def search_segments(
     them get true scores. A segment is scanned if its lists give too few candidates for a query.
 
     Raises:
-        InputError: `top_k` is not a whole number of at least 1, or the dimensions differ.
+        InputError: the index is damaged.
         MissingExtraError: FAISS is not installed, and a segment has lists.
     """
     results: list[Found] = [[] for _ in queries]

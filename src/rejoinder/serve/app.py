@@ -1,7 +1,6 @@
 """Creates the FastAPI app of a model."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -45,11 +44,6 @@ def create_app(
     settings = settings or ServerSettings()
     service = Service(model, settings, texts, index, threads)
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
-        service.close()
-
     app = FastAPI(
         redirect_slashes=False,  # it would redirect to the Host that a stranger sent
         title="rejoinder",
@@ -57,7 +51,6 @@ def create_app(
         description=f"Sentence embeddings by `{service.name}`.",
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
-        lifespan=lifespan,
     )
     app.state.service = service
     add_handlers(app)

@@ -50,10 +50,8 @@ class Batcher:
         """Number of texts in the queue."""
         self._is_busy = False
         # an executor costs a client that is alone a tenth more
-        self._batches: SimpleQueue[tuple[list[_Job], asyncio.AbstractEventLoop] | None]
-        self._batches = SimpleQueue()
-        self._worker = Thread(target=self._work, name="rejoinder-batches", daemon=True)
-        self._worker.start()
+        self._batches: SimpleQueue[tuple[list[_Job], asyncio.AbstractEventLoop]] = SimpleQueue()
+        Thread(target=self._work, name="rejoinder-batches", daemon=True).start()
 
     async def encode(self, function: Encode, texts: Sequence[str]) -> Embeddings:
         """Returns `function(texts)`, computed together with other requests.
@@ -70,11 +68,6 @@ class Batcher:
         It counts as `weight` texts in the queue. Raises what `encode` and the function raise.
         """
         return await self._put(function, None, weight)
-
-    def close(self) -> None:
-        """Waits for the worker to finish."""
-        self._batches.put(None)
-        self._worker.join()
 
     async def _put(self, function: Callable[..., Any], texts: Sequence[str] | None, w: int) -> Any:
         if self.waiting + w > self._max_queue:
@@ -111,8 +104,8 @@ class Batcher:
         return batch
 
     def _work(self) -> None:
-        while (given := self._batches.get()) is not None:
-            batch, loop = given
+        while True:
+            batch, loop = self._batches.get()
             results = self._results(batch)
             with suppress(RuntimeError):  # the loop is closed: no client waits
                 loop.call_soon_threadsafe(self._finish, batch, results, loop)

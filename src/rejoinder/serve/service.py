@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import InputError
 from rejoinder.index.folder import IndexHit, TextIndex
 from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.inference.why import Explainer, can_explain
@@ -63,7 +64,8 @@ class Service:
         self.explains = can_explain(model)
         """Whether `/explain` works."""
         self._index, self._texts = index, list(texts)
-        self._corpus = _encoded(self.encoder, self._texts)
+        # equal texts get equal embeddings
+        self._corpus = self.encoder.encode(self._texts)[first_indices(self._texts)]
         self._features = model.features
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
@@ -81,10 +83,6 @@ class Service:
             ModelError: the model's embeddings are not sums of rows.
         """
         return Explainer(self._model)
-
-    def close(self) -> None:
-        """Stops the worker when its queue is empty."""
-        self.batcher.close()
 
     def limited(self, field: str, texts: list[str]) -> list[str]:
         """Returns the texts of a request's field after counting them.
@@ -242,13 +240,6 @@ def service_of(request: Request) -> Service:
     """Returns the service of the app that a request came to."""
     service: Service = request.app.state.service
     return service
-
-
-def _encoded(encoder: SentenceEncoder, texts: list[str]) -> Embeddings:
-    """Encodes each different text once, so that equal texts have equal embeddings."""
-    indices = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-    rows = encoder.encode(list(indices))
-    return rows[np.fromiter((indices[text] for text in texts), np.int64, len(texts))]
 
 
 def _cut(rows: Embeddings, dim: int | None, *, normalize: bool) -> Embeddings:
