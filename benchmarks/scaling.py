@@ -1,7 +1,7 @@
 """Training on several workers: their speed against that of one, and what travels between them.
 
     python benchmarks/scaling.py --pairs pairs/                       # 1 and 2 workers of a thread
-    python benchmarks/scaling.py --pairs pairs/ --workers 1,2,4 --batch 4096 --gather
+    python benchmarks/scaling.py --pairs pairs/ --workers 1,2,4 --batch 4096
 
 Every worker is a process of `--threads` threads, started by torchrun and running `rejoinder train`.
 Batches are of the same size for all numbers of workers, which take turns. Speeds are medians of the
@@ -32,11 +32,9 @@ EVERY = 5
 def config_of(chosen: argparse.Namespace, batch: int) -> dict[str, object]:
     """The config of the runs."""
     tree = SIZES[chosen.model]
-    objective = {**tree["objective"], "gather_across_workers": chosen.gather}
     phase = {"steps": chosen.steps, "batch_size": batch, "learning_rate": 0.001}
     return {
         **tree,
-        "objective": objective,
         "training": {
             "precision": chosen.precision,
             "log_every": EVERY,
@@ -101,7 +99,6 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=2, help=f"stretches of {EVERY} steps left out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mini-batch-size", type=int, default=0)
-    parser.add_argument("--gather", action="store_true", help="share negatives over workers")
     chosen = parser.parse_args()
     counts = [int(count) for count in chosen.workers.split(",")]
     rounds: dict[int, list[dict[str, float]]] = {count: [] for count in counts}

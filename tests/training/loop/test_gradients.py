@@ -29,7 +29,7 @@ def batch_of(labels=False, more=5):
     sentences = Ragged(draw.integers(0, ROWS, lengths.sum()).astype(np.int32), offsets_of(lengths))
     keys = draw.integers(0, 15, (2, SIZE))  # some are equal: these are masked
     classes = draw.integers(0, 3, SIZE) if labels else None
-    return Batch(sentences, *keys, Position(), classes, more=more)
+    return Batch(sentences, *keys, Position(), classes)
 
 
 def step_of(tree, mini_batch_size, number=0, seed=1):

@@ -11,7 +11,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import torch
 from safetensors.torch import load_file
 
 import run_worker
@@ -110,27 +109,20 @@ TOLERANCE = 2e-5
 
 
 @pytest.mark.parametrize("base", [DAN, TRANSFORMER, BILSTM], ids=["dan", "transformer", "bilstm"])
-def test_the_gradient_is_that_of_one_process_on_the_joined_batch(start, tmp_path, base):
-    gathered = {"gather_across_workers": True}
-    (one,) = gradients_of(start, tmp_path, tree_of(base, objective=gathered), (1,))
+def test_the_gradient_is_that_of_one_process_on_the_whole_batch(start, tmp_path, base):
+    # of a classifier; ranking has fewer negatives in the part of a worker
+    task = {"objective": "entailment", "share": 1.0, "data": ["nli.jsonl"]}
+    plain = {"objective": {}, "entailment": {"hidden": 10}, "tasks": [task]}
+    training = {"log_every": 5, "evaluate_every": 10}
+    (one,) = gradients_of(start, tmp_path, {**tree_of(base), **plain, "training": training}, (1,))
     # a batch in parts has the gradient of the whole (test_gradients)
-    tree = tree_of(base, objective=gathered, training={"mini_batch_size": 7})
+    tree = {**tree_of(base), **plain, "training": {**training, "mini_batch_size": 7}}
     (two,) = gradients_of(start, tmp_path, tree, (2,))
     assert one.keys() == two.keys()
     for key, gradient in one.items():
         assert gradient.any(), key
         limit = TOLERANCE * gradient.abs().max()
         assert (gradient - two[key]).abs().max() <= limit, key
-
-
-def test_without_gathering_it_is_the_mean_over_the_parts(start, tmp_path):
-    tree = tree_of(DAN)
-    one, two = gradients_of(start, tmp_path, tree, (1, 2))
-    differs = max((one[key] - two[key]).abs().max() / one[key].abs().max() for key in one)
-    assert differs > 100 * TOLERANCE  # fewer negatives are another loss
-    for key in one:
-        direction = torch.cosine_similarity(one[key].flatten(), two[key].flatten(), dim=0)
-        assert direction > 0.3 or key.startswith("log_scales"), key
 
 
 @pytest.mark.parametrize("by", ["step", "worker"])

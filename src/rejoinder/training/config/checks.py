@@ -65,7 +65,6 @@ def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "training.sources", "no task reads pairs"
     if not any(OBJECTIVES[name].ranks for name in config.objectives):
         yield "objective.mask_duplicates", "no task ranks"
-        yield "objective.gather_across_workers", "no task ranks"
         yield "training.nested_dims", "no task ranks"
     if all(task.word_dropout is not None for task in config.mixture):
         yield "objective.word_dropout", "every task has a word_dropout of its own"

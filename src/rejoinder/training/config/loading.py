@@ -99,7 +99,7 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
 
 
 _REMOVED: Mapping[str, Mapping[str, Any]] = {
-    "objective": {"symmetric": False},
+    "objective": {"symmetric": False, "gather_across_workers": False},
     "optimizer": {"adam_betas": [0.9, 0.99]},
     "training": {"exclude_sources": []},
     "export": {"weights": "last"},

@@ -118,9 +118,6 @@ class ObjectiveConfig(Settings):
     """Upper bound of a learned scale."""
     mask_duplicates: bool = False
     """Leave candidates out of the softmax that are known to fit the same input."""
-    gather_across_workers: bool = False
-    """With several workers, candidates are those of the whole batch: embeddings and their gradients
-    travel between workers. By default each worker ranks those of its own part of the batch."""
     word_dropout: Probability = 0.0
     """Fraction of ids dropped from each sentence at random during training."""
 

@@ -81,8 +81,6 @@ class Batch:
     labels: NDArray[np.int64] | None = None
     """(B,) int64, classes of the rows of all parts, if a classifier learns from them."""
     part: Part = WHOLE
-    more: int = 0
-    """Number of further candidates in all parts."""
 
 
 BatchSize = Callable[[], int]

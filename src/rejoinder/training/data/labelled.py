@@ -122,7 +122,7 @@ class LabelledStream:
                 generator = self._generator(*numbers)
             sentences = drop_ids(sentences, self._word_dropout, generator)
         keys = self._keys[picked.left], self._keys[picked.right]
-        return Batch(sentences, *keys, after, picked.labels, self._part, len(picked.more))
+        return Batch(sentences, *keys, after, picked.labels, self._part)
 
     def _generator(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([*self._seed, *numbers])

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.encoders import ENCODERS
@@ -17,11 +16,10 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.data.batches import Batch, duplicates
+from rejoinder.training.data.batches import duplicates
 from rejoinder.training.data.mixture import MixedBatch
 from rejoinder.training.loop.machine import multiplies_in_bfloat16
 from rejoinder.training.losses.in_batch import StepInputs, StepLoss
-from rejoinder.training.losses.joined import Joined
 from rejoinder.training.objectives import OBJECTIVES
 from rejoinder.training.objectives.responses import respond
 
@@ -44,8 +42,6 @@ class CollatedBatch:
     labels: Tensor | None
     all_rows: int
     """Number of rows of all workers' parts of the batch."""
-    more: int = 0
-    """Number of further candidates of all workers' parts of the batch."""
 
     def to(self, device: torch.device) -> "CollatedBatch":
         """Returns a copy on `device`."""
@@ -123,14 +119,14 @@ class TrainableModel(nn.Module):
         if batch.labels is not None:
             labels = torch.from_numpy(batch.labels[own])
         elif self.settings.mask_duplicates:
-            same = torch.from_numpy(_same_of(batch, own, self.settings.gather_across_workers))
+            same = torch.from_numpy(duplicates(batch.left_keys[own], batch.right_keys[own]))
         size = 2 * self.mini_batch_size or max(1, len(batch.sentences))
         chunks = tuple(
             self.encoder.collate(batch.sentences.part(start, start + size))
             for start in range(0, max(1, len(batch.sentences)), size)
         )
         rows = own.stop - own.start
-        return CollatedBatch(mixed.task, chunks, rows, same, labels, total, batch.more)
+        return CollatedBatch(mixed.task, chunks, rows, same, labels, total)
 
     def embed(self, chunk: Any) -> Tensor:
         """Returns (N, D) float32 unit rows, the embeddings of a part of a batch."""
@@ -138,13 +134,8 @@ class TrainableModel(nn.Module):
             embeddings: Tensor = self.encoder(chunk)
             return embeddings
 
-    def loss(
-        self, batch: CollatedBatch, embeddings: Tensor, joined: Joined | None = None
-    ) -> StepLoss:
-        """Returns the loss of a batch by its embeddings: left sides, right sides, others.
-
-        With `joined`, the candidates are those of several workers.
-        """
+    def loss(self, batch: CollatedBatch, embeddings: Tensor) -> StepLoss:
+        """Returns the loss of a batch by its embeddings: left sides, right sides, others."""
         kind = OBJECTIVES[batch.task.objective]
         # one operation, whose gradient is one, too
         left, right = torch.split(embeddings, [batch.rows, len(embeddings) - batch.rows])
@@ -159,7 +150,6 @@ class TrainableModel(nn.Module):
                     head=self._head(kind.name),
                     task=batch.task,
                     nested=self.nested_dims if kind.ranks else (),
-                    joined=joined,
                 )
             )
 
@@ -178,18 +168,6 @@ class TrainableModel(nn.Module):
     def respond(self, embeddings: Tensor) -> Tensor:
         """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
         return respond(self.heads[RESPONSES], embeddings)
-
-
-def _same_of(batch: Batch, own: slice, joined: bool) -> NDArray[np.int64]:
-    """Returns which candidates are no true negatives of a worker's rows, see `duplicates`.
-
-    With `joined`, the candidates are those of all workers.
-    """
-    if not joined:
-        return duplicates(batch.left_keys[own], batch.right_keys[own])
-    rows, candidates = duplicates(batch.left_keys, batch.right_keys)
-    first, last = np.searchsorted(rows, [own.start, own.stop])
-    return np.stack([rows[first:last] - own.start, candidates[first:last]])
 
 
 def _scale_key(task: str) -> str:

@@ -215,7 +215,7 @@ def _trainer(
     saved = checkpoint.latest(run)
     model = _drawn_model(run, config, prepared, None if saved else initial_sha256)
     cache = open_cache(run, config, data, prepared, workers.count)
-    mixture = open_mixture(config, data, prepared, cache, tasks, share.peers.part)
+    mixture = open_mixture(config, data, prepared, cache, tasks, share.part)
     data.forget_labelled()  # the streams hold the ids
     trainer = Trainer(
         config,

@@ -135,39 +135,22 @@ def add_gradients(model: TrainableModel, batch: CollatedBatch, share: Share, see
         The loss of the worker's rows, without gradient.
     """
     weight = share.of_all * batch.rows / batch.all_rows
-    seed_generators(model.device, seed)
-    embeddings, graph = _encoded(model, batch, seed)
-    # joined workers wait for each other on the way back, whether a part of them has words or not
-    whole = graph is not None and not share.joins
-    leaf = embeddings if whole else embeddings.detach().requires_grad_()
-    result = model.loss(batch, leaf, share.joined(batch.all_rows, batch.more))
+    several = len(batch.chunks) > 1
+    with torch.set_grad_enabled(not several):
+        parts = [_embedded(model, chunk, seed, number) for number, chunk in enumerate(batch.chunks)]
+    embeddings = torch.cat(parts) if several else parts[0]
+    if not embeddings.requires_grad:  # also if all sentences are empty
+        embeddings = embeddings.detach().requires_grad_()
+    result = model.loss(batch, embeddings)
     result.loss.backward(result.loss.new_tensor(weight))  # type: ignore[no-untyped-call]
-    if not whole:
-        assert leaf.grad is not None  # noqa: S101 -- the loss depends on it
-        _carry_on(model, batch, graph, leaf.grad, seed)
+    if several:
+        assert embeddings.grad is not None  # noqa: S101 -- the loss depends on it
+        _carry_on(model, batch, embeddings.grad, seed)
     return StepLoss(result.loss.detach(), result.correct)
 
 
-def _encoded(
-    model: TrainableModel, batch: CollatedBatch, seed: int
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the embeddings of a batch, (N, D), and the same with a graph if there is one part."""
-    if len(batch.chunks) == 1:
-        embeddings = model.embed(batch.chunks[0])
-        return embeddings, embeddings
-    with torch.no_grad():
-        parts = [_embedded(model, chunk, seed, number) for number, chunk in enumerate(batch.chunks)]
-        return torch.cat(parts), None
-
-
-def _carry_on(
-    model: TrainableModel, batch: CollatedBatch, graph: Tensor | None, gradient: Tensor, seed: int
-) -> None:
-    """Carries the gradient by the embeddings on to the encoder's parameters."""
-    if graph is not None:
-        if graph.requires_grad:  # not if all sentences are empty
-            graph.backward(gradient)  # type: ignore[no-untyped-call]
-        return
+def _carry_on(model: TrainableModel, batch: CollatedBatch, gradient: Tensor, seed: int) -> None:
+    """Carries the gradient by the embeddings on to the encoder's parameters, part by part."""
     start = 0
     for number, chunk in enumerate(batch.chunks):
         embeddings = _embedded(model, chunk, seed, number)

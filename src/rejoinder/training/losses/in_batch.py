@@ -21,7 +21,6 @@ from torch import Tensor
 from rejoinder.encoders.nn.dense import FeedForward
 from rejoinder.encoders.nn.threads import threads_for
 from rejoinder.kernels import kernel
-from rejoinder.training.losses.joined import Joined
 
 _STRIP_SCORES = 1 << 20
 """Scores per strip: 4 MB of float32."""
@@ -51,8 +50,6 @@ class StepInputs:
     """The task's table."""
     nested: tuple[int, ...] = ()
     """`training.nested_dims` for an objective that ranks, else empty."""
-    joined: Joined | None = None
-    """With `objective.gather_across_workers`, the rows of all workers."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,6 @@ def in_batch_softmax(
     same: Tensor | None = None,
     symmetric: bool = False,
     nested: Sequence[int] = (),
-    joined: Joined | None = None,
 ) -> StepLoss:
     """Softmax over the candidates of the batch, cross-entropy against the diagonal.
 
@@ -88,15 +84,9 @@ def in_batch_softmax(
         nested: ascending numbers below D. The loss is the mean over the first N entries of all
             rows, scaled to length 1, for each of these N, and the rows as they are (Kusupati et
             al. 2022, section 3); `correct` is that of the rows as they are.
-        joined: the rows of several workers, whose candidates are ranked together. Anchors,
-            candidates and the loss are then those of this worker, but j in `same` counts the
-            candidates of all. The mean of the workers' losses, weighted by their rows, is the loss
-            of all rows.
     """
-    if joined is not None:
-        candidates = joined.candidates(candidates)
     loss, correct = _InBatchSoftmax.apply(  # type: ignore[no-untyped-call]
-        anchors, candidates, scale, same, symmetric, tuple(nested), joined
+        anchors, candidates, scale, same, symmetric, tuple(nested)
     )
     return StepLoss(loss, correct)
 
@@ -229,10 +219,8 @@ class _InBatchSoftmax(torch.autograd.Function):
         same: Tensor | None,
         symmetric: bool,
         nested: tuple[int, ...],
-        joined: Joined | None,
     ) -> tuple[Tensor, Tensor]:
         device, size = anchors.device, len(anchors)
-        first, all_rows = (joined.first, joined.all_rows) if joined else (0, size)
         low = torch.is_autocast_enabled(device.type)
         kind = torch.get_autocast_dtype(device.type) if low else anchors.dtype
         cuts = (*nested, anchors.shape[1])
@@ -243,16 +231,16 @@ class _InBatchSoftmax(torch.autograd.Function):
         with torch.autocast(device.type, enabled=False):
             left, right = _Side(anchors, cuts, kind), _Side(candidates, cuts, kind)
             strips: Iterable[_Strip] = (
-                _strip(left, right, slice(start, min(start + starts.step, size)), same, first)
+                _strip(left, right, slice(start, min(start + starts.step, size)), same)
                 for start in starts
             )
             columns: Sequence[Tensor | None] = [None] * len(cuts)
             if symmetric:
                 strips = stored = list(strips)
                 columns = sums = [
-                    _log_sums(stored, level, scale, all_rows, joined) for level in range(len(cuts))
+                    _log_sums(stored, level, scale, size) for level in range(len(cuts))
                 ]
-                loss += torch.stack(sums)[:, first : first + size].sum()
+                loss += torch.stack(sums).sum()
             for strip in strips:
                 gradients = []
                 for level, scores in enumerate(strip.levels):
@@ -276,14 +264,11 @@ class _InBatchSoftmax(torch.autograd.Function):
         by_anchors, by_candidates, by_scale, factor = ctx.saved_tensors
         by_rows = gradient * factor
         by_scale = gradient * by_scale / ctx.terms
-        return by_rows * by_anchors, by_rows * by_candidates, by_scale, *(None,) * 4
+        return by_rows * by_anchors, by_rows * by_candidates, by_scale, *(None,) * 3
 
 
-def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None, first: int) -> _Strip:
-    """Returns the cosines of some anchors with all candidates at every level.
-
-    The right candidate of anchor 0 is `first`.
-    """
+def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
+    """Returns the cosines of some anchors with all candidates at every level."""
     masked = None
     if same is not None and rows == slice(0, len(left.rows)):
         masked = same[0], same[1]
@@ -300,25 +285,19 @@ def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None, first: i
         cosines = total
         if stop < left.cuts[-1]:
             cosines = total * left.inverse[level, rows, None] * right.inverse[level]
-        levels.append(Scores(cosines, first + rows.start, masked))
+        levels.append(Scores(cosines, rows.start, masked))
     return _Strip(rows, levels)
 
 
-def _log_sums(
-    strips: Sequence[_Strip], level: int, scale: Tensor, size: int, joined: Joined | None
-) -> Tensor:
+def _log_sums(strips: Sequence[_Strip], level: int, scale: Tensor, size: int) -> Tensor:
     """Returns (B,) the logarithm of the sum of exp(score) over all anchors, by candidate."""
     peaks = torch.stack(
         [strip.levels[level].scaled(scale)[:, :size].amax(dim=0) for strip in strips]
     ).amax(dim=0)
-    if joined:
-        joined.peers.most(peaks)
     sums = torch.zeros_like(peaks)
     for strip in strips:
         scores = strip.levels[level].scaled(scale)[:, :size]
         sums += scores.sub_(peaks).exp_().sum(dim=0)
-    if joined:
-        joined.peers.add(sums)
     return sums.log_().add_(peaks)
 
 

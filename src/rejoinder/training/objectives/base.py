@@ -44,7 +44,6 @@ def mutual_loss(step: "StepInputs") -> "StepLoss":
         same=step.same,
         symmetric=True,
         nested=step.nested,
-        joined=step.joined,
     )
 
 
@@ -66,4 +65,4 @@ class ObjectiveKind:
     """The head that the objective trains, by the `RunConfig`; None means that it has none."""
     ranks: bool = True
     """Whether it ranks candidates of the batch. It then has a learned scale, and `loss` heeds
-    `same`, `nested` and `joined` of its inputs, as `in_batch_softmax` does."""
+    `same` and `nested` of its inputs, as `in_batch_softmax` does."""

@@ -45,7 +45,7 @@ def _loss(step: "StepInputs") -> "StepLoss":
     assert step.head is not None  # noqa: S101 -- the record has one
 
     def loss(left: "Tensor", responses: "Tensor") -> StepLoss:
-        return in_batch_softmax(left, responses, step.scale, same=step.same, joined=step.joined)
+        return in_batch_softmax(left, responses, step.scale, same=step.same)
 
     whole = loss(step.left, respond(step.head, step.right))
     if not step.nested:

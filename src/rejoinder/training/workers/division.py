@@ -6,29 +6,18 @@ from dataclasses import dataclass
 from rejoinder.errors import InputError
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.data.batches import Part
-from rejoinder.training.losses.joined import Joined
-from rejoinder.training.workers.workers import NOBODY, Peers, Workers
+from rejoinder.training.data.batches import WHOLE, Part
+from rejoinder.training.workers.workers import Workers
 
 
 @dataclass(frozen=True)
 class Share:
     """What one worker contributes to the gradient of a step."""
 
-    peers: Peers = NOBODY
-    """The workers whose rows are one batch with its own."""
+    part: Part = WHOLE
+    """Its part of a batch that some workers, or all, divide."""
     of_all: float = 1.0
     """The weight of that batch among those of all workers."""
-    joins: bool = False
-    """Whether the rows of all peers are candidates of each other."""
-
-    def joined(self, all_rows: int, more: int) -> Joined | None:
-        """Returns the rows that a batch has at all peers, if their candidates are joined."""
-        if not self.joins:
-            return None
-        parts = [Part(index, self.peers.part.count) for index in range(self.peers.part.count)]
-        rows, others = (tuple(part.size(whole) for part in parts) for whole in (all_rows, more))
-        return Joined(self.peers, self.peers.part.index, rows, others)
 
 
 def share_of(config: RunConfig, workers: Workers) -> tuple[Share, tuple[Task, ...]]:
@@ -38,17 +27,19 @@ def share_of(config: RunConfig, workers: Workers) -> tuple[Share, tuple[Task, ..
         InputError: there are fewer workers than tasks that get workers of their own, or batches
             too small to be divided.
     """
-    joined, tasks = config.objective.gather_across_workers, config.mixture
+    tasks = config.mixture
     if config.training.tasks_by == "step":
         _check_sizes(config, tasks, workers.count)
-        return Share(workers, 1.0, joined and workers.count > 1), tasks
+        return Share(workers.part), tasks
     sizes = workers_by_task([task.share for task in tasks], workers.count)
-    owners = [task for task, size in zip(tasks, sizes, strict=True) for _ in range(size)]
     for task, size in zip(tasks, sizes, strict=True):
         _check_sizes(config, [task], size)
-    peers = workers.groups(sizes)
-    share = Share(peers, peers.part.count / workers.count, joined and peers.part.count > 1)
-    return share, (owners[workers.rank],)
+    task, index, size = [
+        (task, index, size)
+        for task, size in zip(tasks, sizes, strict=True)
+        for index in range(size)
+    ][workers.rank]
+    return Share(Part(index, size), size / workers.count), (task,)
 
 
 def workers_by_task(shares: Sequence[float], count: int) -> list[int]:

@@ -48,40 +48,11 @@ def _waiting(call: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 @dataclass(frozen=True)
-class Peers:
-    """Some workers, or all, as one of them sees them."""
+class Workers:
+    """All workers of a run, as one of them sees them. Without others, few methods do anything."""
 
     part: Part = WHOLE
     """Which of them this one is, and how many they are."""
-    group: Any = field(default=None, repr=False)
-    """The process group; None means all workers."""
-
-    @_waiting
-    def gather(self, tensor: Tensor) -> list[Tensor]:
-        """Returns the tensors of all peers, which have the same shape, in their order."""
-        found = [torch.empty_like(tensor) for _ in range(self.part.count)]
-        dist.all_gather(found, tensor.contiguous(), group=self.group)
-        return found
-
-    @_waiting
-    def add(self, tensor: Tensor) -> None:
-        """Replaces a tensor by the sum over all peers; it has the same bytes at all of them."""
-        dist.all_reduce(tensor, group=self.group)
-
-    @_waiting
-    def most(self, tensor: Tensor) -> None:
-        """Replaces a tensor by the largest entries over all peers."""
-        dist.all_reduce(tensor, dist.ReduceOp.MAX, group=self.group)
-
-
-NOBODY = Peers()
-"""The peers of a worker that has none."""
-
-
-@dataclass(frozen=True)
-class Workers(Peers):
-    """All workers of a run, as one of them sees them. Without others, no method does anything."""
-
     store: Any = field(default=None, repr=False)
 
     @property
@@ -100,6 +71,18 @@ class Workers(Peers):
         return self.rank == 0
 
     @_waiting
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """Returns the tensors of all workers, which have the same shape, in their order."""
+        found = [torch.empty_like(tensor) for _ in range(self.count)]
+        dist.all_gather(found, tensor.contiguous())
+        return found
+
+    @_waiting
+    def add(self, tensor: Tensor) -> None:
+        """Replaces a tensor by the sum over all workers; it has the same bytes at all of them."""
+        dist.all_reduce(tensor)
+
+    @_waiting
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
         """Gives all workers the values of worker 0."""
         for tensor in tensors if self.count > 1 else ():
@@ -112,17 +95,6 @@ class Workers(Peers):
         if self.count > 1:
             dist.all_gather_object(values, value)
         return values
-
-    @_waiting
-    def groups(self, sizes: Sequence[int]) -> Peers:
-        """Divides the workers, in order, into groups of these sizes; returns that of this one."""
-        found, start = Peers(), 0
-        for size in sizes:
-            group = dist.new_group(list(range(start, start + size)))  # every worker makes every one
-            if start <= self.rank < start + size:
-                found = Peers(Part(self.rank - start, size), group)
-            start += size
-        return found
 
     @contextmanager
     def agreed(self) -> Iterator[None]:
