@@ -60,7 +60,7 @@ def test_results_are_compared_by_path_or_as_they_are(data, tmp_path):
     assert compare(path, ours).tasks[0].better == "second"
     assert "pearson_weighted_mean" in str(held)
     again = repeat(path)
-    assert all(result.differences() == [] for result in again.repetitions)
+    assert not again.differences
     reused = evaluate("baseline:random", "sts12", data=data, out=path)
     assert compare(ours, reused) == held
 
@@ -100,7 +100,7 @@ def test_an_encoder_behind_an_address_has_the_scores_of_the_local_one(data, tmp_
         later = texts_of(server)[len(asked) :]
         assert {*later}.isdisjoint(set(asked) - set(_PROBE))  # all embeddings were kept
         assert {*later} == {*_PROBE}
-    assert all(result.differences() == [] for result in again.repetitions)
+    assert not again.differences
     assert [result.task for result in found] == [result.task for result in expected]
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.scores == pytest.approx(theirs.scores, abs=1e-6)

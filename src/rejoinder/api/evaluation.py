@@ -79,40 +79,13 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """A result, and the same result computed again."""
-
-    before: Result
-    now: Result | None
-    """None if its data is missing now, or the task no longer gives it."""
-
-    def differences(self) -> list[tuple[str, Any, Any]]:
-        """Returns name, value before and value now of everything that differs."""
-        scores = {} if self.now is None else self.now.scores
-        rows: list[tuple[str, Any, Any]] = [
-            (name, value, scores.get(name, "–"))
-            for name, value in self.before.scores.items()
-            if scores.get(name) != value
-        ]
-        for name in ("data", "encoder") if self.now else ():
-            before, now = (dict(getattr(result, name)) for result in (self.before, self.now))
-            if before != now:
-                old, new = (part.get("sha256", part.get("name")) for part in (before, now))
-                rows.append((name, str(old)[:24], str(new)[:24]))
-        return rows
-
-    @property
-    def same(self) -> int:
-        """Number of scores that are the same."""
-        scores = {} if self.now is None else self.now.scores
-        return sum(scores.get(name) == value for name, value in self.before.scores.items())
-
-
-@dataclass(frozen=True)
 class Repeated:
-    """All results of a file, computed again."""
+    """The results of a file, compared with the same results computed again."""
 
-    repetitions: tuple[Repetition, ...]
+    same: int
+    """Number of scores that are the same."""
+    differences: tuple[tuple[str, str, str, Any, Any], ...]
+    """Task, split, name, value before and value now of everything that differs."""
     missing: tuple[Missing, ...]
     """Tasks whose data is missing now."""
 
@@ -243,7 +216,8 @@ def repeat(
             raise InputError(f"{path}: results[{number}].run is damaged: {error}.") from None
         groups.setdefault(replace(request, tasks=""), []).append(result)
     encoders: dict[tuple[str, str | None], tuple[Encodes, Mapping[str, Any]]] = {}
-    repetitions: list[Repetition] = []
+    same = 0
+    differences: list[tuple[str, str, str, Any, Any]] = []
     missing: list[Missing] = []
     for request, results in groups.items():
         name = (request.encoder, request.adaptation)
@@ -259,10 +233,24 @@ def repeat(
             about=encoders[name][1],
         )
         again = collect(outcomes, skip_missing=True)
-        by_task = {(result.task, result.split): result for result in again}
-        repetitions += [Repetition(r, by_task.get((r.task, r.split))) for r in results]
+        by_part = {(result.task, result.split): result for result in again}
+        for before in results:
+            now = by_part.get((before.task, before.split))
+            scores = {} if now is None else now.scores
+            found: list[tuple[str, Any, Any]] = [
+                (name, value, scores.get(name, "–"))
+                for name, value in before.scores.items()
+                if scores.get(name) != value
+            ]
+            same += len(before.scores) - len(found)
+            for what in ("data", "encoder") if now else ():
+                old, new = (dict(getattr(result, what)) for result in (before, now))
+                if old != new:
+                    one, other = (part.get("sha256", part.get("name")) for part in (old, new))
+                    found.append((what, str(one)[:24], str(other)[:24]))
+            differences += [(before.task, before.split, *row) for row in found]
         missing += again.missing
-    return Repeated(tuple(repetitions), tuple(missing))
+    return Repeated(same, tuple(differences), tuple(missing))
 
 
 def _text(path: str | Path | None) -> str | None:

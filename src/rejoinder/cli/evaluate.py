@@ -186,17 +186,11 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "tuple[Sequence[Miss
 
     with task_bar() as progress:
         repeated = repeat(path, cache=cache, progress=progress)
-    same = sum(result.same for result in repeated.repetitions)
-    columns = ("task", "split", "score", "before", "now")
-    rows = [
-        (result.before.task, result.before.split, *difference)
-        for result in repeated.repetitions
-        for difference in result.differences()
-    ]
-    summary = f"{same} scores are the same, {len(rows)} differ"
+    columns, rows = ("task", "split", "score", "before", "now"), repeated.differences
+    summary = f"{repeated.same} scores are the same, {len(rows)} differ"
     if output == "json":
         differ = [dict(zip(columns, row, strict=True)) for row in rows]
-        typer.echo(json.dumps({"same": same, "differ": differ}))
+        typer.echo(json.dumps({"same": repeated.same, "differ": differ}))
     elif output == "tsv":
         print_rows(columns, rows, output)
         status_line(summary)

@@ -14,7 +14,7 @@ METRICS: Registry[Metric | MetricPattern] = Registry(
         "recall_1_t2i": f"{__name__}.shares:RECALL",
         "map": f"{__name__}.means:MEAN_AVERAGE_PRECISION",
         "mean_absolute_error": f"{__name__}.means:MEAN_ABSOLUTE_ERROR",
-        "absolute_effect_size": f"{__name__}.effect:ABSOLUTE_EFFECT_SIZE",
+        "absolute_effect_size": f"{__name__}.means:ABSOLUTE_EFFECT_SIZE",
         "pearson": f"{__name__}.correlation:PEARSON",
         "pearson_trained": f"{__name__}.correlation:PEARSON_TRAINED",
         "pearson_weighted_mean": f"{__name__}.correlation:PEARSON_WEIGHTED_MEAN",
