@@ -13,7 +13,7 @@ from rejoinder.datasets.sts import SUBSETS
 from rejoinder.errors import InputError, StorageError
 from rejoinder.evaluation.comparison import compare as run_compare
 from rejoinder.evaluation.results_file import read_results
-from rejoinder.evaluation.run import iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.io.files.hashed import sealed
 
@@ -203,7 +203,7 @@ def test_an_output_that_can_t_be_written_is_refused_before_the_work(data, result
         assert isinstance(result.exception, StorageError), result.output
     cached = Sealed()
     with pytest.raises(StorageError):
-        next(iter_results(cached, ["sts12"], Context(data), cache=place))
+        score_tasks(cached, ["sts12"], Context(data), cache=place)
     assert not cached.asked
 
 

@@ -12,7 +12,7 @@ from rejoinder.errors import InputError
 from rejoinder.evaluation.adapters import StoredVectors, open_function
 from rejoinder.evaluation.baselines import open_baseline
 from rejoinder.evaluation.baselines.words import BagOfWords
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -30,7 +30,7 @@ def vectors(tmp_path):
 @pytest.mark.shared_data
 def test_the_official_baseline_gives_the_published_figures(shared_data):
     """Cer et al. 2017 report .7278 on track 5, .7117 on track 3, .6045 on track 1."""
-    [result] = collect(iter_results(BagOfWords(), ["sts17"], Context(shared_data)))
+    [result] = score_tasks(BagOfWords(), ["sts17"], Context(shared_data))
     scores = {name: round(value, 4) for name, value in result.scores.items()}
     assert scores["pearson_track5"] == pytest.approx(0.7278, abs=0.006)
     assert scores["pearson_track3"] == pytest.approx(0.7117, abs=0.006)

@@ -10,7 +10,7 @@ from rejoinder.evaluation.comparison import compare
 from rejoinder.evaluation.intervals import two_group_interval
 from rejoinder.evaluation.metrics.means import effect_sizes
 from rejoinder.evaluation.results_file import read_results, write_results
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.significance import permutation_test
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.bias import read_word_lists
@@ -97,8 +97,8 @@ def test_an_interval_of_two_groups_is_near_that_of_theory():
 
 @pytest.mark.parametrize("task", resolve(["bias"]))
 def test_an_encoder_that_leans_is_found_and_its_direction_told(task):
-    [leaning] = iter_results(Leaning(task.split("/")[1]), [task])
-    [turned] = iter_results(Leaning(task.split("/")[1], turned=True), [task])
+    [leaning] = score_tasks(Leaning(task.split("/")[1]), [task])
+    [turned] = score_tasks(Leaning(task.split("/")[1], turned=True), [task])
     assert leaning.scores["effect_size"] > 1.5
     assert turned.scores["effect_size"] < -1.5
     assert turned.scores["absolute_effect_size"] == -turned.scores["effect_size"]
@@ -111,11 +111,11 @@ def test_an_encoder_that_leans_is_found_and_its_direction_told(task):
 
 
 def test_equal_associations_are_no_effect_and_results_survive(tmp_path):
-    bow = collect(iter_results(BagOfWords(), ["bias"]))
+    bow = score_tasks(BagOfWords(), ["bias"])
     for result in bow:
         assert (result.scores["effect_size"], result.scores["p"]) == (0, 1)
     written = write_results(tmp_path / "bow.json", bow)
     assert read_results(tmp_path / "bow.json") == written
-    leaning = collect(iter_results(Leaning("age"), ["bias/age"]))
+    leaning = score_tasks(Leaning("age"), ["bias/age"])
     [row] = compare(bow, leaning).tasks
     assert (row.better, row.in_percent) == ("first", False)

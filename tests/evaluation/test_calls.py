@@ -10,7 +10,7 @@ from rejoinder.evaluation.adapters import Called, open_function
 from rejoinder.evaluation.calls import TRACEBACK
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.identity import identity
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context, ResponsePairs
 
 TEXTS = ["one", "two words", "three more words"]
@@ -132,7 +132,7 @@ def pairs():
 def test_both_sides_need_one_width():
     encoder = TwoWidths({"name": "wide"})
     with pytest.raises(InputError, match=r"encode_response .*wide.* 3 .* 2"):
-        collect(iter_results(encoder, ["response"], Context(pairs=pairs)))
+        score_tasks(encoder, ["response"], Context(pairs=pairs))
 
 
 @pytest.mark.parametrize(

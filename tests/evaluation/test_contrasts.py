@@ -9,7 +9,7 @@ import pytest
 from rejoinder.errors import DataMissingError
 from rejoinder.evaluation.baselines.words import BagOfWords, tokens
 from rejoinder.evaluation.comparison import compare
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.evaluation.tasks.contrasts import KINDS, read_contrasts
@@ -62,8 +62,8 @@ def test_what_differs_has_the_words_of_the_anchor():
 
 
 def test_a_bag_of_words_knows_no_word_order_and_meaning_alone_is_enough():
-    bow = collect(iter_results(BagOfWords(), TASKS))
-    known = collect(iter_results(InOrder(), TASKS))
+    bow = score_tasks(BagOfWords(), TASKS)
+    known = score_tasks(InOrder(), TASKS)
     assert [result.task for result in bow] == TASKS
     assert [result.n for result in bow] == [40] * 5
     assert bow[0].scores["accuracy"] == 0
@@ -82,9 +82,9 @@ def test_ties_are_wrong_and_a_task_alone_scores_as_among_others():
         def encode(self, sentences):
             return np.ones((len(sentences), 3), np.float32)
 
-    assert {result.scores["accuracy"] for result in iter_results(Same(), TASKS)} == {0}
-    [alone] = iter_results(BagOfWords(), ["contrasts/names"])
-    among = collect(iter_results(BagOfWords(), TASKS))[-1]
+    assert {result.scores["accuracy"] for result in score_tasks(Same(), TASKS)} == {0}
+    [alone] = score_tasks(BagOfWords(), ["contrasts/names"])
+    among = score_tasks(BagOfWords(), TASKS)[-1]
     assert (alone.scores, alone.key) == (among.scores, among.key)
 
 
@@ -96,9 +96,7 @@ def test_the_difficult_pairs_are_a_task_of_the_group():
 @pytest.mark.shared_data
 def test_the_difficult_pairs_are_those_of_the_paper(shared_data):
     context = Context(shared_data)
-    cosine, result = collect(
-        iter_results(BagOfWords(), ["sts17/cosine", "sts17/difficult"], context)
-    )
+    cosine, result = score_tasks(BagOfWords(), ["sts17/cosine", "sts17/difficult"], context)
     assert result.items is not None
     assert result.items.gold.tolist() == [5, 4, 3, 1.8, 1, 0.2]  # Table 12
     assert result.items.texts[3].startswith("A man is carrying a canoe with a dog. | A dog")
@@ -119,7 +117,7 @@ def test_too_few_pairs_are_missing_data(shared_data, tmp_path):
         lines = file.read_text("utf-8").splitlines()[:100]
         (folder / file.name).write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.raises(DataMissingError, match=r"sts17/difficult .*250 .*100"):
-        collect(iter_results(BagOfWords(), ["sts17/difficult"], Context(tmp_path)))
+        score_tasks(BagOfWords(), ["sts17/difficult"], Context(tmp_path))
 
 
 def test_the_file_has_an_item_a_line():

@@ -8,7 +8,7 @@ import pytest
 from rejoinder.datasets.inference import read_snli_split
 from rejoinder.errors import InputError
 from rejoinder.evaluation.results import Missing
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 
 ROWS = [
@@ -52,7 +52,7 @@ def folder(tmp_path):
 
 
 def test_accuracy_and_confusions(folder):
-    dev, test = collect(iter_results(Judge(), ["snli/head"], Context(folder)))
+    dev, test = score_tasks(Judge(), ["snli/head"], Context(folder))
     assert (dev.split, test.split, test.n, test.main) == ("dev", "test", 4, "accuracy")
     assert test.scores == {"accuracy": 75.0}
     assert test.data["unlabelled"] == 1
@@ -67,7 +67,7 @@ def test_accuracy_and_confusions(folder):
 
 
 def test_an_encoder_without_a_classifier_is_named_as_missing(folder):
-    [missing] = iter_results(Speechless(), ["snli/head"], Context(folder))
+    [missing] = score_tasks(Speechless(), ["snli/head"], Context(folder), skip_missing=True).missing
     assert isinstance(missing, Missing)
     assert "a method `entail`" in missing.reason
 
@@ -76,7 +76,7 @@ def test_what_the_classifier_returns_is_checked(folder):
     judge = Judge()
     judge.entail = lambda premises, _hypotheses: np.full((len(premises), 3), np.nan)
     with pytest.raises(InputError, match=r"not finite.*\(N, 3\)"):
-        list(iter_results(judge, ["snli/head"], Context(folder)))
+        list(score_tasks(judge, ["snli/head"], Context(folder)))
 
 
 @pytest.mark.shared_data

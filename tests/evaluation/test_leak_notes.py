@@ -5,7 +5,7 @@ import pytest
 from rejoinder.datasets.leaks.hashes import shipped
 from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.notes import leak_note
-from rejoinder.evaluation.run import iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve
 
 SETS = [name for name in shipped() if name != "stsb-train"]
@@ -72,7 +72,7 @@ def test_results_carry_the_note_after_their_own():
         def encode(self, texts):
             return [[len(text), 1] for text in texts]
 
-    [without] = iter_results(BagOfWords(), ["contrasts/names"])
-    [result] = iter_results(Trained(), ["contrasts/names"])
+    [without] = score_tasks(BagOfWords(), ["contrasts/names"])
+    [result] = score_tasks(Trained(), ["contrasts/names"])
     assert result.notes == (leak_note("contrasts/names", "test", {"training": TRAINING}),)
     assert without.notes == ("the similarity is the encoder's own, similarity_pairs",)

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from rejoinder.evaluation.baselines.words import RandomVectors
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 
 
@@ -17,9 +17,7 @@ def test_nothing_is_asked_of_the_network(shared_data, monkeypatch):
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(socket, "create_connection", refuse)
     context = Context(shared_data)
-    results = collect(
-        iter_results(RandomVectors(), ["stsb", "sts12", "mrpc", "cqa-b/2016"], context)
-    )
+    results = score_tasks(RandomVectors(), ["stsb", "sts12", "mrpc", "cqa-b/2016"], context)
     assert [result.task for result in results].count("mrpc/senteval") == 1
     for result in results:
         if result.main == "pearson":

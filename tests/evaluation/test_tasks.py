@@ -13,7 +13,7 @@ from rejoinder.evaluation import encoding
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import read_results, write_results
-from rejoinder.evaluation.run import collect, iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks import resolve
 from rejoinder.evaluation.tasks.base import Context, ResponsePairs
 from rejoinder.evaluation.tasks.response import draw_negatives, rank_responses
@@ -141,11 +141,11 @@ def test_names_of_tasks():
     assert resolve(["response", "stsb"]) == ["response/p@n", "stsb/angular", "stsb/cosine"]
     with pytest.raises(InputError, match="did you mean 'stsb'"):
         resolve(["stsbb"])
-    [missing] = iter_results(Bag(), ["response"])
+    [missing] = score_tasks(Bag(), ["response"], skip_missing=True).missing
     assert isinstance(missing, Missing)
     assert "--pairs" in missing.reason
     with pytest.raises(InputError, match="--data"):
-        collect(iter_results(Bag(), ["stsb"]))
+        score_tasks(Bag(), ["stsb"])
 
 
 class Known(Bag):
@@ -184,7 +184,7 @@ def test_pairs_that_the_encoder_was_fitted_on_are_counted(tmp_path):
     second = ["MSRvid w3 W4.", "w4 w1", "msrpar w5", "nowhere"]
 
     def note(encoder):
-        [result] = collect(iter_results(encoder, ["sts12"], Context(tmp_path)))
+        [result] = score_tasks(encoder, ["sts12"], Context(tmp_path))
         return [one for one in result.notes if "adapted on" in one]
 
     [said] = note(Fitted(first, second))
@@ -200,7 +200,7 @@ def test_the_yearly_sets_share_pairs_with_the_training_pairs_of_the_benchmark(sh
     context = Context(shared_data, splits=["dev", "test"])
     tasks = ["sts12", "sts13", "sts14", "sts15", "sts17", "stsb/angular"]
     shared = {}
-    for result in collect(iter_results(encoder, tasks, context)):
+    for result in score_tasks(encoder, tasks, context):
         [said] = [note for note in result.notes if "adapted on" in note]
         shared[f"{result.task} {result.split}"] = int(said.split(" of ")[0].replace(",", ""))
     assert shared == {
@@ -223,25 +223,25 @@ def test_embeddings_are_kept_on_disk_by_identity(tmp_path):
         (root / f"STS.gs.{subset}.txt").write_text("\n".join(str(n % 5) for n in range(9)) + "\n")
     context, cache = Context(tmp_path), tmp_path / "cache"
     first, again = Known(), Known()
-    before = collect(iter_results(first, ["sts12"], context, cache=cache))
-    after = collect(iter_results(again, ["sts12"], context, cache=cache))
+    before = score_tasks(first, ["sts12"], context, cache=cache)
+    after = score_tasks(again, ["sts12"], context, cache=cache)
     assert first.asked > 0
     assert again.asked == 0
     assert after[0].scores == before[0].scores
     assert (before[0].dtype, after[0].dtype) == ("float32", None)
     assert after[0].encoder["max_tokens"] == "not told"
     with pytest.raises(InputError, match=r"Bag.*sha256"):
-        collect(iter_results(Bag(), ["sts12"], context, cache=cache))
+        score_tasks(Bag(), ["sts12"], context, cache=cache)
     [file] = cache.iterdir()
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(InputError, match=f"{file.name}.*remove"):
-        collect(iter_results(Known(), ["sts12"], context, cache=cache))
+        score_tasks(Known(), ["sts12"], context, cache=cache)
 
 
 def test_results_survive_json(tmp_path):
     place = tmp_path / "results.json"
     context = Context(pairs=lambda: made_up(120))
-    results = write_results(place, collect(iter_results(Bag(), ["response"], context)))
+    results = write_results(place, score_tasks(Bag(), ["response"], context))
     assert read_results(place) == results
     [found] = read_results(place)
     assert (found.items.predictions <= 1).mean() == results[0].scores["P@1"]
@@ -257,7 +257,7 @@ def test_results_survive_json(tmp_path):
 @pytest.mark.shared_data
 def test_the_published_baseline_on_the_benchmark(shared_data):
     """Cosine of binary word vectors; .5253 with these tokens, told with the data."""
-    results = list(iter_results(BagOfWords(), ["stsb"], Context(shared_data, splits=["test"])))
+    results = list(score_tasks(BagOfWords(), ["stsb"], Context(shared_data, splits=["test"])))
     angular, cosine = results
     assert round(cosine.scores["pearson"], 4) == 0.5253
     assert (cosine.n, cosine.task, angular.task) == (1_379, "stsb/cosine", "stsb/angular")

@@ -13,7 +13,7 @@ from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.results import Missing, Result
 from rejoinder.evaluation.results_file import open_results, read_results
-from rejoinder.evaluation.run import EvaluationProgress, Results, collect, iter_results
+from rejoinder.evaluation.run import EvaluationProgress, Results, score_tasks
 from rejoinder.evaluation.tasks import families_of, resolve
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.io.formats.decoding import decoded
@@ -172,7 +172,7 @@ def evaluate(
         if file is not None:
             file.keep(about, overwrite=overwrite)
         known = () if file is None or overwrite else tuple(file.results)
-        outcomes = iter_results(
+        return score_tasks(
             loaded,
             request.tasks.split(","),
             request.context(),
@@ -183,8 +183,8 @@ def evaluate(
             # an object without a name can't be opened again: its results can't be repeated
             request=asdict(request) if request.encoder else None,
             keep=(lambda result: result) if file is None else file.add,
+            skip_missing=skip_missing,
         )
-        return collect(outcomes, known, skip_missing=skip_missing)
 
 
 def repeat(
@@ -224,15 +224,15 @@ def repeat(
         if name not in encoders:
             loaded = load_encoder(*name)
             encoders[name] = loaded, identity(loaded)
-        outcomes = iter_results(
+        again = score_tasks(
             encoders[name][0],
             list(dict.fromkeys(result.task for result in results)),
             request.context(),
             progress=progress,
             cache=None if cache is None else Path(cache),
             about=encoders[name][1],
+            skip_missing=True,
         )
-        again = collect(outcomes, skip_missing=True)
         by_part = {(result.task, result.split): result for result in again}
         for before in results:
             now = by_part.get((before.task, before.split))

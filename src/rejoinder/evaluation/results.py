@@ -26,7 +26,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a task finds on one split. `iter_results` makes a `Result` of it."""
+    """What a task finds on one split. `score_tasks` makes a `Result` of it."""
 
     main: str
     """Name of the main score."""

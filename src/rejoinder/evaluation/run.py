@@ -5,9 +5,8 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, overload
@@ -62,7 +61,7 @@ class Results(Sequence[Result]):
         return "\n".join((table, *(f"{task.task} missing: {task.reason}" for task in self.missing)))
 
 
-def iter_results(
+def score_tasks(
     encoder: Encodes,
     tasks: Sequence[str],
     context: Context | None = None,
@@ -73,22 +72,25 @@ def iter_results(
     about: Mapping[str, Any] | None = None,
     request: Mapping[str, Any] | None = None,
     keep: Callable[[Result], Result] = lambda result: result,
-) -> Iterator[Result | Missing]:
-    """Yields the results of tasks one by one, and a `Missing` for each task without its data.
+    skip_missing: bool = False,
+) -> Results:
+    """Returns the results of an encoder on tasks, in their order.
 
     Args:
         encoder: what is scored.
         tasks: ids and groups of tasks.
         context: where the data is, and settings.
-        known: earlier results. Those of the same encoder, task, data and settings are yielded
-            again instead of being scored.
+        known: earlier results. Those of the same encoder, task, data and settings are returned
+            instead of being scored again.
         progress: called before each task, and by long tasks in between.
         cache: folder that keeps embeddings for later runs of the same encoder.
         about: the encoder's `identity`, if it is known already.
         request: what `evaluate` was asked for; each new result carries it with its own task.
         keep: saves a new result, and returns it with what saving adds.
+        skip_missing: list tasks whose data is missing, instead of raising an error at the first.
 
     Raises:
+        DataMissingError: the data of a task is missing, and `skip_missing` is False.
         InputError: a task is unknown, its data is damaged, or the encoder misbehaves.
     """
     context = context or Context()
@@ -96,10 +98,15 @@ def iter_results(
     about = dict(about or identity(encoder))
     by_key = {result.key: result for result in known if dict(result.encoder) == about}
     embedder = Embedder(encoder, about["name"], _open_cache(encoder, about, cache))
-    done = 0
+    results: list[Result] = []
+    missing: list[Missing] = []
+    done = taken = 0
     for family, ids in families_of(wanted):
         progress(done, len(wanted), ids[0])
-        tell = partial(_tell, progress, done, len(wanted), ids[0])
+
+        def tell(doing: str, done: int = done, task: str = ids[0]) -> None:
+            progress(done, len(wanted), f"{task}: {doing}")
+
         begun, settings = time.perf_counter(), family.settings(context)
         reused: list[Result] = []
         found: Mapping[tuple[str, str], Scored] = {}
@@ -110,11 +117,14 @@ def iter_results(
             if left:
                 found = family.run(embedder, replace(context, tell=tell), left)
         except DataMissingError as error:
+            if not skip_missing:
+                raise DataMissingError(f"{ids[0]}: {error}") from None
             known_tasks = {result.task for result in reused}
-            yield from (Missing(task, str(error)) for task in ids if task not in known_tasks)
+            missing += (Missing(task, str(error)) for task in ids if task not in known_tasks)
         except ScoringError as error:
             raise InputError(f"{ids[0]}, encoder {embedder.name}: {error}") from None
-        yield from reused
+        results += reused
+        taken += len(reused)
         seconds = (time.perf_counter() - begun) / max(len(found), 1)
         for (task, split), scored in found.items():
             leaks = leak_note(task, split, about)
@@ -139,9 +149,10 @@ def iter_results(
                 run={} if request is None else {**request, "tasks": task},
                 items=scored.items,
             )
-            yield keep(result)
+            results.append(keep(result))
         done += len(ids)
     progress(done, len(wanted), "")
+    return Results(tuple(results), tuple(missing), taken)
 
 
 def _reused(data: Data, settings: Mapping[str, Any], known: Mapping[Key, Result]) -> list[Result]:
@@ -164,10 +175,6 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _tell(progress: EvaluationProgress, done: int, total: int, task: str, doing: str) -> None:
-    progress(done, total, f"{task}: {doing}")
-
-
 def _open_cache(
     encoder: Encodes, about: Mapping[str, Any], folder: Path | None
 ) -> VectorCache | None:
@@ -182,27 +189,3 @@ def _open_cache(
             "apart."
         )
     return VectorCache(folder / "embeddings.sqlite", json.dumps(about, sort_keys=True))
-
-
-def collect(
-    outcomes: Iterator[Result | Missing],
-    known: Sequence[Result] = (),
-    *,
-    skip_missing: bool = False,
-) -> Results:
-    """Returns what `iter_results` yields, given the earlier results `known`, as one sequence.
-
-    Raises:
-        DataMissingError: the data of a task is missing, and `skip_missing` is False.
-    """
-    results: list[Result] = []
-    missing: list[Missing] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Result):
-            results.append(outcome)
-        elif skip_missing:
-            missing.append(outcome)
-        else:
-            raise DataMissingError(f"{outcome.task}: {outcome.reason}")
-    reused = sum(any(result is old for old in known) for result in results)
-    return Results(tuple(results), tuple(missing), reused)

@@ -17,7 +17,7 @@ from rejoinder.datasets.sts import read_stsb
 from rejoinder.errors import DataMissingError, InputError
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.results_file import read_results, write_results
-from rejoinder.evaluation.run import iter_results
+from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.atomic import write_text
@@ -253,8 +253,7 @@ class Work:
         context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))
 
         def work() -> None:
-            outcomes = iter_results(encoder, tasks, context)
-            write_results(path, [result for result in outcomes if isinstance(result, Result)])
+            write_results(path, score_tasks(encoder, tasks, context, skip_missing=True))
 
         self._stage(f"{name}: evaluation", path, work)
         results = read_results(path)
