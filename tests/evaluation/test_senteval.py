@@ -90,7 +90,7 @@ def task_path(tmp_path_factory):
                 for t, label in sentences(50, 7)]  # fmt: skip
         write(root / f"probing/{file}.txt", rows)
     pictures = np.random.default_rng(0)
-    for split, count in (("train", 60), ("valid", 20), ("test", 20)):
+    for split, count in (("train", 30), ("valid", 20), ("test", 20)):
         kinds = pictures.integers(0, 6, count)
         features = np.eye(6, 8, dtype=np.float32)[kinds] + 0.1 * pictures.random((count, 8))
         write(down / f"COCO/{split}.json", [])
