@@ -5,12 +5,13 @@
 A test compares the page with the code.
 """
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rejoinder.io.schema import Settings, toml_value
+from rejoinder.io.schema import Settings
 from rejoinder.training.config.settings import config_class
 
 _HEAD = """# Config
@@ -134,7 +135,7 @@ def choices(values: Sequence[object]) -> str:
     >>> choices(["words", "subwords"])
     '"words" or "subwords"'
     """
-    *most, last = map(toml_value, values)
+    *most, last = map(toml_text, values)
     return f"{', '.join(most)} or {last}" if most else last
 
 
@@ -167,6 +168,11 @@ def _bounds(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"to below {below}"
 
 
+def toml_text(value: object) -> str:
+    """Returns a value that is not a table as TOML, which writes it as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def page() -> str:
     """Returns the page as Markdown."""
     root = Node.of(config_class())
@@ -188,7 +194,7 @@ def _table(name: str, node: Node) -> Iterator[str]:
     inside = node.item or node
     heading = f"[[{name}]]" if node.item else f"[{name}]"
     for kind, table in (inside.kinds or {"": inside}).items():
-        tag = f", `{inside.tag} = {toml_value(kind)}`" if kind else ""
+        tag = f", `{inside.tag} = {toml_text(kind)}`" if kind else ""
         yield from _section(f"## `{heading}`{tag}", table)
         for key, value in table.keys.items():
             if value.item and value.item.keys:
@@ -208,7 +214,7 @@ def _rows(keys: Mapping[str, Node], required: Sequence[str]) -> Iterator[str]:
         elif value is None:
             default = "absent" if node.optional else "none"
         else:
-            default = f"`{toml_value(value)}`"
+            default = f"`{toml_text(value)}`"
         meaning = " ".join(node.facts.get("description", "The kind of this table.").split())
         yield f"| `{key}` | {node.allowed()} | {default} | {meaning} |"
 

@@ -7,7 +7,6 @@ Raises:
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, Union
 
@@ -176,36 +175,13 @@ def _path(values: Any, details: ErrorDetails) -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Returns a value as TOML, shortened if it is long.
+    """Returns a value as JSON, whose values are written as those of TOML, shortened if it is long.
 
     >>> shown([1.5, True, "a"])
     '[1.5, true, "a"]'
     """
     try:
-        text = toml_value(value)
+        text = json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
     except (RecursionError, ValueError):  # nested too deeply, or more digits than Python prints
         return "a value too large to show"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def toml_value(value: Any) -> str:
-    """Returns a value as TOML on one line; tomli-w spreads lists over several.
-
-    >>> toml_value({"labels": {"n/a": ""}, "layers": [1, 2.5], "residual": True})
-    '{labels = {"n/a" = ""}, layers = [1, 2.5], residual = true}'
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # JSON and TOML share their escapes, but JSON leaves DEL unescaped
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    if isinstance(value, Mapping):
-        pairs = (f"{_key(name)} = {toml_value(item)}" for name, item in value.items())
-        return "{" + ", ".join(pairs) + "}"
-    return repr(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)

@@ -18,7 +18,7 @@ from rejoinder.corpus.reading.parquet import parquet_pieces
 from rejoinder.corpus.reading.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, for_each, size_of
-from rejoinder.io.formats.compression import Decoders, decompressed
+from rejoinder.io.formats.compression import decompressed
 from rejoinder.io.formats.line_blocks import BlockMemory, reused_line_blocks
 
 _BLOCK_BYTES = 16 << 20
@@ -159,7 +159,7 @@ def _pieces(
     files: Sequence[Place], options: ExtractOptions, report: Report
 ) -> Iterator[tuple[FileReport, _Piece]]:
     """Yields the pieces of files one after the other. Those of JSON lines use memory again."""
-    columns, decoders, memory = options.columns_read, Decoders(), BlockMemory()
+    columns, memory = options.columns_read, BlockMemory()
     for path in files:
         entry = FileReport(path)
         report.files.append(entry)
@@ -167,7 +167,7 @@ def _pieces(
         if format_ == "parquet":
             pieces = parquet_pieces(path, columns, entry.add_bytes)
         else:
-            content = decompressed(path, entry.add_bytes, decoders)
+            content = decompressed(path, entry.add_bytes)
             if format_ == "json":
                 pieces = _json_pieces(path, content, options, report, memory)
             else:

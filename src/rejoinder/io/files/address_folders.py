@@ -99,11 +99,8 @@ def _marker(folder: Address) -> dict[str, Any]:
     if not marker.exists():
         return {}
     with marker.open() as file:
-        try:
-            tree = json.loads(file.read())
-        except ValueError:
-            tree = None
-    return tree if isinstance(tree, dict) else {}
+        tree: dict[str, Any] = json.loads(file.read())
+    return tree
 
 
 def _is_ours(folder: Address) -> bool:

@@ -7,10 +7,9 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-from rejoinder.errors import InputError, MissingExtraError
+from rejoinder.errors import InputError, require
 from rejoinder.io.files.storage import lacks_memory, read_errors
 
 if TYPE_CHECKING:  # commands that read compressed texts need no addresses
@@ -28,30 +27,21 @@ _SLICE_BYTES = {".zst": 1 << 12, ".bz2": 1 << 12, ".xz": 1 << 12, ".gz": 1 << 16
 """Bytes that are decompressed at a time: of zeros, at most 170 MB come out of them."""
 
 
-class Decoders:
-    """Opens decompressors. Those of zstd share their memory, so only one is used at a time."""
-
-    def __init__(self) -> None:
-        self._zstd: Any = None
-
-    def open(self, suffix: str) -> Any:
-        """Returns a decompressor of one frame; those of all libraries have the same methods."""
-        if suffix != ".zst":
-            return _DECOMPRESSORS[suffix]()
-        if self._zstd is None:
-            try:
-                import zstandard
-            except ImportError:
-                raise MissingExtraError("zstandard", "extract") from None
-            self._zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-        return self._zstd.decompressobj()
-
-
 _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
     ".gz": lambda: zlib.decompressobj(31),
 }
+
+
+def _opener(suffix: str) -> Callable[[], Any]:
+    """Returns what opens a decompressor of one frame; those of all libraries work alike."""
+    if suffix != ".zst":
+        return _DECOMPRESSORS[suffix]
+    require("extract", "zstandard")
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj
 
 
 class Frames:
@@ -60,8 +50,13 @@ class Frames:
     Zeros between them are skipped: they may fill up a tape's block, and xz allows for them.
     """
 
-    def __init__(self, suffix: str, decoders: Decoders | None = None) -> None:
-        self._new = partial((decoders or Decoders()).open, suffix)
+    def __init__(self, suffix: str) -> None:
+        """Begins with no frame of a file of that format.
+
+        Raises:
+            MissingExtraError: it is zstd and `zstandard` is not installed.
+        """
+        self._new = _opener(suffix)
         self._slice = _SLICE_BYTES[suffix]
         self._frame: Any = None
 
@@ -75,7 +70,6 @@ class Frames:
 
         Raises:
             ValueError: they are damaged.
-            MissingExtraError: they are zstd and `zstandard` is not installed.
         """
         for start in range(0, len(data), self._slice):
             rest = data[start : start + self._slice]
@@ -117,15 +111,10 @@ def compression(path: "Place") -> str | None:
         return compression_of(file.read(8))
 
 
-def decompressed(
-    path: "Place",
-    on_read: Callable[[int], None] | None = None,
-    decoders: Decoders | None = None,
-) -> Iterator[bytes]:
+def decompressed(path: "Place", on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
     """Yields the content of `path`, compressed or not, in pieces.
 
-    `on_read` is called after each read with the number of bytes read from the file itself. Files
-    that are read one after the other may share `decoders`: windows have up to 2 GiB.
+    `on_read` is called after each read with the number of bytes read from the file itself.
 
     Raises:
         InputError: the file is damaged or cut short. The message says how far it could be read.
@@ -136,7 +125,7 @@ def decompressed(
         if suffix is None:
             yield from _pieces(path, file, _READ_BYTES * 16, on_read)
             return
-        frames = Frames(suffix, decoders)
+        frames = Frames(suffix)
         for data in _pieces(path, file, _READ_BYTES, on_read):
             try:
                 for piece in frames.decompress(data):

@@ -13,7 +13,7 @@ from rejoinder.io.schema import (
     Printable,
     Probability,
     Settings,
-    toml_value,
+    shown,
 )
 
 _Label = Annotated[str, Field(max_length=200), Printable]
@@ -25,7 +25,7 @@ def _as_table(value: Any) -> Any:
 
 def _task_name(value: str) -> str:
     if not re.fullmatch(r"[\w-]*", value):
-        raise ValueError(f"is {toml_value(value)}; a name is letters, digits, - and _")
+        raise ValueError(f"is {shown(value)}; a name is letters, digits, - and _")
     if value == "responses":
         raise ValueError('is "responses", which is the task of that objective; choose another name')
     return value
