@@ -1,4 +1,4 @@
-"""Recall, queries a second, memory and build time of an index of texts, beside a NumPy scan.
+"""Recall, queries a second, memory and build time of an index of texts, and of a NumPy scan.
 
     python benchmarks/index.py --pairs pairs/ --texts 1000000
     python benchmarks/index.py --pairs pairs/ --texts 1000000 --model rejoinder-base --dim 256 \
@@ -9,11 +9,11 @@ vectors, searched in batches of `--batch` and alone. With `--copies N` the index
 each of jittered copies of all embeddings cut to `--dim`: Gaussian noise of the length `--jitter` is
 added, and the sum scaled to length 1. A text counts as found if its cosine reaches that of the
 tenth text of an exact scan less 1e-5. The scan is the product of queries with rows and
-`numpy.argpartition`. Building, searching and scanning are processes of their own, so that each
-peak is its own. Prints one JSON object.
+`numpy.argpartition`. Building, searching and scanning run in separate processes, so that each
+has its own peak of memory. Prints one JSON object.
 
-`--folder` keeps everything and goes on where it was; `--seconds` ends the work after the segment
-that is being built then, so that a long build runs in pieces.
+`--folder` keeps everything and continues there. `--seconds` ends the work after the current
+segment, so that a long build can run in pieces.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def _run(chosen: argparse.Namespace, folder: Path) -> None:
 
 
 def _apart(call: Callable[..., dict[str, Any]], *arguments: object) -> dict[str, Any]:
-    """Returns what a function returns in a process of its own."""
+    """Calls a function in a separate process."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(call, arguments)

@@ -1,10 +1,10 @@
-"""Libraries of approximate search beside each other: recall, queries a second, memory, build time.
+"""Compares libraries of approximate search: recall, queries a second, memory, build time.
 
     pip install usearch hnswlib faiss-cpu
     python benchmarks/index_libraries.py kept/ --rows 200000
 
 `kept/` is the folder that `benchmarks/index.py --folder` left. Each library builds and searches in
-a process of its own. Candidates get true scores from the rows on disk, except with hnswlib, which
+a separate process. Candidates get true scores from the rows on disk, except with hnswlib, which
 holds them itself. Prints one JSON object a line: a library, a setting of how much it searches.
 """
 

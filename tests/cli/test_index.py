@@ -10,7 +10,7 @@ from rejoinder.cli import main
 
 @pytest.fixture
 def call(monkeypatch, capsys, tmp_path):
-    """Runs a command line in a folder of its own: (exit status, standard output, error)."""
+    """Runs a command line in a new folder; returns exit status, standard output and error."""
     monkeypatch.chdir(tmp_path)
 
     def run(*words):

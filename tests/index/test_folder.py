@@ -1,4 +1,4 @@
-"""The folder of an index: what is found, what a change leaves, what damage is told."""
+"""The folder of an index: what a search finds, what a change leaves, how damage is reported."""
 
 import json
 import subprocess
@@ -138,7 +138,7 @@ def test_ids_of_one_key_are_told_apart(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("place", ["write_segment", "write"])
-def test_a_change_that_is_broken_off_changes_nothing(tmp_path, monkeypatch, place):
+def test_a_change_that_fails_changes_nothing(tmp_path, monkeypatch, place):
     index = made(tmp_path, TEXTS)
 
     def full(*_arguments, **_named):
@@ -176,7 +176,7 @@ def test_a_file_that_was_cut_is_named(tmp_path, name):
         TextIndex(index.folder)
 
 
-def test_a_changed_byte_ends_in_one_sentence_wherever_it_is_met(tmp_path):
+def test_a_changed_byte_is_named(tmp_path):
     index = made(tmp_path, TEXTS)
     [entry] = index.manifest.segments
     for name, place, byte in (("texts.bin", 10, 0xFF), ("rows", 2, 0x77), ("keys", 0, 0x77)):
@@ -195,7 +195,7 @@ def test_a_changed_byte_ends_in_one_sentence_wherever_it_is_met(tmp_path):
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("top_k", [1, 5])
-def test_embeddings_that_are_not_finite_are_one_sentence(tmp_path, dtype, value, top_k):
+def test_embeddings_that_are_not_finite_are_refused(tmp_path, dtype, value, top_k):
     index = create_index(tmp_path / "index", replace(EMPTY, dtype=dtype), [encoded(TEXTS)])
     path = damaged(index, value)
     queries = np.array([vector("one"), vector("three"), np.zeros(DIM)], np.float32)
@@ -208,7 +208,7 @@ def test_embeddings_that_are_not_finite_are_one_sentence(tmp_path, dtype, value,
         TextIndex(index.folder).nearest(queries, top_k)
 
 
-def test_huge_embeddings_are_one_sentence_where_their_scores_are_not_finite(tmp_path):
+def test_huge_embeddings_are_refused(tmp_path):
     index = made(tmp_path, TEXTS)
     damaged(index, 3e38, at=slice(None))
     opened = TextIndex(index.folder)
@@ -229,7 +229,7 @@ def damaged(index, value, at=1):
     return path
 
 
-def test_a_folder_that_is_no_index_is_refused(tmp_path):
+def test_a_folder_that_is_not_an_index_is_refused(tmp_path):
     with pytest.raises(InputError, match=str(tmp_path)):
         TextIndex(tmp_path)
     index = made(tmp_path, TEXTS)
@@ -326,7 +326,7 @@ def test_a_segment_that_is_removed_while_an_index_is_opened(tmp_path, monkeypatc
     assert calls
 
 
-def test_ids_without_a_name_go_on_behind_the_largest_number(tmp_path):
+def test_numbers_continue_after_the_largest_id(tmp_path):
     index = made(tmp_path, {"7": "seven", "x9": "nine", "9" * 5_000: "long", "٣": "three"})
     assert index.manifest.next_id == 8
 
@@ -340,7 +340,7 @@ def test_ids_without_a_name_go_on_behind_the_largest_number(tmp_path):
         ("sha256", None), ("source", 3), ("source", "\ud800"), ("dtype", "int8"), ("recall", 0.0),
     ],
 )  # fmt: skip
-def test_values_that_no_index_has_are_one_sentence(tmp_path, key, value):
+def test_wrong_values_in_the_manifest_are_refused(tmp_path, key, value):
     index = made(tmp_path, TEXTS)
     tree = json.loads((index.folder / FILE).read_text("utf-8"))
     del tree["sha256"]
@@ -365,7 +365,7 @@ def test_a_changed_list_of_deleted_texts_is_refused(tmp_path):
             TextIndex(index.folder)
 
 
-def test_damage_gets_no_hash_of_its_own_when_an_index_is_compacted(tmp_path):
+def test_compacting_does_not_hide_damage(tmp_path):
     index = made(tmp_path, TEXTS)
     [entry] = index.manifest.segments
     path = index.folder / entry.name / "embeddings.bin"
@@ -378,7 +378,7 @@ def test_damage_gets_no_hash_of_its_own_when_an_index_is_compacted(tmp_path):
     assert (index.folder / FILE).read_bytes() == before
 
 
-def test_what_a_killed_change_left_inside_is_removed_by_the_next(tmp_path):
+def test_the_next_change_removes_what_a_killed_one_left(tmp_path):
     index = made(tmp_path, TEXTS)
     for name in (".index.json.lock", ".index.json.part", ".000002.deleted.part", ".000002.lock"):
         (index.folder / name).write_text("process 1")
@@ -423,7 +423,7 @@ def test_a_reader_sees_one_whole_state_while_another_process_writes(tmp_path):
     assert opened > 10
 
 
-def test_reload_opens_what_another_one_changed(tmp_path):
+def test_reload_sees_what_another_reader_changed(tmp_path):
     one, other = made(tmp_path, TEXTS), TextIndex(tmp_path / "index")
     one.add_encoded([encoded({"new": "newer"})])
     assert len(other) == 5
@@ -433,7 +433,7 @@ def test_reload_opens_what_another_one_changed(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name not in ("keys", "rows")])
-def test_a_file_that_is_cut_under_a_reader_is_one_sentence(tmp_path, name):
+def test_a_file_that_is_cut_under_a_reader_is_named(tmp_path, name):
     index = made(tmp_path, TEXTS)
     path = tmp_path / "index/000001" / name
     with path.open("r+b") as file:
@@ -443,7 +443,7 @@ def test_a_file_that_is_cut_under_a_reader_is_one_sentence(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["keys", "rows"])
-def test_a_changed_byte_of_the_keys_is_noticed_at_the_first_look_up(tmp_path, name):
+def test_the_first_look_up_notices_changed_keys(tmp_path, name):
     made(tmp_path, TEXTS)
     path = tmp_path / "index/000001" / name
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Indexes with a real model: the same hits as a search in memory, and the model that is theirs."""
+"""Indexes with a real model find what a search in memory finds, and know their model."""
 
 import gzip
 import json
@@ -113,7 +113,7 @@ def test_files_of_texts_are_read_by_their_names(tmp_path):
         ("a.jsonl", "[1]\n", "line 1"),
     ],
 )
-def test_a_line_of_another_form_is_named_and_nothing_is_left(tmp_path, name, content, said):
+def test_a_malformed_line_is_named_and_nothing_is_left(tmp_path, name, content, said):
     (tmp_path / name).write_text(content, "utf-8")
     with pytest.raises(InputError, match=said):
         Index.create(tmp_path / "index", tmp_path / name, "rejoinder-small")
@@ -158,7 +158,7 @@ def test_replies_of_pairs_are_found_as_answers(encoder, small_pairs, tmp_path):
     ("settings", "said"),
     [({"recall": 0}, "recall.*0"), ({"dtype": "int8"}, "dtype.*float32, float16.*int8")],
 )
-def test_settings_that_are_not_valid_are_refused_before_the_work(encoder, tmp_path, settings, said):
+def test_wrong_settings_are_refused_before_the_work(encoder, tmp_path, settings, said):
     with pytest.raises(InputError, match=said):
         Index.create(tmp_path / "index", TEXTS, encoder, **settings)
     assert not (tmp_path / "index").exists()
@@ -176,7 +176,7 @@ def test_float16_halves_the_embeddings_and_finds_the_same(encoder, tmp_path):
     assert Index.open(tmp_path / "half", encoder).is_exact
 
 
-def test_what_is_no_text_is_refused(tmp_path):
+def test_other_values_than_texts_are_refused(tmp_path):
     for wrong in (3, ("a", 1), ("a", "b", "c"), None, list(range(10_000))):
         with pytest.raises(InputError, match=r"text 1\b.{1,90}$"):
             Index.create(tmp_path / "index", ["one", wrong], "rejoinder-small")

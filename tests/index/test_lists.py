@@ -1,4 +1,4 @@
-"""Approximate search: what it finds, what changes leave, what damage and a missing package say."""
+"""Approximate search: what it finds, also after changes, damage and without FAISS."""
 
 import shutil
 import sys
@@ -211,7 +211,7 @@ def test_damaged_lists_are_named(made, tmp_path):
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, 3e38, 1.5])
 @pytest.mark.parametrize("kept_bytes", [0, 1 << 31])
-def test_scores_that_no_embeddings_have_are_damage(made, tmp_path, monkeypatch, number, kept_bytes):
+def test_impossible_scores_are_damage(made, tmp_path, monkeypatch, number, kept_bytes):
     monkeypatch.setattr(nearest, "_KEPT_BYTES", kept_bytes)
     queries = rows_of(LEAST)[:1]  # finds the row itself
     index = made(tmp_path, rows_of(LEAST))
@@ -225,7 +225,7 @@ def test_scores_that_no_embeddings_have_are_damage(made, tmp_path, monkeypatch, 
             opened.nearest(queries, exact=exact)
 
 
-def test_a_change_that_is_broken_off_at_its_lists_changes_nothing(made, tmp_path, monkeypatch):
+def test_a_change_that_fails_at_its_lists_changes_nothing(made, tmp_path, monkeypatch):
     index = made(tmp_path, rows_of(LEAST))
 
     def stop(*_arguments):

@@ -1,4 +1,4 @@
-"""Texts of several requests are encoded together, each request gets its own rows."""
+"""Requests share batches, and each gets its own rows."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ async def held_back(queue, work):
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def test_what_waits_is_encoded_together_and_given_back_in_order():
+def test_waiting_requests_share_a_batch_and_get_their_rows():
     queue, encode = batcher(), Recorder()
     texts = [["a"], ["bb", "ccc"], [], ["dddd"]]
     rows = asyncio.run(held_back(queue, [queue.encode(encode, some) for some in texts]))
@@ -58,7 +58,7 @@ def test_a_batch_holds_no_more_than_its_limit_and_one_function():
     assert [len(batch) for batch in second.batches] == [1]
 
 
-def test_an_error_is_that_of_the_request_that_made_it():
+def test_an_error_goes_to_the_request_that_caused_it():
     queue, encode = batcher(), Recorder()
     work = [queue.encode(encode, [text]) for text in ("a", "bad", "ccc")]
     first, bad, third = asyncio.run(held_back(queue, work))
@@ -76,7 +76,7 @@ def test_a_full_queue_takes_no_more():
     assert queue.waiting == 0
 
 
-def test_work_of_a_client_that_went_away_is_not_done():
+def test_work_of_a_client_that_left_is_skipped():
     queue, encode = batcher(), Recorder()
 
     held, leave = threading.Event(), threading.Event()

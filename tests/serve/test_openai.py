@@ -60,7 +60,7 @@ def test_errors_have_openais_form(server, body, status, param, said):
     assert said in error["message"]
 
 
-def test_a_model_that_was_not_trained_to_be_cut_refuses_dimensions():
+def test_a_model_without_nested_dims_refuses_dimensions():
     from serving import running
     from tiny_models import dan_model
 

@@ -53,13 +53,13 @@ def test_its_examples_are_answered(api, server, path):
     TypeAdapter(list | dict).validate_json(answer.content)
 
 
-def test_no_page_of_it_loads_scripts_from_elsewhere(server):
+def test_it_has_no_page_with_foreign_scripts(server):
     assert server.client.get("/docs").status_code == 404
     assert server.client.get("/redoc").status_code == 404
 
 
 def test_answers_have_the_form_that_it_states(server):
-    """Routes answer with JSON of their own making, so the stated models are compared with it."""
+    """Routes write their JSON themselves, so it is compared with the stated models."""
     stated = {
         (method, route.path): TypeAdapter(route.response_model)
         for router in all_routers()

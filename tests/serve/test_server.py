@@ -1,4 +1,4 @@
-"""Clients that send or read too slowly, too many of them, and hosts that are not ours."""
+"""Slow clients, many clients, foreign hosts, and what the server logs."""
 
 import logging
 import socket
@@ -26,7 +26,7 @@ def connected(server, content=b""):
 
 
 @pytest.mark.parametrize("content", [b"", b"GET /health HTT", HALF])
-def test_a_request_that_does_not_end_is_ended(model, content):
+def test_a_request_that_takes_too_long_is_cut_off(model, content):
     with running_app(create_app(model), Limits(100, request_seconds=0.2)) as server:
         with connected(server, content) as connection, suppress(ConnectionResetError):
             assert connection.recv(100) == b""
@@ -90,12 +90,12 @@ def test_which_hosts_are_served_follows_from_the_address():
             ServerSettings(allowed_hosts=(wrong,))
 
 
-def test_a_slash_at_the_end_leads_nowhere(server):
+def test_a_trailing_slash_is_not_redirected(server):
     answer = server.client.post("/embed/", json={"inputs": "a"}, headers={"Host": "localhost"})
     assert (answer.status_code, answer.headers.get("location")) == (404, None)
 
 
-def test_an_answer_has_a_bound(server):
+def test_answers_have_a_limit(server):
     few = server.client.post("/search", json={"queries": ["a"] * 8, "top_k": 10**9})
     assert [len(hits) for hits in few.json()] == [len(TEXTS)] * 8
     many = server.client.post("/tokenize", json={"inputs": "hello " * 150_000})
@@ -103,7 +103,7 @@ def test_an_answer_has_a_bound(server):
     assert "100,000" in many.json()["error"]
 
 
-def test_hits_have_a_bound(model):
+def test_hits_have_a_limit(model):
     with running(model, texts=["hello"] * 1_000) as server:
         body = {"queries": ["a"] * 200, "top_k": 1_000}
         answer = server.client.post("/search", json=body)

@@ -42,7 +42,7 @@ def address(serve):
 
 @pytest.fixture
 def open_page(browser):
-    """Opens the page; nothing may be written to the console, asked elsewhere or left unhandled."""
+    """Opens the page. No message, error or request to another host is allowed."""
     contexts, faults = [], []
 
     def run(address, *, width=1_280, scheme="light"):
@@ -66,7 +66,7 @@ def open_page(browser):
     yield run
     for context in contexts:
         context.close()
-    # what the browser itself writes down of the tests of a refused key and of no network
+    # the browser itself logs the tests of a wrong key and of a lost network
     known = re.compile("status of 401|ERR_INTERNET_DISCONNECTED")
     assert [fault for fault in faults if not known.search(fault)] == []
 
@@ -140,7 +140,7 @@ def test_a_file_is_opened_or_dropped(open_page, address, tmp_path):
     expect(page.locator("#search-hits li")).to_have_count(2)
 
 
-NO_LINES = {
+NOT_LINES = {
     "tickets.csv": (b"id,text\n1,My order is late.\n", ".csv"),
     "chat.json": (b'{\n "messages": [{"body": "hi"}]\n}\n', "JSON"),
     "lines.txt": (b'{"text": "hi"}\n{"text": "you"}\n', "JSON"),
@@ -150,12 +150,12 @@ NO_LINES = {
 }
 
 
-def test_a_file_of_something_else_than_lines_is_refused(open_page, address, tmp_path):
+def test_other_files_than_lines_are_refused(open_page, address, tmp_path):
     page = open_page(address)
     choose(page, "search")
     expect(page.locator("#search-hits .text").first).to_have_text("Where is my order?")
     before = page.get_by_label("Your list").input_value()
-    for name, (content, fact) in NO_LINES.items():
+    for name, (content, fact) in NOT_LINES.items():
         (tmp_path / name).write_bytes(content)
         page.locator("[data-file=search-list]").set_input_files(tmp_path / name)
         expect(page.locator("#fault")).to_contain_text(name)
@@ -207,7 +207,7 @@ def test_the_same_words_in_another_order_get_a_caution(open_page, address):
     expect(page.locator("#why-note")).to_contain_text("500")
 
 
-def test_what_the_model_does_not_know_is_said(open_page, address):
+def test_unknown_words_get_a_caution(open_page, address):
     page = open_page(address)
     expect(page.locator("#language")).to_contain_text("English")
     for part, label, called in [
@@ -223,7 +223,7 @@ def test_what_the_model_does_not_know_is_said(open_page, address):
     expect(page.locator("#unknown")).to_be_hidden()
 
 
-def test_back_and_forward_go_from_part_to_part(open_page, address):
+def test_back_and_forward_switch_tabs(open_page, address):
     page = open_page(address)
     expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
     choose(page, "search")
@@ -353,7 +353,7 @@ def test_a_server_with_a_key_asks_for_it(open_page, serve):
     assert "REJOINDER_API_KEY" in page.locator("#snippet").inner_text()
 
 
-def test_a_server_that_is_gone_is_said(open_page, address):
+def test_the_page_says_that_the_server_is_gone(open_page, address):
     page = open_page(address)
     expect(page.locator("#score")).to_have_text(re.compile(r"\d\.\d"))
     page.context.set_offline(True)
