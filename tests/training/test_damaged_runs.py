@@ -95,7 +95,7 @@ def test_a_log_of_deep_brackets_stops_no_run(run):
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [("metrics.jsonl", None, "is no file"), ("events", b"a file", "is no folder")],
+    [("metrics.jsonl", None, "is not a file"), ("events", b"a file", "is not a folder")],
 )
 def test_what_stands_in_place_of_the_log_is_refused(run, name, content, said):
     with pytest.raises(TrainingError, match=f"{name} {said}; remove it to resume"):

@@ -106,7 +106,7 @@ def train(
         minutes: minutes in steps after which to stop, with a checkpoint and a model.
         resume: continue from the last checkpoint.
         overwrite: replace what is at `out`, once the new run has a model. Until then the new run is
-            beside it, in `.NAME.unfinished`, where `resume` finds it.
+            next to it, in `.NAME.unfinished`, where `resume` finds it.
         evaluate: scores the model in training; None scores it with `DevScores`.
         reporter: told about steps, evaluations and checkpoints.
         progress: called with the number of prepared pairs and that of all pairs.
@@ -192,7 +192,7 @@ class _Plan:
     folder: Path
     """The place of the run."""
     work: Path
-    """Where it is trained: beside its place while it replaces another run."""
+    """Where it is trained: next to its place while it replaces another run."""
     resume: bool
 
 
@@ -288,7 +288,7 @@ class _Session:
         return Run(**vars(result))
 
     def _dev_scores(self, config: RunConfig) -> Evaluate:
-        # imported here: a run with scores of its own needs no evaluation, and a missing extra is
+        # imported here: a run with its own scores needs no evaluation, and a missing extra is
         # reported before anything else is loaded
         from rejoinder.api.dev_scores import DevScores
 

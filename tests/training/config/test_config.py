@@ -299,9 +299,9 @@ WITHOUT_EFFECT = [
     ({"tasks": [{**GROUPS, "power": 0.5}]}, "tasks.0.power", "the task has a single file"),
     ({"tasks": [GROUPS], "training": {"window_pairs": 9}}, "training.window_pairs", "no task"),
     ({"tasks": [{**GROUPS, "batch_size": 9}], "phases": [{"steps": 1, "batch_size": 8}]},
-     "phases.0.batch_size", "every task has a batch_size of its own"),
+     "phases.0.batch_size", "every task sets batch_size"),
     ({"tasks": [{**GROUPS, "word_dropout": 0.1}], "objective": {"word_dropout": 0.2}},
-     "objective.word_dropout", "every task has a word_dropout of its own"),
+     "objective.word_dropout", "every task sets word_dropout"),
     ({"tasks": [ENTAILMENT], "objective": {"mask_duplicates": True}}, "objective.mask_duplicates",
      "no task ranks"),
     ({"entailment": {"hidden": 9}}, "entailment.hidden", "no task is entailment"),
@@ -475,7 +475,7 @@ def test_overrides_replace_values(path):
         ("phases.3.steps=1", "'3' is not an index of a list of 1"),
         ("phases.².steps=1", "'²' is not an index of a list of 1"),
         ("phases.-1.steps=1", "'-1' is not an index of a list of 1"),
-        ("phases.steps=1", "phases is a list of 1; write phases.0.steps"),
+        ("phases.steps=1", "'steps' is not an index of a list of 1.* phases.0.steps"),
         ("name.x=1", "has no keys"),
         ("training.sed=1", "did you mean 'seed'"),
         ("training.seed=1\ntraining.log_every = 5", "training.seed.*integer"),
@@ -561,7 +561,7 @@ except MissingExtraError as error:
     "blocked", [["pydantic"], ["torch"], ["tensorboard"], ["tomli_w"], ["torch", "pydantic"]]
 )
 def test_training_without_its_extra_says_what_to_install(blocked, tmp_path):
-    # the function behind the command: a version of Typer needs Pydantic for itself
+    # the command's function, as Typer may import Pydantic
     code = _BLOCKED.format(blocked=blocked, out=str(tmp_path / "run"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith(f"{blocked[0]} is not installed: pip install 'rejoinder[train]'")

@@ -142,9 +142,7 @@ def test_evaluations_during_training_follow_the_sources(small_pairs):
 
 def test_an_unknown_source_is_met_with_those_that_are_there(small_pairs):
     pairs = open_pairs(small_pairs)
-    with pytest.raises(
-        InputError, match=r"training\.sources: 'Smalltalk' is no source of"
-    ) as caught:
+    with pytest.raises(InputError, match=r"training\.sources: .* has no 'Smalltalk'") as caught:
         select_sources(pairs, TrainingConfig(sources=["Smalltalk"]))
     count = pairs.manifest.sources["SmallTalk"]["train"]
     assert f"SmallTalk ({count:,})" in str(caught.value)

@@ -66,7 +66,7 @@ print(json.dumps([kept / size, again * resource.getpagesize() / size, grown / si
     (resident() - before) / size]))
 """
 """Prints what was kept after a tensor, faulted in for the next one, held then, and left at the end,
-each as a share of the tensor. A process of its own: other tests leave free memory behind."""
+each as a share of the tensor. It needs a new process: other tests leave free memory."""
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")

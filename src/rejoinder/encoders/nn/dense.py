@@ -58,7 +58,7 @@ class FeedForward(nn.Module):
         return y + (x if self.skip is None else self.skip(x))
 
     def first_entries(self, x: Tensor) -> Tensor:
-        """Returns (N, n), the first `n` entries of the outputs for (N, n) `x` with zeros behind.
+        """Returns (N, n), the first `n` entries of the outputs for (N, n) `x` padded with zeros.
 
         Products that zeros and unread outputs would take are left out.
         """

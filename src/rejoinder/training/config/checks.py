@@ -67,9 +67,9 @@ def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
         yield "objective.mask_duplicates", "no task ranks"
         yield "training.nested_dims", "no task ranks"
     if all(task.word_dropout is not None for task in config.mixture):
-        yield "objective.word_dropout", "every task has a word_dropout of its own"
+        yield "objective.word_dropout", "every task sets word_dropout"
     if all(task.batch_size is not None for task in config.mixture):
-        yield "phases.*.batch_size", "every task has a batch_size of its own"
+        yield "phases.*.batch_size", "every task sets batch_size"
     if "entailment" not in config.objectives:
         yield "entailment.hidden", "no task is entailment"
         yield "entailment.activation", "no task is entailment"

@@ -174,13 +174,22 @@ def _apply(tree: dict[str, Any], override: str) -> None:
     *steps, last = path
     table: Any = tree
     for step in steps:
-        table = _child(table, step, name)
-    in_list = isinstance(table, list)
-    if in_list and not _is_index(last, table):
+        key = _key(table, step, name)
+        table = table[key] if isinstance(table, list) else table.setdefault(key, {})
+        if not isinstance(table, dict | list):
+            raise ConfigError(f"{name!r}: {step} is a value and has no keys.")
+    table[_key(table, last, name)] = _parsed_value(text)
+
+
+def _key(table: dict[str, Any] | list[Any], step: str, name: str) -> Any:
+    if isinstance(table, dict):
+        return step
+    if step not in map(str, range(len(table))):
         raise ConfigError(
-            f"{name!r}: {steps[-1]} is a list of {len(table)}; write {steps[-1]}.0.{last}=…."
+            f"{name!r}: {step!r} is not an index of a list of {len(table)}; write, for example, "
+            "phases.0.steps=1000."
         )
-    table[int(last) if in_list else last] = _parsed_value(text)
+    return int(step)
 
 
 def _parsed_value(text: str) -> Any:
@@ -189,19 +198,3 @@ def _parsed_value(text: str) -> Any:
     except (ValueError, RecursionError):
         return text
     return tree["value"] if len(tree) == 1 else text  # a line break would start another key
-
-
-def _child(table: Any, step: str, name: str) -> Any:
-    if isinstance(table, list):
-        if not _is_index(step, table):
-            raise ConfigError(f"{name!r}: {step!r} is not an index of a list of {len(table)}.")
-        child = table[int(step)]
-    else:
-        child = table.setdefault(step, {})
-    if not isinstance(child, dict | list):
-        raise ConfigError(f"{name!r}: {step} is a value and has no keys.")
-    return child
-
-
-def _is_index(step: str, values: list[Any]) -> bool:
-    return step.isascii() and step.isdigit() and len(step) < 10 and int(step) < len(values)

@@ -2,9 +2,9 @@
 
 A folder of the cache holds `SHARD-KEY/START.safetensors`, a file for each block of a shard. The key
 covers the shard's SHA-256 and all that ids depend on, so that other data, another vocabulary or
-other rules of text never meet old ids. Files are written beside and renamed, checked by their
-SHA-256 whenever they are read, and made again where they are damaged: a cache can be removed or cut
-at any time, and training computes the same with and without it.
+other rules of text never meet old ids. Files are written under another name and renamed, checked
+by their SHA-256 whenever they are read, and made again where they are damaged: a cache can be
+removed or cut at any time, and training computes the same with and without it.
 """
 
 import json
@@ -55,7 +55,7 @@ class IdCache:
     ) -> None:
         """Opens the cache; folders of other shards or another `text` (see `text_key`) go.
 
-        It is one of `workers`, which share the room and each store blocks of their own.
+        It is one of `workers`, which share the room and each store different blocks.
         """
         self._folders: Mapping[Path, Path] = {
             pairs.folder / shard.file: folder

@@ -44,13 +44,13 @@ def select_sources(pairs: Pairs, training: TrainingConfig) -> Selection:
     """Returns the sources that `training.sources` chooses.
 
     Raises:
-        InputError: a name is no source of the pairs, or no pair of the train split is left.
+        InputError: the pairs lack a source of that name, or no pair of the train split is left.
     """
     present = {name: splits.get("train", 0) for name, splits in pairs.manifest.sources.items()}
     unknown = [name for name in training.sources if name not in present]
     if unknown:
         raise InputError(
-            f"training.sources: {', '.join(map(repr, unknown))} is no source of {pairs.folder}; "
+            f"training.sources: {pairs.folder} has no {', '.join(map(repr, unknown))}; "
             f"its sources, with their pairs in the train split, are {_listed(present)}."
         )
     names = training.sources or present

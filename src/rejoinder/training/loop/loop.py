@@ -203,7 +203,7 @@ class Trainer:
         self.state = replace(self.state, evaluated=self.state.step)
 
     def _save(self) -> None:
-        """Has worker 0 save a checkpoint; each worker knows the positions of its own streams."""
+        """Has worker 0 save a checkpoint; each worker knows the positions of its streams."""
         positions: dict[str, Position] = {}
         for found in self.workers.collect(dict(self.state.positions)):
             positions |= {

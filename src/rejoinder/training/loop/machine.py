@@ -164,7 +164,7 @@ def collected_signals() -> Iterator[list[signal.Signals]]:
 
 
 def describe_machine() -> dict[str, object]:
-    """Returns processor, cores, accelerator and versions, to stand beside a measured speed."""
+    """Returns processor, cores, accelerator and versions, to state with a measured speed."""
     return {
         "processor": processor_name(),
         "cores": usable_cores(),

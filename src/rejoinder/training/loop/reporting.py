@@ -108,7 +108,7 @@ class RunLog:
         """Opens the log of a run that continues from `state`; what was logged beyond is dropped.
 
         Raises:
-            TrainingError: `metrics.jsonl` is no file, or `events` is no folder.
+            TrainingError: `metrics.jsonl` is not a file, or `events` not a folder.
         """
         from tensorboard.compat.proto.event_pb2 import SessionLog
         from tensorboard.summary.writer.record_writer import RecordWriter
@@ -119,7 +119,7 @@ class RunLog:
         _cut(self.path, state)
         folder = run / "events"
         if folder.exists() and not folder.is_dir():
-            raise TrainingError(f"{folder} is no folder; remove it to resume the run.")
+            raise TrainingError(f"{folder} is not a folder; remove it to resume the run.")
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
         self.events_path = folder / name
         with storage_errors(self.events_path):
@@ -180,7 +180,7 @@ def _cut(path: Path, state: TrainingState) -> None:
     if not path.exists():
         return
     if not path.is_file():
-        raise TrainingError(f"{path} is no file; remove it to resume the run.")
+        raise TrainingError(f"{path} is not a file; remove it to resume the run.")
     lines = path.read_text("utf-8", "replace").splitlines()
     write_text(path, "".join(f"{line}\n" for line in lines if _is_kept(line, state)))
 

@@ -99,9 +99,9 @@ class Steps:
     def _trained(self, task: Task) -> list[nn.Parameter]:
         """Returns the dense parameters that a step trains, at whatever worker."""
         tasks = self.config.mixture if self.config.training.tasks_by == "worker" else (task,)
-        behind = [each for task in tasks for each in self.model.after_embedding(task)]
+        after = [each for task in tasks for each in self.model.after_embedding(task)]
         encoder = self.model.get_submodule("encoder").parameters()
-        return list(dict.fromkeys([*(each for each in encoder if each.requires_grad), *behind]))
+        return list(dict.fromkeys([*(each for each in encoder if each.requires_grad), *after]))
 
     def _check(self, step: int, loss: Tensor, finite: Tensor) -> None:
         """Refuses a step whose loss or gradient is not finite."""

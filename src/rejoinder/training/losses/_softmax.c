@@ -16,7 +16,7 @@
 typedef struct {
     const float *cosines;
     float *gradients;
-    int64_t columns, backwards; /* candidates, and how many of them have a sum of their own */
+    int64_t columns, backwards; /* candidates, and how many of them have a column sum */
     float scale;
     const int64_t *masked, *masked_offsets; /* columns left out, row by row */
     const float *column_sums;               /* logarithms, or NULL */

@@ -41,7 +41,7 @@ class StepInputs:
     labels: Tensor | None
     """(B,) int64 classes of the rows, where the examples have labels."""
     same: Tensor | None
-    """(2, M) int64, pairs that are no true negatives; see `in_batch_softmax`."""
+    """(2, M) int64, pairs that are not true negatives; see `in_batch_softmax`."""
     scale: Tensor
     """() float32, learned scale of the task; unused by objectives without one."""
     head: FeedForward | None
@@ -78,7 +78,7 @@ def in_batch_softmax(
         candidates: (B + E, D) float32; row i belongs to anchor i, the last E rows to none.
         scale: () float32, factor of dot products in the softmax.
         same: (2, M) int64, index pairs (i, j) off the diagonal, both below B and ascending in i,
-            that are no true negatives. They are left out of the softmax.
+            that are not true negatives. They are left out of the softmax.
         symmetric: also pick the right anchor for each of the first B candidates, and return the
             mean of both losses. The scores of the whole batch are then held in memory.
         nested: ascending numbers below D. The loss is the mean over the first N entries of all

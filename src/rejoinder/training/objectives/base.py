@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Head:
-    """Dense layers behind embeddings, trained by one objective and stored with the model."""
+    """Dense layers after embeddings, trained by one objective and stored with the model."""
 
     layers: tuple[int, ...]
     """Units of its layers; empty for the identity."""

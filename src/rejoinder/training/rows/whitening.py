@@ -18,7 +18,7 @@ _ROWS = 16_384
 def whiten(weight: Tensor, words: int, sif: float, whitening: float) -> None:
     """Weighs and whitens rows in place; their mean length stays as it was.
 
-    The frequency p of a word is that of its rank, by Zipf's law. Rows that are no word's, such as
+    The frequency p of a word is that of its rank, by Zipf's law. Rows without a word, such as
     those of unknown words, count as the rarest word.
 
     Args:

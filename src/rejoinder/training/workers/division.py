@@ -24,7 +24,7 @@ def share_of(config: RunConfig, workers: Workers) -> tuple[Share, tuple[Task, ..
     """Returns what a worker contributes to each step, and the tasks that its batches come from.
 
     Raises:
-        InputError: there are fewer workers than tasks that get workers of their own, or batches
+        InputError: there are fewer workers than tasks that need separate workers, or batches
             too small to be divided.
     """
     tasks = config.mixture

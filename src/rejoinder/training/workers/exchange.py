@@ -83,7 +83,7 @@ def _sizes(gradient: RowGradient) -> tuple[int, int]:
 
 
 def _padded(tensor: Tensor, length: int) -> Tensor:
-    """Returns a tensor with zeros behind it, up to a length."""
+    """Returns a tensor padded with zeros to a length."""
     if len(tensor) == length:
         return tensor
     padded = tensor.new_zeros(length, *tensor.shape[1:])
