@@ -108,9 +108,9 @@ def test_a_labelled_file_is_read_once_for_all_its_tasks(small_pairs, tmp_path, m
     for name in ("read_inference", "read_groups"):
         read = getattr(examples, name)
 
-        def counted(path, *columns, read=read):
+        def counted(path, *columns, read=read, **fields):
             calls.append(path.name)
-            return read(path, *columns)
+            return read(path, *columns, **fields)
 
         monkeypatch.setattr(examples, name, counted)
     config = parse_config({**MULTITASK, **SHORT}, "test")

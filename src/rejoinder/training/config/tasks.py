@@ -56,6 +56,8 @@ class GroupFile(DataFile):
 class InferenceFile(DataFile):
     """A file of pairs of sentences with a label, as SNLI's."""
 
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Fraction of rows used, sampled at random: the points of figure 8 of Yang et al. 2018."""
     premise: FilledText = "sentence1"
     """Field of the premise; a list of premises is read as one text."""
     hypothesis: FilledText = "sentence2"

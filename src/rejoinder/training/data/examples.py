@@ -13,6 +13,7 @@ from rejoinder.datasets.groups import read_groups
 from rejoinder.datasets.inference import LABELS, read_inference
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.datasets.sentence_pairs import NLI_CLASSES
+from rejoinder.io.files.hashed import sha256_number
 from rejoinder.text.columns import as_series
 from rejoinder.training.config.tasks import GroupFile, InferenceFile
 
@@ -159,7 +160,7 @@ def read_inference_text(
     leaked = _leaked(texts, hashes)
     bad = leaked[premises] | leaked[hypotheses]
     bad |= _official_snli().contains_pairs(as_series(pairs.premises), as_series(pairs.hypotheses))
-    kept = np.flatnonzero(~bad)
+    kept = _sample(np.flatnonzero(~bad), file)
     return InferenceText(
         texts,
         pairs.sha256,
@@ -213,3 +214,11 @@ def _official_snli() -> EvaluationHashes:
 
 def _leaked(texts: Sequence[str], hashes: EvaluationHashes | None) -> NDArray[np.bool_]:
     return np.zeros(len(texts), bool) if hashes is None else hashes.contains(as_series(texts))
+
+
+def _sample(rows: Indices, file: InferenceFile) -> Indices:
+    """Returns the fraction `file.share` of the rows; a smaller sample is part of a larger one."""
+    if file.share == 1:
+        return rows
+    order = np.random.default_rng(sha256_number(file.path.encode(), 4)).permutation(len(rows))
+    return np.sort(rows[order[: round(file.share * len(rows))]])
