@@ -70,7 +70,8 @@ class LeftOvers:
         _change(random, self.work / "cache")
         embedder = Embedder(self.encoder, cache=VectorCache(self.work / "cache", "dan"))
         rows = embedder.embed(WORDS, "words")
-        assert np.array_equal(rows, self.encoder.encode(WORDS)), "other embeddings"
+        # a row's last bits depend on the batch that it is computed in
+        assert np.allclose(rows, self.encoder.encode(WORDS), atol=1e-6), "other embeddings"
 
     def carried(self, random: Random) -> None:
         """Extracts with carried comments of which a file was changed."""

@@ -48,7 +48,7 @@ class VectorCache:
     def read(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Returns the embeddings of those texts that have one, by text.
 
-        One whose bytes were changed is left out, as if it had never been kept.
+        One whose bytes were changed, or that has no checksum, is left out, as if never kept.
 
         Raises:
             InputError: the file is damaged.
@@ -59,7 +59,7 @@ class VectorCache:
         with self._opened() as database:
             for key in sorted(by_key):  # in the order of the file, which takes half the time
                 vector, crc32 = database.execute(query, (key,)).fetchone() or (None, None)
-                if isinstance(vector, bytes) and crc32 in (None, zlib.crc32(key + vector)):
+                if isinstance(vector, bytes) and crc32 == zlib.crc32(key + vector):
                     found[by_key[key]] = np.frombuffer(vector, "<f4")
         return found
 

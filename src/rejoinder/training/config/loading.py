@@ -88,8 +88,10 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
         config = model.model_validate(values)
     except ValidationError as error:
         lines = faults(model, values, error)
+        if not all(details["loc"] for details in error.errors()):  # such as half a surrogate pair
+            raise refused(where, lines) from None
         # the correct tables of a config are checked together with the defaults of the others
-        faulty = frozenset(details["loc"][0] for details in error.errors() if details["loc"])
+        faulty = frozenset(details["loc"][0] for details in error.errors())
         rest = {name: value for name, value in values.items() if name not in faulty}
         config = model.model_validate(rest)
     lines += contradictions(config, faulty)
