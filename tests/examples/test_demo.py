@@ -23,7 +23,7 @@ def test_the_model_of_the_package_stands_beside_the_new_one(
     show_neighbours = runpy.run_path(str(DEMO))["show_neighbours"]
     write_model(tmp_path / "new", dan_model())
     show_neighbours(tmp_path / "new", small_pairs)
-    assert "rejoinder-base" in capsys.readouterr().out
+    assert "(rejoinder-base)" in capsys.readouterr().out  # no column is cut off
     monkeypatch.setattr("rejoinder.models.shipped.FOLDER", tmp_path / "none")
     show_neighbours(tmp_path / "new", small_pairs)
     shown = capsys.readouterr().out

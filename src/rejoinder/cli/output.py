@@ -143,7 +143,8 @@ def print_table(
     console = Console(highlight=False, markup=False, emoji=False)
     boundless = console.options.update(width=100_000)
     cells = [[_cell(value) for value in row] for row in rows]
-    for left_out in range(len(spare) + 1):
+    ways = [*((left_out, _READABLE) for left_out in range(len(spare) + 1)), (len(spare), 1)]
+    for left_out, readable in ways:
         table = Table(
             title=title or None, title_justify="left", title_style="bold", box=SIMPLE_HEAD,
             show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold",
@@ -157,7 +158,7 @@ def print_table(
                 name,
                 justify="right" if numeric else "left",
                 no_wrap=whole,
-                min_width=width if whole else min(width, _READABLE),
+                min_width=width if whole else min(width, readable),
                 overflow="fold",
             )
         for row in cells:
