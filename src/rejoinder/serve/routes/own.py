@@ -7,6 +7,9 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
+from rejoinder.index.folder import IndexHit
+from rejoinder.inference.search import Hit
+from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings
 from rejoinder.serve.errors import RequestError, json_response
 from rejoinder.serve.fields import RequestBody, TeiError, Text, Texts, TopK, failures
@@ -18,14 +21,6 @@ _LONGEST = 500
 """Most characters of an explained sentence: the answer has a number per pair of tokens."""
 
 
-class HitAnswer(BaseModel):
-    """A text that was found."""
-
-    index: int
-    score: float
-    text: str
-
-
 class Rank(RequestBody):
     """A message, and the responses to order."""
 
@@ -35,21 +30,13 @@ class Rank(RequestBody):
     """How many responses to return; by default all."""
 
 
-@router.post("/rank", response_model=list[HitAnswer])
+@router.post("/rank", response_model=list[Hit])
 async def rank(request: Request, body: Rank) -> Response:
     """Order responses by how well they answer a message, best first."""
     service = service_of(request)
     responses = service.limited("responses", body.responses)
     work = partial(service.encoder.rank, body.message, responses, body.top_k)
     return json_response(await service.batcher.call(work, len(responses) + 1))
-
-
-class IndexHitAnswer(BaseModel):
-    """A text of an index that was found."""
-
-    id: str
-    score: float
-    text: str
 
 
 class Search(RequestBody):
@@ -61,7 +48,7 @@ class Search(RequestBody):
 
 @router.post(
     "/search",
-    response_model=list[list[HitAnswer]] | list[list[IndexHitAnswer]],
+    response_model=list[list[Hit]] | list[list[IndexHit]],
     responses={404: {"model": TeiError}},
 )
 async def search(request: Request, body: Search) -> Response:
@@ -82,21 +69,12 @@ class Explain(RequestBody):
     second: Annotated[Text, Field(max_length=_LONGEST, examples=["What is your age?"])]
 
 
-class Word(BaseModel):
-    """A token of a sentence."""
-
-    text: str
-    id: int
-    start: int | None
-    stop: int | None
-
-
 class Explanation(BaseModel):
     """What each pair of words adds to the cosine."""
 
     cosine: float
-    first: list[Word]
-    second: list[Word]
+    first: list[Token]
+    second: list[Token]
     contributions: list[list[float]]
     """A row per word of `first` and a column per word of `second`. The sum is `cosine`."""
 
