@@ -1,12 +1,12 @@
-"""A table and a plot for people who choose: our models and published ones, by size, quality, speed.
+"""A table and a plot of our models and published ones by size, quality and speed.
 
     rejoinder evaluate RUN/model --tasks sts --data ../shared/data --out ours.json
     python benchmarks/choose.py --run RUN/model ours.json --run baseline:bow bow.json \\
         --data ../shared/data
 
 `--run` takes an encoder, as `rejoinder evaluate` does (`st:NAME` for a published one whose files
-are at hand), and its results. Speed is measured here with `benchmarks/encode.py`, a process each,
-on the sentences of the STS Benchmark; nothing else should run meanwhile. Published figures
+are on this machine), and its results. Speed is measured with `benchmarks/encode.py`, one process
+each, on the sentences of the STS Benchmark; nothing else should run meanwhile. Published figures
 (`choose.toml`) are marked as such. Prints Markdown and writes `choose.svg`.
 """
 
@@ -140,7 +140,7 @@ def _megabytes(encoder: str) -> float | None:
 
 
 def _speed(encoder: str, sentences: Path, repeats: int) -> float:
-    """Returns sentences per second: the median, in a process of its own."""
+    """Returns the median of sentences per second, measured in a separate process."""
     done = subprocess.run(
         [sys.executable, HERE / "encode.py", "--model", encoder, "--sentences", sentences,
          "--repeats", str(repeats)],

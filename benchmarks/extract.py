@@ -3,8 +3,8 @@
     python benchmarks/extract.py ../shared/data/conversations/*.jsonl.zst
 
 Each repetition extracts once and then computes the same pairs by one plain DuckDB query over the
-same files, for the ratio. Every extraction is a process of its own, so that its peak memory is its
-own. Run it on an idle machine: the figures are wall time.
+same files, for the ratio. Every extraction is a separate process, so that its peak memory can be
+measured. Run it on an idle machine: the figures are wall time.
 """
 
 import argparse

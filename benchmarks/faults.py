@@ -7,13 +7,13 @@
 
 Each command is run once without a fault, and then killed: half of the times some seconds after it
 has claimed its output, otherwise just before one of its operations on files (one that opens a file
-to write, renames or removes). What the kill left has to be nothing, the old output or the whole new
-one. Then the same command runs again, until it ends with status 0 (or says that it had just been
-finished). Its output must have the same bytes as that of the whole run, and no hidden or temporary
+to write, renames or removes). The kill must leave nothing, the old output or the whole new one.
+Then the same command runs again, until it ends with status 0 or says that the output is complete.
+The output must have the same bytes as that of the run without a fault, and no hidden or temporary
 file may be left.
 
-With `--reads`, an output is opened and read over and over while a command changes it. Each read has
-to give the old content or the new one.
+With `--reads`, a reader opens an output again and again while a command changes it. Each read must
+give the old content or the new one.
 """
 
 import argparse
@@ -148,7 +148,7 @@ def rounded(tree: Any) -> Any:
 
 
 def indexed(folder: Path) -> Digests:
-    """Of an index: each text with its embedding, and what is no part of it."""
+    """Of an index: each text with its embedding, and the files that do not belong to it."""
     index = TextIndex(folder)
     index.check()
     found: dict[str, str] = {}
@@ -233,8 +233,8 @@ class Command:
     """Words to add when it is run again, of the output as the kill left it."""
     seed: str | None = None
     """What lies at the output before the command runs, below the base folder."""
-    beside: str | None = None
-    """What lies beside the output before the command runs: a folder below the base folder."""
+    neighbour: str | None = None
+    """A folder next to the output before the command runs, from the base folder."""
     finished: str = "exists and is not empty"
     """What a second run says where the first one had come to its end."""
     first: tuple[str, ...] = ()
@@ -261,7 +261,7 @@ def commands(base: Path) -> dict[str, Command]:
             ("extract", str(base / "later.jsonl"), "--memory", "200MB", "--carry", STATE),
             "pairs",
             lambda out: {**digests(out), **_below(STATE, digests(out.parent / STATE))},
-            beside=STATE,
+            neighbour=STATE,
         ),
         "train": Command(
             ("train", "--config", str(base / "c.toml"), "--pairs", str(pairs), "--threads", "1"),
@@ -463,7 +463,7 @@ class Kill:
 def start(
     command: Command, folder: Path, more: tuple[str, ...], kill: Kill | None = None
 ) -> subprocess.Popen[str]:
-    """The command in a process of its own, in `folder`, with a TMPDIR of its own."""
+    """Starts the command in a separate process, in `folder`, with a separate TMPDIR."""
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
     operation, number = (kill.operation, kill.number) if kill else (0, signal.SIGKILL)
@@ -484,8 +484,8 @@ def lay_out(command: Command, base: Path, folder: Path) -> None:
     folder.mkdir()
     if command.seed is not None:
         shutil.copytree(base / command.seed, folder / command.out)
-    if command.beside is not None:
-        shutil.copytree(base / command.beside, folder / command.beside)
+    if command.neighbour is not None:
+        shutil.copytree(base / command.neighbour, folder / command.neighbour)
     if command.link:
         (folder / "place").mkdir()
         (folder / command.out).rename(folder / "place" / "target")

@@ -1,4 +1,4 @@
-"""The long fuzzer: inputs that nobody should write, and whether each is read or refused.
+"""The long fuzzer: checks that unusual and damaged inputs are read or refused.
 
     python benchmarks/fuzz.py --inputs 200000 --seed 0            # all areas, two processes
     python benchmarks/fuzz.py --inputs 5000 --areas texts config
@@ -173,7 +173,7 @@ def _chunk(
                 accepted = check(_random(seed, area, number))
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of a library in Rust is no Exception
+        except BaseException as error:  # a panic of a Rust library is not an Exception
             counts["finds"] += 1
             finds.append(
                 f"FIND {type(error).__name__}: {str(error)[:200]}\n"

@@ -1,11 +1,11 @@
-"""Sentences a second and microseconds a sentence, beside model2vec and sentence-transformers.
+"""Compares speed and latency with model2vec and sentence-transformers.
 
     pip install model2vec sentence-transformers
     python benchmarks/peers.py --data ../shared/data --pairs pairs/
 
 All three compute the same vectors: those of `--model` (default `rejoinder-base`) without buckets
 for unknown words, as `rejoinder export --to` writes it for the other two. Rounds alternate, so that
-other work on the machine meets all of them alike; medians are printed, and ratios to rejoinder.
+other work on the machine slows all of them. Prints medians, and ratios to rejoinder.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Training on several workers: their speed against that of one, and what travels between them.
+"""Compares the speed of several workers with that of one, and counts the bytes between them.
 
     python benchmarks/scaling.py --pairs pairs/                       # 1 and 2 workers of a thread
     python benchmarks/scaling.py --pairs pairs/ --workers 1,2,4 --batch 4096

@@ -194,7 +194,7 @@ def serving(folder: Path, model: str, rate: int) -> Soaked:
 
 
 def follow(all_soaked: list[Soaked], seconds: float, cores: float) -> bool:
-    """Samples memory and holds processes back; false where one of them ended by itself."""
+    """Samples memory and holds processes back; returns false if one of them ended."""
     begun = sampled = time.monotonic()
     used = {soaked.name: soaked.processor_seconds() for soaked in all_soaked}
     while (now := time.monotonic() - begun) < seconds:

@@ -1,10 +1,10 @@
-"""Spark, and Ray, on this machine beside the single-machine path: extraction, and encoding.
+"""Compares Spark and Ray on this machine with the single-machine path.
 
     python benchmarks/spark.py extract ../shared/data/conversations/reddit_*.jsonl.zst
     python benchmarks/spark.py encode sentences.txt --model rejoinder-base
 
-One session serves all repetitions, so that the starts of Java and of Ray are told apart. Run it on
-an idle machine: the figures are wall time. The sides take turns.
+One session serves all repetitions, so that the starts of Java and of Ray are measured separately.
+Run it on an idle machine: the figures are wall time. The sides take turns.
 """
 
 import argparse

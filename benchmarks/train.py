@@ -1,7 +1,7 @@
-"""Pairs per second of training, and of the loop that a user would otherwise take.
+"""Pairs per second of training, compared with the trainer of sentence-transformers.
 
     python benchmarks/train.py --pairs pairs/                  # ours, at the paper's sizes and ours
-    python benchmarks/train.py --pairs pairs/ --compare        # and sentence-transformers beside it
+    python benchmarks/train.py --pairs pairs/ --compare        # and sentence-transformers
 
 `--compare` needs `pip install sentence-transformers datasets accelerate`. Batches, text and number
 of pairs are the same for all; rounds take turns, so that a machine that slows down slows down all.
@@ -108,7 +108,7 @@ def theirs(
 ) -> Callable[[], float]:
     """sentence-transformers' trainer with a 300-dimensional StaticEmbedding, 30,000 words.
 
-    It has `layers` behind it, with tanh between them.
+    `layers` follow it, with tanh between them.
     """
     import torch
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer

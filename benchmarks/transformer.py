@@ -4,9 +4,9 @@
     python benchmarks/transformer.py --pairs pairs/ --batch 256 --threads 1 encoder.hidden=128
 
 Steps (forward, backward, optimiser) on batches of messages and replies: with other groups of like
-lengths, with PyTorch's attention in place of ours, and with blocks that torch.compile made.
-Rounds take turns, so
-that a machine that slows down slows down all. On a busy machine compare the seconds of CPU.
+lengths, with PyTorch's attention instead of ours, and with blocks that torch.compile made.
+Rounds take turns, so that
+a machine that slows down slows all of them. On a busy machine compare the seconds of CPU.
 The subwords are learned from the same sample of the pairs.
 """
 
@@ -54,7 +54,7 @@ WAYS: dict[str, tuple[object, str, object] | None] = {
         torch.compile(transformer._Block.forward, dynamic=True),
     ),
 }
-"""By name, what to put in the place of a name of a module or class."""
+"""By name, the replacement of an attribute of a module or class."""
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def _main(arguments: argparse.Namespace) -> None:
     config = load_config(arguments.config, arguments.set)
     if config.objectives != {"responses"}:
         raise InputError(
-            f"{config.name} has tasks beside responses; a curve over pairs needs a config that is "
+            f"{config.name} has tasks besides responses; a curve over pairs needs a config that is "
             "trained on pairs alone, such as dan-modern."
         )
     sizes = sorted(set(arguments.shares))

@@ -194,7 +194,7 @@ DAMAGES = {
 
 
 def others(base):
-    """Commands beside those of the benchmark, which read what it prepares."""
+    """Further commands that read what the benchmark prepares."""
     small = str(base / "small")
     return {
         "train again": ("train", "--pairs", base / "pairs", "--resume", "--out", base / "run"),

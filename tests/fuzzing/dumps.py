@@ -1,4 +1,4 @@
-"""Dumps of JSON lines read in two ways: a line means the same whatever stands beside it."""
+"""Dumps of JSON lines read in two ways: a line means the same next to any other line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,19 +24,19 @@ def ended(content: bytes) -> bytes:
     return content if content.endswith(b"\n") else content + b"\n"
 
 
-def check_beside_malformed(content: bytes, malformed: bytes) -> None:
+def check_with_malformed(content: bytes, malformed: bytes) -> None:
     """The fast path and, as a malformed line follows, the slow one: the same rows."""
-    alone, beside = parse(content), parse(ended(content) + malformed)
-    assert beside.table.equals(alone.table)
-    assert list(beside.numbers) == list(alone.numbers)
-    assert beside.malformed[:-1] == alone.malformed
-    assert beside.malformed[-1].line == content.count(b"\n") + (not content.endswith(b"\n")) + 1
+    alone, together = parse(content), parse(ended(content) + malformed)
+    assert together.table.equals(alone.table)
+    assert list(together.numbers) == list(alone.numbers)
+    assert together.malformed[:-1] == alone.malformed
+    assert together.malformed[-1].line == content.count(b"\n") + (not content.endswith(b"\n")) + 1
 
 
 def check_line_by_line(content: bytes) -> None:
     """The lines one by one and the whole file: the same rows."""
     whole = parse(content)
-    # a byte order mark is no part of a line
+    # a byte order mark is not part of a line
     parts = [parse(line, number) for number, line in enumerate(content.split(b"\n"), 1)]
     assert pa.concat_tables([part.table for part in parts]).equals(whole.table)
     assert [n for part in parts for n in part.numbers] == list(whole.numbers)
@@ -49,7 +49,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
     def checked(random: Random) -> bool:
         content = json_lines(random)
         if random.random() < 0.5:
-            check_beside_malformed(content, malformed_line(random))
+            check_with_malformed(content, malformed_line(random))
         else:
             check_line_by_line(content)
         return not parse(content).malformed

@@ -1,4 +1,4 @@
-"""Files of JSON lines as nobody should write them, and lines that are no comment at all."""
+"""Unusual files of JSON lines, and lines that are not comments."""
 
 from collections.abc import Callable
 from random import Random
@@ -22,7 +22,7 @@ _PARTS = (
     '"',
 )  # fmt: skip
 _BROKEN_PARTS = 4
-"""The last of them end a string early or are no escapes."""
+"""The last of them end a string early or are not escapes."""
 _SPACES = ("",) * 100 + (" ", "\t", "  ") * 30 + ("\x0b", "\x85")
 _LINE_ENDS = (b"\n",) * 9 + (b"\r\n", b"\n\n", b" \n", b"\n \t\n", b"\r", b"\n\x0c\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -35,7 +35,7 @@ _MALFORMED = (
 
 
 def malformed_line(random: Random) -> bytes:
-    """A line that is no comment, without its end."""
+    """A line that is not a comment, without its end."""
     return random.choice(_MALFORMED)
 
 
@@ -43,7 +43,7 @@ def json_lines(random: Random) -> bytes:
     """A file of a few lines: most of them comments, some of which no reader should take.
 
     Numbers beyond 64 and 128 bits, floats, NaN, nesting, repeated keys, halves of surrogate
-    pairs, control characters, byte order marks, bytes that are no UTF-8, line ends of all kinds.
+    pairs, control characters, byte order marks, bytes that are not UTF-8, line ends of all kinds.
     """
     tame = random.random() < 0.3  # else hardly any file would be read at the first attempt
     content = [_BYTE_ORDER_MARK] if random.random() < 0.1 else []

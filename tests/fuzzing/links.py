@@ -22,7 +22,8 @@ def checker(folder: Path) -> Callable[[Random], bool]:
         _grow(random, root)
         out = root / random.choice(NAMES)
         inputs = [root / random.choice(NAMES) for _ in range(random.randint(0, 2))]
-        before, read = _tree(root), [_content(path) for path in inputs]
+        real = [Path(os.path.realpath(path)) for path in inputs]
+        before, read = _tree(root), [_content(path) for path in real]
         place = Path(os.path.realpath(out))  # a link to the folder that it lies in is replaced too
         try:
             if random.random() < 0.7:
@@ -31,11 +32,11 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             else:
                 with new_file(out) as file:
                     file.write(b"new")
-                inputs = []  # only the commands that take a folder are told what they read
+                real, read = [], []  # only commands that write a folder know what they read
         except RejoinderError:
             assert _tree(root) == before, "refused, and changed"
             return False
-        for path, there in zip(inputs, read, strict=False):
+        for path, there in zip(real, read, strict=True):
             now = _content(path)
             kept = there.items() <= now.items() if isinstance(there, dict) else there in (None, now)
             assert kept, f"{path} was lost"

@@ -1,4 +1,4 @@
-"""The rules of extraction on texts of all kinds, beside a second reading in plain Python."""
+"""The rules of extraction on texts of all kinds, compared with a second version in plain Python."""
 
 import re
 import unicodedata

@@ -22,7 +22,7 @@ from rejoinder.training.loop.start import read_start
 from runs import Listener
 
 Files = Mapping[str, bytes | None]
-"""The files of a run by path; none: a folder stands in place of the file."""
+"""The files of a run by path; None means that a folder has its name."""
 
 DUMP = Path(__file__).resolve().parents[2] / "examples" / "small.jsonl"
 STEPS, STOPPED = 6, 4

@@ -42,7 +42,7 @@ _BATCH_SIZES = (0, -1, 1.0, None, "5", True, float("nan"), 2**70, np.int64(0), [
 
 
 class _Word(str):
-    """A string of a class of its own."""
+    """A string of a subclass."""
 
 
 def text(random: Random) -> str:
@@ -109,7 +109,7 @@ def check(encoder: SentenceEncoder, random: Random, tolerance: float) -> bool:
     count = len(rows) if texts is None else len(texts)
     assert rows.shape == ((encoder.dim,) if single else (count, encoder.dim)), rows.shape
     if texts is None:
-        assert count == 0, "what is no sentences was encoded"
+        assert count == 0, "something else than sentences was encoded"
         return True
     rows = np.atleast_2d(rows)
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)

@@ -217,21 +217,19 @@ def _print_added(results: "Sequence[Added | Failed]", data: Path, *, as_json: bo
 
 def _show(dataset: "DataSet", here: "Presence") -> None:
     typer.echo(f"{dataset.id}: {dataset.name}. {dataset.what}.")
-    lines = {
-        "rows": f"{dataset.rows:,}. {dataset.note}".rstrip(),
-        "licence": dataset.licence,
-        "citation": dataset.citation,
-        "here": here.state,
-    }
-    for label, text in lines.items():
-        typer.echo(f"  {label}: {text}")
-    for address in dataset.addresses or dataset.pages:
-        typer.echo(f"  address: {address}")
-    for name, digest in (dataset.sha256 or {}).items():
-        typer.echo(f"  SHA-256 of {name}: {digest}")
+    facts = [
+        ("rows", f"{dataset.rows:,}. {dataset.note}".rstrip()),
+        ("licence", dataset.licence),
+        ("citation", dataset.citation),
+        ("here", here.state),
+        *(("address", address) for address in dataset.addresses or dataset.pages),
+        *((f"SHA-256 of {name}", digest) for name, digest in (dataset.sha256 or {}).items()),
+    ]
     for file in dataset.files:
         rows = f"{file.rows:,} rows" if file.rows else "rows unknown"
-        status = "not here" if file.path in here.missing else "here"
-        typer.echo(f"  {file.path}: {rows}, {status if file.needed else 'optional'}")
+        state = "not here" if file.path in here.missing else "here"
+        facts.append((file.path, f"{rows}, {state if file.needed else 'optional'}"))
+    for label, text in facts:
+        typer.echo(f"  {label}: {text}")
     for sentence in (*here.problems, *here.notes):
         typer.echo(f"  {sentence}")

@@ -275,7 +275,7 @@ def test_the_missing_extra_is_named_only_when_something_is_downloaded(
 
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.datasets.acquire.fetch._MAX_BYTES", 1_000)
-    with pytest.raises(InputError, match=r"file\.bin sends 300,000 bytes; .* 1,000"):
+    with pytest.raises(InputError, match=r"file\.bin sends .* 1,000 bytes"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 

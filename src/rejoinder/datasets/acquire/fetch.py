@@ -208,10 +208,6 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
         length = response.headers.get("Content-Length", "")
         total = done + int(length) if length.isdecimal() else None
         tag = response.headers.get("ETag") or response.headers.get("Last-Modified", "")
-        if (total or 0) > _MAX_BYTES:
-            raise InputError(
-                f"{address} sends {total:,} bytes; at most {_MAX_BYTES:,} are allowed."
-            )
         with part.open("ab" if resumed else "wb", buffering=0) as file:
             tag_path.unlink(missing_ok=True)
             if tag and not tag.startswith("W/"):  # a weak tag does not identify the bytes
@@ -219,7 +215,7 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
             progress(address, done, total)
             for piece in response.iter_raw():
                 done += len(piece)
-                if done > _MAX_BYTES:
+                if max(done, total or 0) > _MAX_BYTES:
                     raise InputError(f"{address} sends more than the allowed {_MAX_BYTES:,} bytes.")
                 while piece:
                     piece = piece[file.write(piece) :]

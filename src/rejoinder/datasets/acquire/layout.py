@@ -16,7 +16,6 @@ from rejoinder.datasets.files import content_of
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_file
 from rejoinder.io.files.claims import claim, part_of
-from rejoinder.io.files.hashed import sha256_of_file
 from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.files.storage import creation_errors, read_errors
 from rejoinder.io.formats.bounded import OPENERS
@@ -54,8 +53,6 @@ class _Plan:
     matches: Mapping[DataFile, _Match]
     writes: Mapping[Path, bytes]
     """The content of every file of the layout, licences and readmes included."""
-    same: int
-    """Number of `writes` that are there already."""
     faults: dict[Path, InputError]
     """Why files that have the name of a file of the set were not used."""
 
@@ -104,7 +101,11 @@ def lay_out(
         if not plans:
             raise InputError(_no_file_message(datasets, sources))
         writes = {path: content for plan in plans for path, content in plan.writes.items()}
-        changes = {path: content for path, content in writes.items() if not _is_same(path, content)}
+        changes = {
+            path
+            for path, content in writes.items()
+            if not path.is_file() or content_of(path) != content
+        }
         if not overwrite and (lost := sorted(str(path) for path in changes if path.exists())):
             raise InputError(
                 f"{_few(lost)} would be replaced by another text. Allow it with --overwrite, or "
@@ -118,7 +119,7 @@ def lay_out(
                     new.flush()
                 else:  # removes what a killed command left next to it
                     stack.enter_context(claim(path))
-        return [_added(plan, sources, root) for plan in plans]
+        return [_added(plan, root) for plan in plans]
 
 
 def _gather(sources: Sequence[Path], datasets: Sequence[DataSet], into: Path) -> Iterator[Path]:
@@ -171,8 +172,7 @@ def _plan(dataset: DataSet, files: Sequence[Path], root: Path) -> _Plan:
         for extra in (match.path.with_name(name) for name in dataset.extras):
             if extra.is_file():
                 writes[layout_path(root, file).with_name(extra.name)] = content_of(extra)
-    same = sum(_is_same(path, content) for path, content in writes.items())
-    return _Plan(dataset, matches, writes, same, faults)
+    return _Plan(dataset, matches, writes, faults)
 
 
 def _recognised(
@@ -233,10 +233,6 @@ def _refuse_faults(plan: _Plan) -> None:
             raise fault
 
 
-def _is_same(path: Path, content: bytes) -> bool:
-    return path.is_file() and content_of(path) == content
-
-
 def _no_file_message(datasets: Sequence[DataSet], sources: Sequence[Path]) -> str:
     wanted = [
         f"{one.name} ({', '.join(file.name for file in one.files if file.needed)}; look for "
@@ -246,11 +242,9 @@ def _no_file_message(datasets: Sequence[DataSet], sources: Sequence[Path]) -> st
     return f"{', '.join(map(str, sources))} has no file of {_few(wanted)}."
 
 
-def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
+def _added(plan: _Plan, root: Path) -> Added:
     dataset = plan.dataset
-    notes = [*_about_archives(dataset, sources), *_about_files(plan)]
-    if plan.same:
-        notes.append(f"{plan.same} of {len(plan.writes)} files were there before.")
+    notes = list(_about_files(plan))
     missing = tuple(
         file.path
         for file in dataset.files
@@ -261,20 +255,6 @@ def _added(plan: _Plan, sources: Sequence[Path], root: Path) -> Added:
             f"{dataset.name} is incomplete without {_few(missing)}. Look for {dataset.look_for}."
         )
     return Added(dataset.id, tuple(map(str, plan.writes)), missing, tuple(notes))
-
-
-def _about_archives(dataset: DataSet, sources: Sequence[Path]) -> Iterator[str]:
-    official = dataset.sha256 or {}
-    for path in (path for source in sources for path in _walk(source) if path.name in official):
-        with read_errors(path):
-            digest = sha256_of_file(path)
-        if digest == official[path.name]:
-            yield f"{path.name} has the SHA-256 of the official archive."
-        else:
-            yield (
-                f"{path.name} has SHA-256 {digest}; the official archive has "
-                f"{official[path.name]}. Its files were checked by their content."
-            )
 
 
 def _about_files(plan: _Plan) -> Iterator[str]:
