@@ -60,8 +60,6 @@ log_every = 10
 checkpoint_every = 10
 evaluate_every = 20
 evaluate_pairs = 200
-[export]
-weights = "best"
 [[phases]]
 steps = 60
 batch_size = 64

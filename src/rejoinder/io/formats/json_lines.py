@@ -69,7 +69,7 @@ def json_rows(
     for number, line in _numbered(content, first_line):
         try:
             row = decode(line)
-        except ValueError:  # it is at fault, or Python alone reads it: NaN, halves of pairs
+        except (ValueError, RecursionError):  # a fault, or Python alone reads it: NaN, half pairs
             found = _object(line, path, number)
             row = kind(
                 **{
