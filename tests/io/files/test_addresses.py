@@ -172,7 +172,7 @@ def test_a_folder_is_marked_until_it_is_whole(folder):
         clear(folder, "last")
         (folder / "a").put(b"a")
     assert names(folder) == ["a"]
-    with pytest.raises(InputError, match="exists and is not empty; name another folder or allow"):
+    with pytest.raises(InputError, match="exists and is not empty"):
         write(folder)
     (folder / "in/b").put(b"b")
     write(folder, overwrite=True)
