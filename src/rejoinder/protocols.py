@@ -40,7 +40,7 @@ class Prepares(Encodes, Protocol):
 
 @runtime_checkable
 class CachesItself(Encodes, Protocol):
-    """An encoder that can keep its embeddings on disk by itself, such as one behind an address."""
+    """An encoder that can keep its own embeddings on disk, such as one at an address."""
 
     def cache_in(self, folder: Path, /) -> None:
         """Keeps embeddings in `folder` from now on, and takes those that are there already."""

@@ -28,7 +28,7 @@ from rejoinder.index.segment import (
 from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
-from rejoinder.io.files.claims import beside, claim, sweep
+from rejoinder.io.files.claims import claim, companion, sweep
 from rejoinder.io.files.hashed import check_file, file_facts
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import storage_errors
@@ -111,7 +111,7 @@ class TextIndex:
 
     def _is_replaced(self) -> bool:
         """Returns whether another process is between the two renames that replace the folder."""
-        return beside(resolved(self.folder), "old").exists()
+        return companion(resolved(self.folder), "old").exists()
 
     def reload(self) -> None:
         """Opens the index again if it has changed. Checking that reads the state of one file.

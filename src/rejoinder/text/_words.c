@@ -67,7 +67,7 @@ static int32_t find(const Table *table, const uint8_t *text, size_t size) {
     return -1;
 }
 
-/* Reads a code point of valid UTF-8 and moves behind it. */
+/* Reads a code point of valid UTF-8 and moves past it. */
 static uint32_t next_code_point(const uint8_t **at) {
     const uint8_t *p = *at;
     uint32_t first = p[0];
@@ -78,8 +78,8 @@ static uint32_t next_code_point(const uint8_t **at) {
            (first & 0x07) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3F);
 }
 
-/* Moves behind code points of a class. */
-static const uint8_t *behind(const uint8_t *at, const uint8_t *end, const uint8_t *classes, int kind) {
+/* Moves past code points of a class. */
+static const uint8_t *past(const uint8_t *at, const uint8_t *end, const uint8_t *classes, int kind) {
     while (at < end) {
         const uint8_t *next = at;
         uint32_t code = next_code_point(&next);
@@ -89,7 +89,7 @@ static const uint8_t *behind(const uint8_t *at, const uint8_t *end, const uint8_
     return at;
 }
 
-/* Writes the ids of a sentence, at most one for each byte, and returns the place behind them.
+/* Writes the ids of a sentence, at most one for each byte, and returns the place after them.
    An unknown word has a bucket, or -1, or is left out. */
 static int32_t *add_sentence(const Table *table, const uint8_t *at, const uint8_t *end,
                              int32_t buckets, int keep_unknown, int32_t *ids) {
@@ -100,14 +100,14 @@ static int32_t *add_sentence(const Table *table, const uint8_t *at, const uint8_
         int kind = code < CODE_POINTS ? classes[code] : OTHER;
         if (kind == SPACE) continue;
         if (kind == LETTER) {
-            at = behind(at, end, classes, LETTER);
+            at = past(at, end, classes, LETTER);
             while (at < end && *at == '\'') {
-                const uint8_t *more = behind(at + 1, end, classes, LETTER);
+                const uint8_t *more = past(at + 1, end, classes, LETTER);
                 if (more == at + 1) break;
                 at = more;
             }
         } else if (kind == DIGIT) {
-            at = behind(at, end, classes, DIGIT);
+            at = past(at, end, classes, DIGIT);
         }
         size_t size = (size_t)(at - start);
         int32_t id = find(table, start, size);

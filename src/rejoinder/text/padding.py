@@ -24,7 +24,7 @@ class Padded:
 def padded_groups(batch: Ragged, positions: int, overhead: int) -> list[Padded]:
     """Returns the sentences, sorted by length, in groups of at most `positions` padded tokens.
 
-    Empty sentences are left out. A longer sentence forms a group of its own. Groups are cut so that
+    Empty sentences are left out. A longer sentence is a group alone. Groups are cut so that
     they take the least time, if G sentences of T positions take as long as (G + `overhead`) * T
     tokens.
     """

@@ -65,7 +65,7 @@ _RUNS = {
 
 
 def runs(kind: int) -> list[tuple[int, int]]:
-    """Returns the runs of a class: the first code point of each, and the one behind its last.
+    """Returns the runs of a class: the first code point of each, and the one after its last.
 
     >>> runs(SPACE)[:2]
     [(9, 14), (32, 33)]

@@ -1,4 +1,4 @@
-"""Addresses: what they are made of, and files and folders at them, in a server of our own."""
+"""Addresses: what they are made of, and files and folders at them, in a server that the test starts."""
 
 import gzip
 import json

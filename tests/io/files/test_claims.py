@@ -208,7 +208,7 @@ def test_a_disk_that_fills_is_one_sentence_and_leaves_nothing(tmp_path, number):
         with pytest.raises(StorageError, match=r"out can't be written: .*MB free"):
             fill(error)
     with pytest.raises(OSError, match="No such file"), new_folder(tmp_path / "out"):
-        (tmp_path / "absent").read_text()  # what is read is no fault of the output
+        (tmp_path / "absent").read_text()  # a missing input is not the fault of the output
     assert names(tmp_path) == []
 
 

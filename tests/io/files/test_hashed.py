@@ -90,7 +90,7 @@ def test_sealed_json_of_a_version_is_read_or_refused(tmp_path, content, message)
 
 
 def test_hashes_that_seeds_and_formats_depend_on_never_change():
-    """The values of the code before the functions had names of their own."""
+    """The values from before the functions had their names."""
     text = "Ça va ?".encode()
     digest = hashlib.sha256(text).digest()
     assert sha256_number(text, 4) == int.from_bytes(digest[:4], "little")

@@ -1,4 +1,4 @@
-"""Extraction on Spark from addresses to addresses, in a server of S3's interface of our own."""
+"""Extraction on Spark from addresses to addresses, in a server of S3's interface that the test starts."""
 
 import gzip
 import os

@@ -48,7 +48,7 @@ def test_java_and_pyspark_must_be_there(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("kind", [InputError, StorageError])
 def test_an_error_of_an_executor_is_raised_in_the_driver(kind):
-    sentence = 'été.jsonl line 3: {"a": "\\n"} is no comment.'
+    sentence = 'été.jsonl line 3: {"a": "\\n"} is not a comment.'
     with pytest.raises(RuntimeError) as marked, told_to_driver():
         raise kind(sentence)
     java = f"Job aborted\n: org.apache.X: Traceback\nRuntimeError: {marked.value}\n\tat org.y\n"

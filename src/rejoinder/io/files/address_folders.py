@@ -104,12 +104,12 @@ def _marker(folder: Address) -> dict[str, Any]:
 
 
 def _is_ours(folder: Address) -> bool:
-    """Returns whether the folder holds nothing but what runs left that did not end."""
+    """Returns whether the folder has only what runs left that did not end."""
     return not _others(folder) or bool(_marker(folder).get("all_is_of_unfinished_runs"))
 
 
 def _others(folder: Address) -> list[Address]:
-    """Returns what is in the folder beside the marker."""
+    """Returns what is in the folder except the marker."""
     return [entry for entry in folder.iterdir() if entry.name != MARKER]
 
 

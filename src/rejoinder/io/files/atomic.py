@@ -1,4 +1,7 @@
-"""Writes files and folders that appear whole or not at all: written beside, then renamed."""
+"""Writes files and folders that appear whole or not at all.
+
+They are written next to the target and then renamed.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -15,7 +18,7 @@ from rejoinder.io.files.storage import creation_errors, storage_errors
 def new_folder(
     path: Path, *, overwrite: bool = False, inputs: Iterable[object] = ()
 ) -> Iterator[Path]:
-    """Yields a temporary folder beside `path` and renames it to `path` when the block succeeds.
+    """Yields a temporary folder next to `path` and renames it to `path` when the block succeeds.
 
     If the block fails, `path` stays as it was and the temporary folder is removed. An existing
     empty folder is replaced, a non-empty one only with `overwrite`. Files get the mode that the
@@ -40,7 +43,7 @@ def new_folder(
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yields a temporary file beside `path` and renames it to `path` when the block succeeds.
+    """Yields a temporary file next to `path` and renames it to `path` when the block succeeds.
 
     A reader sees either the old file or the whole new one. If the block fails, the old file stays.
     Devices and pipes are written directly.

@@ -1,9 +1,9 @@
-"""Locks beside outputs, so that one command at a time writes an output.
+"""Locks next to outputs, so that one command at a time writes an output.
 
 The lock of `runs/a` is the file `runs/.a.lock`, held by the operating system until the process
 ends. Its holder owns `runs/.a.part` (being written) and `runs/.a.old` (being replaced), so it may
 remove those that a killed process left. It also owns `runs/.a.unfinished`, which stays until it is
-continued or discarded (`files.unfinished`). If `runs/a` is a link, all of these lie beside the
+continued or discarded (`files.unfinished`). If `runs/a` is a link, all of these lie next to the
 place that it leads to.
 """
 
@@ -92,10 +92,10 @@ def claim_output(
 
 @contextmanager
 def part_of(path: Path) -> Iterator[Path]:
-    """Yields the path beside an output for its new content, and removes it when the block ends."""
+    """Yields the path next to an output for its new content, and removes it when the block ends."""
     path = resolved(path)
     with claim(path), _HELD[path].writing:
-        part = beside(path, "part")
+        part = companion(path, "part")
         try:
             yield part
         finally:
@@ -107,7 +107,7 @@ def swap_in(part: Path, path: Path) -> None:
     if not os.path.lexists(path):
         part.replace(path)
         return
-    old = beside(path, "old")
+    old = companion(path, "old")
     path.replace(old)
     try:
         part.replace(path)
@@ -118,8 +118,8 @@ def swap_in(part: Path, path: Path) -> None:
 
 
 def recover(path: Path) -> None:
-    """Cleans up what a killed process left beside `path`, which the caller has claimed."""
-    part, old = beside(path, "part"), beside(path, "old")
+    """Cleans up what a killed process left next to `path`, which the caller has claimed."""
+    part, old = companion(path, "part"), companion(path, "old")
     if os.path.lexists(old):
         if os.path.lexists(path):
             _remove(old)
@@ -138,7 +138,7 @@ def sweep(folder: Path) -> None:
             hidden.unlink(missing_ok=True)
 
 
-def beside(path: Path, suffix: str) -> Path:
+def companion(path: Path, suffix: str) -> Path:
     """Returns the path of a hidden companion: `.NAME.lock`, `.NAME.part` or `.NAME.old`."""
     return path.with_name(f".{path.name}.{suffix}")
 
@@ -170,7 +170,7 @@ def _acquire(path: Path) -> _Held:
 
 def _locked(path: Path) -> int:
     """Returns the open lock file of an output. The kernel unlocks it when the process ends."""
-    lock = beside(path, "lock")
+    lock = companion(path, "lock")
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -192,7 +192,7 @@ def _locked(path: Path) -> int:
 def _release(path: Path, held: _Held) -> None:
     if held.handle >= 0:
         with suppress(OSError):  # its folder may have been removed
-            beside(path, "lock").unlink()
+            companion(path, "lock").unlink()
         os.close(held.handle)
     for folder in held.created:
         try:

@@ -162,7 +162,7 @@ def read_sealed(
     `remedy` are sentences that say what to do about another version and about damage.
 
     Raises:
-        RejoinderError: of class `kind`; the file is missing, no JSON, of another version, or
+        RejoinderError: of class `kind`; the file is missing, not JSON, of another version, or
             changed after it was written.
     """
     try:
@@ -181,7 +181,7 @@ def read_sealed(
 
 def refuse_constant(name: str) -> NoReturn:
     """Raises a ValueError for NaN and infinities, as `parse_constant` of `json.loads`."""
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _digest(tree: Mapping[str, Any]) -> str:

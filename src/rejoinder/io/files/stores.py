@@ -104,8 +104,8 @@ def _cause(said: str, store: str) -> str:
         )
     if _UNREACHABLE.search(said):
         return (
-            "its server does not answer; AWS_ENDPOINT_URL, or ?endpoint_override=HOST:PORT behind "
-            "the address, names another server"
+            "its server does not answer; AWS_ENDPOINT_URL, or ?endpoint_override=HOST:PORT at the "
+            "end of the address, names another server"
         )
     if "libjvm" in said or "libhdfs" in said:
         return "HDFS needs Java and Hadoop on this machine (JAVA_HOME, HADOOP_HOME, CLASSPATH)"

@@ -1,4 +1,4 @@
-"""Outputs that may take several runs: parts that grow beside the output, and how far they are.
+"""Outputs that may take several runs: parts that grow next to the output, and how far they are.
 
 The parts of `e.npy` are in the folder `.e.npy.unfinished`, with `state.json`: their sizes and
 checksums when the state was saved, and what the writer needs in order to continue. A process that
@@ -22,7 +22,7 @@ from msgspec import to_builtins
 
 from rejoinder.errors import InputError, StorageError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.claims import beside
+from rejoinder.io.files.claims import companion
 from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import is_device, resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
@@ -124,7 +124,7 @@ class Growing:
 
 def unfinished_folder(path: Path) -> Path:
     """Returns the folder of the parts of an output."""
-    return beside(resolved(path), "unfinished")
+    return companion(resolved(path), "unfinished")
 
 
 def read_unfinished(path: Path) -> Saved | None:
@@ -215,7 +215,7 @@ def _opened(path: Path, saved: Saved | None, header_bytes: int) -> Iterator[Part
 def publish(finished: Path, path: Path) -> None:
     """Renames a finished file of the parts' folder to the output, and removes the folder.
 
-    A device is written in the place of being renamed to.
+    A device is written directly.
 
     Raises:
         StorageError: the output can't be written.

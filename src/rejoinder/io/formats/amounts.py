@@ -12,7 +12,7 @@ def parse_bytes(memory: str, option: str = "--memory") -> float:
     (800000000.0, 1610612736.0)
 
     Raises:
-        InputError: it is no amount.
+        InputError: it is not an amount.
     """
     amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(i?)B", memory)
     if amount is None:

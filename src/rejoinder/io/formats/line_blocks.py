@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 LONGEST_LINE = 16 << 20
-"""Bytes of a line beyond which it is no line of text, up to a piece more: a few KB of bz2 can hold
-one of 4 GB."""
+"""Most bytes of a line of text, up to a piece more. A few KB of bz2 can hold a line of 4 GB."""
 _KEPT = 1_000
-"""Bytes that stay of a longer line, which no reader takes for a whole one."""
+"""Bytes that stay of a longer line, which no reader takes for a whole line."""
 
 OnLong = Callable[[int], None]
 """Called with the number of lines that come before a line that is too long in its block."""
@@ -43,7 +42,7 @@ class BlockMemory:
         return self._free.pop() if self._free else bytearray()
 
     def give_back(self, block: memoryview) -> None:
-        """Takes back the memory of a block that nothing uses any more. Any thread may call this."""
+        """Takes back the memory of a block that is no longer used. Any thread may call this."""
         memory: Any = block.obj
         block.release()
         self._free.append(memory)

@@ -86,13 +86,13 @@ def text_lines(pieces: Iterable[bytes], name: str, *, any_content: bool = False)
 def long_line(name: str, number: int, longest: int = LONGEST_LINE) -> InputError:
     """Returns the error of a line that is too long to be text."""
     return InputError(
-        f"{name} line {number:,} has more than {longest:,} bytes; it is no line of text. Is "
+        f"{name} line {number:,} has more than {longest:,} bytes; it is not a line of text. Is "
         "the file whole, and of the right kind?"
     )
 
 
 def _refuse_documents(head: str, name: str) -> None:
-    """Refuses the beginning of a file whose lines are no texts.
+    """Refuses the beginning of a file whose lines are not texts.
 
     Raises:
         InputError: names the format, and what can be read.

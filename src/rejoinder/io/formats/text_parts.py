@@ -22,7 +22,7 @@ class TextPart:
     start: int
     """First byte of the part."""
     end: int
-    """First byte behind it. The last line is read to its end, which may be further on."""
+    """First byte after it. The last line is read to its end, which may be further on."""
     is_whole: bool
     """Whether the part is the whole file, as that of a compressed file always is."""
 
@@ -72,7 +72,7 @@ def part_lines(part: TextPart) -> Iterator[str]:
 
 
 def _line_start(file: IO[bytes], position: int) -> int:
-    """Returns the first byte of the first line that begins at `position` or behind it."""
+    """Returns the first byte of the first line that begins at `position` or after it."""
     if not position:
         return 0
     file.seek(position - 1)  # a line that begins at `position` has its end before it

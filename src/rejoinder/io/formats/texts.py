@@ -83,7 +83,7 @@ def texts_of(
 ) -> Iterator[Text]:
     """Yields the ids and texts of pieces of bytes, such as standard input.
 
-    `suffix` is that of the file's name, which tells tables. JSON lines are also known by their
+    The `suffix` of a name tells tables. JSON lines are also known by their
     first line.
 
     Raises:

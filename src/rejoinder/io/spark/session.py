@@ -36,14 +36,14 @@ class OpenSession:
 
     spark: "SparkSession"
     is_own: bool
-    """Whether this process opened it for the work at hand. A session of the caller's stays."""
+    """Whether this process opened it for this work. A session of the caller's stays."""
     log: Path | None = None
     """Folder with what Spark says, where it runs on this machine."""
     is_local: bool = False
     """Whether this process opened it on this machine alone."""
 
     def expect(self, size: int) -> None:
-        """Fits the number of partitions to data of `size` bytes, in a session of our own.
+        """Fits the number of partitions of an own session to data of `size` bytes.
 
         For few comments Spark's usual 200 partitions cost several times as long as eight.
         On a cluster there are never fewer than its settings say.
@@ -220,7 +220,7 @@ def _java(memory: str) -> str:
 
 
 def _forget_gateway() -> None:
-    """Lets the next session start a Java process of its own: `stop` keeps the old one."""
+    """Lets the next session start its own Java process: `stop` keeps the old one."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
