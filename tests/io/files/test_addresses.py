@@ -1,4 +1,4 @@
-"""Addresses: what they are made of, and files and folders at them, in a server that the test starts."""
+"""Addresses: what they are made of, and files and folders at them, on a server of the test."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Extraction on Spark from addresses to addresses, in a server of S3's interface that the test starts."""
+"""Extraction on Spark from addresses to addresses, on a server with S3's interface."""
 
 import gzip
 import os
