@@ -1,6 +1,5 @@
 """`rejoinder adapt`: fits a linear map of an encoder's embeddings on the STS Benchmark."""
 
-import json
 import time
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,7 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, print_rows, status_line
+from rejoinder.cli.output import form_of, print_json, print_rows, status_line
 
 EXAMPLES = """Examples:
 
@@ -74,8 +73,7 @@ def adapt(
     seconds = round(time.perf_counter() - start, 1)
     facts = adapted.describe()["adaptation"]
     if printed == "json":
-        tree = {"out": str(out), "seconds": seconds, "adaptation": facts}
-        typer.echo(json.dumps(tree, ensure_ascii=False))
+        print_json({"out": str(out), "seconds": seconds, "adaptation": facts})
         return
     print_rows(
         ("STS-B, eq. (2)", "pairs", "Pearson before", "after"),

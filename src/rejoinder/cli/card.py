@@ -1,6 +1,5 @@
 """`rejoinder card`: writes the model card of a model with its results."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from rejoinder.cli.lines import split_lists
 from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
-from rejoinder.cli.output import status_line
+from rejoinder.cli.output import print_json, status_line
 
 EXAMPLES = """Examples:
 
@@ -48,14 +47,9 @@ def card(
     set_quiet(quiet)
     from rejoinder.api.card import write_card
 
-    written = write_card(
-        model,
-        results=split_lists(results or ()),
-        baselines=split_lists(baseline or ()),
-        run=run,
-        out=out,
-    )
+    own, others = split_lists(results or ()), split_lists(baseline or ())
+    written = write_card(model, results=own, baselines=others, run=run, out=out)
     if as_json:
-        typer.echo(json.dumps({"out": str(written)}))
+        print_json({"out": str(written)})
     else:
         status_line(f"wrote {written}")

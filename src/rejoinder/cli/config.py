@@ -1,12 +1,11 @@
 """`rejoinder config`: shows, checks and lists the configs of `rejoinder train`."""
 
-import json
 from typing import Annotated
 
 import typer
 
 from rejoinder.cli.options import JsonOption, QuietOption, TsvOption, set_quiet
-from rejoinder.cli.output import form_of, print_rows, status_line
+from rejoinder.cli.output import form_of, print_json, print_rows, status_line
 
 _EPILOG = """Examples:
 
@@ -42,7 +41,7 @@ def show(
     set_quiet(quiet)
     loaded = load_config(config, overrides or ())
     if as_json:
-        typer.echo(json.dumps(effective_tree(loaded), ensure_ascii=False))
+        print_json(effective_tree(loaded))
     else:
         typer.echo(to_toml(loaded), nl=False)
 
@@ -69,7 +68,7 @@ def check(
         else:
             status_line(f"{file}: no faults")
     if as_json:
-        typer.echo(json.dumps({file: _faults(messages.get(file)) for file in files}))
+        print_json({file: _faults(messages.get(file)) for file in files})
     if messages:
         raise ConfigError("\n".join(messages.values()))
 
@@ -89,5 +88,4 @@ def list_configs(
 
     set_quiet(quiet)
     rows = [(name, encoder_kind(name), purpose(name)) for name in shipped_names()]
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    print_rows(("name", "encoder", "purpose"), rows, form, "Shipped configs")
+    print_rows(("name", "encoder", "purpose"), rows, form_of(as_json=as_json, as_tsv=as_tsv))

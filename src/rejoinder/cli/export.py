@@ -1,7 +1,7 @@
 """`rejoinder export`: writes a smaller model, and shows what it loses."""
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
@@ -15,12 +15,8 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, note, print_rows, status_line
+from rejoinder.cli.output import form_of, note, print_json, print_rows, status_line
 from rejoinder.errors import InputError
-
-if TYPE_CHECKING:
-    from rejoinder.api.export import ModelSize
-    from rejoinder.interfaces.targets import Written
 
 EXAMPLES = """Examples:
 
@@ -88,41 +84,43 @@ def export(
     """
     set_quiet(quiet)
     printed = form_of(as_json=as_json, as_tsv=as_tsv)
+    options: dict[str, Any] = {
+        "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,
+        "unknown_buckets": unknown_buckets, "name": name, "overwrite": overwrite,
+    }  # fmt: skip
     if to is not None:
-        _refuse_with_target({"--data": data, "--pairs": pairs})
+        if data is not None or pairs is not None:
+            raise InputError("--data and --pairs score smaller models; leave them out with --to.")
         from rejoinder.interfaces.targets import export_to
 
-        written = export_to(
-            model, out, to, dtype=dtype, dim=dim, any_dim=any_dim, max_words=max_words,
-            unknown_buckets=unknown_buckets, name=name, overwrite=overwrite,
-        )  # fmt: skip
-        _show_written(written, printed)
+        made = export_to(model, out, to, **options)
+        facts = {
+            "out": str(out), "to": to, "MB": _megabytes(made.bytes), "dim": made.dim,
+            "python": made.python,
+        }  # fmt: skip
+        if printed == "json":
+            print_json(facts)
+        else:
+            print_rows(tuple(facts), [tuple(facts.values())], printed)
+        status_line(f"wrote {out}")
         return
     from rejoinder.api import export as library
 
-    exported = library.export(
-        model, out, dtype=dtype, dim=dim, any_dim=any_dim, max_words=max_words,
-        unknown_buckets=unknown_buckets, name=name, data=data, pairs=pairs, overwrite=overwrite,
-    )  # fmt: skip
+    exported = library.export(model, out, data=data, pairs=pairs, **options)
     before, after, changes = exported.before, exported.after, exported.changes
     if printed == "json":
-        tree = {
-            "out": str(out),
-            "before": _facts(before),
-            "after": _facts(after),
-            "changes": dict(changes),
-            "dropped": list(exported.dropped),
-        }
-        typer.echo(json.dumps(tree, ensure_ascii=False))
+        sizes = {"before": asdict(before), "after": asdict(after)}
+        dropped = list(exported.dropped)
+        print_json({"out": str(out), **sizes, "changes": dict(changes), "dropped": dropped})
         return
     names = list(before.scores)
-    rows = [
-        (where, *_row(size), *(size.scores.get(score, "–") for score in names))
+    rows: list[list[object]] = [
+        [where, _megabytes(size.bytes), size.rows, size.dim, size.dtype]
+        + [size.scores.get(score, "–") for score in names]
         for where, size in ((model, before), (str(out), after))
     ]
     if names:
-        losses = (changes.get(score, "–") for score in names)
-        rows.append(("change", "", "", "", "", *losses))
+        rows.append(["change", "", "", "", "", *(changes.get(name, "–") for name in names)])
     print_rows(("model", "MB", "rows", "dim", "dtype", *names), rows, printed)
     for head in exported.dropped:
         note(f"the head of {head} was left out: it reads dimensions that are gone")
@@ -131,30 +129,5 @@ def export(
     status_line(f"wrote {out}")
 
 
-def _refuse_with_target(options: dict[str, object]) -> None:
-    """Refuses options of smaller models that have no effect on a folder for another library."""
-    for option, value in options.items():
-        if value is not None:
-            raise InputError(
-                f"{option} is for smaller models of rejoinder; --to scores nothing. Leave it out."
-            )
-
-
-def _show_written(written: "Written", form: str) -> None:
-    """Prints the size of a folder for another library, and how it is loaded."""
-    columns = ("out", "to", "MB", "dim", "python")
-    size = round(written.bytes / 1e6, 2)
-    row = (str(written.folder), written.target, size, written.dim, written.python)
-    if form == "json":
-        typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
-    else:
-        print_rows(columns, [row], form)
-    status_line(f"wrote {written.folder}")
-
-
-def _facts(size: "ModelSize") -> dict[str, Any]:
-    return {**vars(size), "scores": dict(size.scores)}
-
-
-def _row(size: "ModelSize") -> tuple[float, int, int, str]:
-    return round(size.bytes / 1e6, 2), size.rows, size.dim, size.dtype
+def _megabytes(size: int) -> float:
+    return round(size / 1e6, 2)

@@ -180,6 +180,7 @@ def search(
     if form == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
             print_table(text, names[1:], [row[1:] for row in of_query])
+            typer.echo()
     else:
         sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
         _print(names, rows, form, unknown, **sides)
