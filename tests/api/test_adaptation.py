@@ -50,7 +50,7 @@ def test_a_model_folder_gives_an_encoder_and_the_same_model_on_disk(data, tmp_pa
     np.testing.assert_array_equal(adapted.encode(WORDS), written.encode(WORDS))
     again = adapt(str(tmp_path / "model"), str(data), settings=SETTINGS)
     np.testing.assert_array_equal(again.encode(WORDS), adapted.encode(WORDS))
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="overwrite=True"):
         adapt(tmp_path / "model", data, out=tmp_path / "out")
     adapt(Lengths(), data, out=tmp_path / "out", settings=SETTINGS, overwrite=True)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["adaptation.safetensors"]

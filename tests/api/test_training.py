@@ -143,7 +143,7 @@ def test_a_run_is_replaced_once_the_new_one_has_a_model(small_pairs, tmp_path):
     assert stopped.folder == tmp_path / ".run.unfinished"
     assert bytes_below(old.folder) == before
     for begin_again in ({}, {"out": tmp_path / "run"}):
-        with pytest.raises(InputError, match=r"\.run\.unfinished; continue it with --resume"):
+        with pytest.raises(InputError, match=r"\.run\.unfinished; continue it with resume=True"):
             train(CONFIG, **{**other, **begin_again})
     new = train(None, **common, resume=True)
     whole = train(CONFIG, **{**other, "out": tmp_path / "whole"})

@@ -46,7 +46,7 @@ def test_an_object_with_other_weights_is_another_encoder(data, tmp_path):
     [first] = evaluate(Weighted(), "sts12", data=data, out=out)
     again = evaluate(Weighted(), "sts12", data=data, out=out)
     assert again.reused == 1
-    with pytest.raises(InputError, match=r"Weighted.*--overwrite"):
+    with pytest.raises(InputError, match=r"Weighted.*overwrite=True"):
         evaluate(Weighted(seed=1), "sts12", data=data, out=out)
     [other] = evaluate(Weighted(seed=1), "sts12", data=data, out=out, overwrite=True)
     assert other.scores != first.scores

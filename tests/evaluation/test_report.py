@@ -101,7 +101,7 @@ def test_a_report_is_replaced_only_when_asked(tmp_path):
     words = ("report", tmp_path / "a.json", "--out", tmp_path / "out")
     first = run(*words)
     assert first.stderr == f"wrote {tmp_path / 'out' / 'index.html'}\n"
-    assert "--overwrite" in str(run(*words).exception)
+    assert "overwrite=True" in str(run(*words).exception)
     assert run(*words, "--no-overwrite").exit_code == 2
     again = run(*words, "--overwrite", "--quiet")
     assert (again.exit_code, again.output) == (0, "")

@@ -303,7 +303,7 @@ def test_an_input_in_the_folder_of_predictions_is_refused(tmp_path):
 def test_an_unreadable_file_is_replaced_only_on_demand(tmp_path):
     path = tmp_path / "r.json"
     path.write_text("{}")
-    with pytest.raises(InputError, match="--overwrite"), open_results(path):
+    with pytest.raises(InputError, match="overwrite=True"), open_results(path):
         pass
     with open_results(path, overwrite=True) as file:
         file.add(made_up())

@@ -128,7 +128,7 @@ def test_an_output_is_not_replaced_unless_told(encoder, file, tmp_path):
     encode_file(encoder, ["hello"], out)
     before = out.read_bytes()
     for resume in (False, True):
-        with pytest.raises(InputError, match=r"exists.*--overwrite"):
+        with pytest.raises(InputError, match=r"exists.*overwrite=True"):
             encode_file(encoder, file, out, resume=resume)
     interrupt(encoder, file, out, 20, overwrite=True)
     assert out.read_bytes() == before
@@ -139,7 +139,7 @@ def test_an_output_is_not_replaced_unless_told(encoder, file, tmp_path):
 def test_an_interrupted_run_is_neither_lost_nor_mixed_up(encoder, file, tmp_path):
     out = tmp_path / "e.npy"
     interrupt(encoder, file, out, 20)
-    with pytest.raises(InputError, match=r"24 sentences .*--resume"):
+    with pytest.raises(InputError, match=r"24 sentences .*resume=True"):
         encode_file(encoder, file, out)
     assert interrupted_sentences(out) == 24
     assert encode_file(encoder, ["hello"], out, overwrite=True).n == 1
@@ -173,7 +173,7 @@ def test_another_model_is_not_resumed(encoder, file, tmp_path):
     other = SentenceEncoder.load(tmp_path / "other")
     with pytest.raises(InputError, match=r"model \(SHA-256 of its weights\) was [0-9a-f]{64}, and"):
         encode_file(other, file, out, resume=True)
-    with pytest.raises(InputError, match=r"--resume.*never saved"):
+    with pytest.raises(InputError, match=r"resume=True.*never saved"):
         encode_file(SentenceEncoder(dan_model()), file, out, resume=True)
 
 

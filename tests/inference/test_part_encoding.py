@@ -114,7 +114,7 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
     assert 0 < finished < count  # an engine may stop the others when one has failed
     records = unfinished_folder(out).glob(".part-*.counts")
     kept_rows = sum(json.loads(record.read_text("utf-8"))["n"] for record in records)
-    with pytest.raises(InputError, match=rf"{finished} of {count} parts.*--resume"):
+    with pytest.raises(InputError, match=rf"{finished} of {count} parts.*resume=True"):
         encode(model, texts, out)
     with pytest.raises(InputError, match=r"response was False.* True"):
         encode(model, texts, out, resume=True, response=True)
@@ -127,7 +127,7 @@ def test_finished_parts_are_kept_and_the_rest_is_encoded(encode, model, texts, t
     whole, known = kept.read_bytes(), kept.stat().st_ino
     with kept.open("r+b") as file:
         file.write(bytes([whole[0] ^ 1]))
-    with pytest.raises(InputError, match=r"part-00000\.npy .*SHA-256.*--overwrite"):
+    with pytest.raises(InputError, match=r"part-00000\.npy .*SHA-256.*overwrite=True"):
         encode(model, texts, out, resume=True)
     with kept.open("r+b") as file:
         file.write(whole)

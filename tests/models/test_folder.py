@@ -189,7 +189,7 @@ def test_a_damaged_adaptation_is_named(tmp_path, damage, said):
 
 def test_an_occupied_place_is_refused_and_left_alone(model):
     before = (model / "weights.safetensors").read_bytes()
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="overwrite=True"):
         write_model(model, dan_model(seed=1))
     assert (model / "weights.safetensors").read_bytes() == before
     write_model(model, dan_model(seed=1), overwrite=True)

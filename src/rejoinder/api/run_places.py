@@ -33,7 +33,7 @@ def place_to_begin(out: Path, *, overwrite: bool) -> Path:
     if left != out and not overwrite:
         raise InputError(
             f"an interrupted run that was to replace {out} is at {left}; continue it with "
-            "--resume, or begin again with --overwrite."
+            "resume=True, or begin again with overwrite=True."
         )
     is_full = out.is_dir() and any(out.iterdir())
     return unfinished_folder(out) if overwrite and is_full else out
@@ -69,4 +69,4 @@ def nothing_to_resume(out: Path) -> InputError:
             f"{out} holds runs of several seeds; resume them with the same seeds: "
             f"--seed {','.join(seeds)}."
         )
-    return InputError(f"{out} holds no run to resume; leave --resume out to begin one.")
+    return InputError(f"{out} holds no run to resume; without resume=True a new one begins.")

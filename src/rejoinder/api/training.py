@@ -204,7 +204,9 @@ class _Session:
         self.resume = options.get("resume", False)
         self.overwrite = options.get("overwrite", False)
         if self.resume and self.overwrite:
-            raise InputError("--resume continues a run and --overwrite replaces it; leave one out.")
+            raise InputError(
+                "resume=True continues a run, overwrite=True replaces it: leave one out."
+            )
         stop_at, minutes = options.get("stop_at"), options.get("minutes")
         if (stop_at is not None and stop_at < 1) or (minutes is not None and not minutes > 0):
             raise InputError(f"stop_at and minutes must be above 0; got {stop_at} and {minutes}.")

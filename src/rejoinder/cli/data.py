@@ -14,7 +14,7 @@ from rejoinder.cli.options import (
     TsvOption,
     set_quiet,
 )
-from rejoinder.cli.output import form_of, print_json, print_rows, status_line
+from rejoinder.cli.output import as_options, form_of, print_json, print_rows, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def fetch_sets(
     failed = [result for result in results if isinstance(result, Failed)]
     _print_added(results, data, as_json=as_json)
     for failure in failed:
-        typer.echo(f"rejoinder: {failure.id}: {failure.reason}", err=True)
+        typer.echo(f"rejoinder: {failure.id}: {as_options(failure.reason)}", err=True)
     if failed:
         raise typer.Exit(2)
 

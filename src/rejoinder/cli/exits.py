@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from rejoinder.cli.output import as_options
 from rejoinder.errors import OtherWorkerError, RejoinderError, missing_extra
 from rejoinder.io.files.platform import TERMINATION_SIGNALS
 from rejoinder.io.files.storage import lacks_memory, storage_cause
@@ -83,7 +84,7 @@ def _run(command: Callable[[], object]) -> int:
 def _explained(error: BaseException) -> str | None:
     """Returns a sentence on an error that a user can mend; None for others."""
     if isinstance(error, RejoinderError):
-        return str(error)
+        return as_options(str(error))
     if isinstance(error, ModuleNotFoundError):
         missing = missing_extra(error)
         return None if missing is None else str(missing)

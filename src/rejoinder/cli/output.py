@@ -55,6 +55,15 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} seconds" if seconds < 120 else f"{seconds / 60:.1f} minutes"
 
 
+def as_options(message: str) -> str:
+    """Returns a message of the library with options in place of Python's arguments.
+
+    >>> as_options("name another file, or replace it with overwrite=True.")
+    'name another file, or replace it with --overwrite.'
+    """
+    return message.replace("overwrite=True", "--overwrite").replace("resume=True", "--resume")
+
+
 def note(sentence: str) -> None:
     """Prints `rejoinder: ` and a sentence on standard error, unless quiet."""
     status_line(f"rejoinder: {sentence}")

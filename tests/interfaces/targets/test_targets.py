@@ -96,7 +96,7 @@ def test_model2vec_refuses_what_it_can_not_express_and_leaves_no_folder(folder):
 def test_an_occupied_folder_stays_as_it_is(folder):
     (folder / "out").mkdir()
     (folder / "out/mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="overwrite=True"):
         export_to("linear", "out", "model2vec")
     assert files(folder / "out") == {"mine.txt"}
     export_to("linear", "out", "model2vec", overwrite=True)
@@ -124,7 +124,7 @@ def test_the_command_says_how_the_folder_is_loaded(folder):
     [
         (["--to", "model2vek"], "did you mean 'model2vec'"),
         (["--to", "model2vec", "--dtype", "int8"], "model2vec is written as float32"),
-        (["--to", "model2vec", "--data", "x"], "--data is for smaller models of rejoinder"),
+        (["--to", "model2vec", "--data", "x"], "--data and --pairs score smaller models"),
         (["--to", "model2vec", "--any-dim"], "give a dim, too"),
         (["--to", "model2vec", "--unknown-buckets", "4"], "it has none"),
     ],

@@ -121,7 +121,7 @@ def test_damage_is_named(tmp_path, damage, said):
     out = tmp_path / "out.npy"
     grow(out, [b"one", b"1"])
     damage(unfinished_folder(out))
-    with pytest.raises(InputError, match=rf"{said}.* Begin again with --overwrite"):
+    with pytest.raises(InputError, match=rf"{said}.* Begin again with overwrite=True"):
         read_unfinished(out)
 
 
@@ -137,7 +137,7 @@ def test_a_changed_byte_is_one_sentence_wherever_it_is(tmp_path):
                 whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
             )
             opened = growing(out, PARTS, saved)
-            said = rf"{name} was changed .* --overwrite"
+            said = rf"{name} was changed .* overwrite=True"
             with pytest.raises(InputError, match=said), opened:
                 raise AssertionError("the block ran")
         (folder / name).write_bytes(whole + b"more")
@@ -181,7 +181,7 @@ def test_a_wrong_value_with_its_hash_is_one_sentence(tmp_path, tree, said):
     values = json.loads(state.read_text())
     del values["sha256"]
     state.write_text(json.dumps(sealed({**values, **tree})))
-    with pytest.raises(InputError, match=rf"state\.json is damaged: .*{said}.* --overwrite"):
+    with pytest.raises(InputError, match=rf"state\.json is damaged: .*{said}.* overwrite=True"):
         read_unfinished(out)
 
 

@@ -106,7 +106,7 @@ def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, d
             assert {MARKER, "part-00000.parquet"} <= set(at(out))
             raise KeyboardInterrupt
 
-    with pytest.raises(InputError, match=r"pairs exists and is not empty; .* with --overwrite"):
+    with pytest.raises(InputError, match=r"pairs exists and is not empty; .* with overwrite=True"):
         run()
     (store / "dumps" / "RC_1-cut.gz").put(gzip.compress(lines(*COMMENTS))[:-20])
     with pytest.raises(InputError, match=r"^s3://tests/.*/RC_1-cut\.gz is cut short"):

@@ -93,7 +93,7 @@ def _fetch_set(
     try:
         return lay_out([dataset], paths, root, overwrite=overwrite)[0]
     except InputError as error:
-        if "--overwrite" not in str(error):
+        if "overwrite=True" not in str(error):
             for path in paths:  # otherwise the next attempt would read the same wrong bytes
                 shutil.rmtree(path.parent, ignore_errors=True)
         raise InputError(
