@@ -222,7 +222,7 @@ def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
         comment(
             f"c{number}",
             f"This is comment number {'one' * (number % 7)}",
-            f"t1_c{number // 8}" if number % 50 else "t3_p",
+            f"t1_c{max(number - 3, number - number % 20)}" if number % 20 else "t3_p",
             link_id="",
             subreddit=f"tests{number % 3}",
         )
@@ -238,8 +238,8 @@ def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
             tmp_path / engine,
             engine=engine,
             split=(60.0, 20.0, 20.0),
-            limit=300,
-            max_reply_count=140,
+            limit=500,
+            max_reply_count=80,
         )
     one, other = (
         {path.name: path.read_bytes() for path in (tmp_path / engine).iterdir()}

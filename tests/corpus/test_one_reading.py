@@ -67,11 +67,11 @@ def test_what_a_value_reads_as(value, text, end):
     assert parsed.table["author"].to_pylist() == [text]
 
 
-@pytest.mark.parametrize("depth", [30, 40, 499, 500, 100_000])
+@pytest.mark.parametrize("depth", [30, 40, 800, 100_000])
 def test_depth_is_decided_by_one_reader(depth):
     line = b'{"id": "a", "body": "b", "extra": ' + b"[" * depth + b"]" * depth + b"}\n"
     alone, beside = parse(line), parse(line + b"{}\n")
-    assert len(alone.table) == len(beside.table) == (depth < 500)
+    assert len(alone.table) == len(beside.table) == (depth < 1_000)
     assert alone.malformed == beside.malformed[:-1]
 
 

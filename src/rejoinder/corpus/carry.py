@@ -203,20 +203,18 @@ def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) ->
     Raises:
         InputError: says what, and what is allowed.
     """
-    if engine != "local":
-        raise InputError(f"--carry is for --engine local, not {engine}; leave one of them out.")
-    limits = {"--limit": options.limit, "--max-reply-count": options.max_reply_count}
-    for name, limit in limits.items():
-        if limit is not None:
+    refused = {
+        f"--engine {engine}": engine != "local",
+        "--limit": options.limit is not None,
+        "--max-reply-count": options.max_reply_count is not None,
+        "--columns message=…": options.columns.are_pairs,
+    }
+    for name, given in refused.items():
+        if given:
             raise InputError(
-                f"{name} can't be used with --carry: it chooses among the pairs of all dumps, and "
-                "those of later ones are not known yet. Leave one of them out."
+                f"{name} can't be used with --carry, which is for comments that answer others, all "
+                "their pairs, and --engine local. Leave one of them out."
             )
-    if options.columns.are_pairs:
-        raise InputError(
-            "--carry is for comments that answer others; these files hold a message and its reply "
-            "in each row. Leave it out."
-        )
     inner, outer = state.resolve(), out.resolve()
     if inner == outer or outer in inner.parents or inner in outer.parents:
         raise InputError(

@@ -258,11 +258,14 @@ def _no_pairs(counts: Counts, outcome: Outcome) -> str:
             f"no comments in {names} ({counts.malformed} malformed lines).{first} Files are read "
             "as JSON lines, or by their endings .csv, .tsv and .parquet; see --columns."
         )
+    unmatched = ""
+    if outcome.unmatched:
+        reply, parent = outcome.unmatched
+        unmatched = f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."
     dropped = ", ".join(f"{name} {count}" for name, count in counts.dropped.items() if count)
     return (
         f"no pairs in {names}: of {counts.comments} comments the rules dropped "
         f"{sum(counts.dropped.values())} ({dropped or 'none'}); of the rest "
         f"{counts.without_parent} answer no comment, {counts.parent_not_found} a comment that is "
-        f"not there, {counts.parent_dropped} a dropped one.{outcome.unmatched} See --rules and "
-        "--columns."
+        f"not there, {counts.parent_dropped} a dropped one.{unmatched} See --rules and --columns."
     )

@@ -146,16 +146,11 @@ def read_manifest(folder: Path) -> Manifest:
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} can't be read: {error}.") from None
-    if not isinstance(tree, dict) or "shards" not in tree:
-        raise InputError(
-            f"{path} is not a manifest of pairs: it lists no shards. Name a folder that "
-            "rejoinder extract wrote."
-        )
-    version = tree.get("format_version")
+    version = tree.get("format_version") if isinstance(tree, dict) else None
     if version != FORMAT:
         raise InputError(
-            f"{path} is of format version {version!r}; this version reads {FORMAT}. Extract the "
-            "pairs again."
+            f"{path} is of format version {version!r}; this version reads {FORMAT}. Name a folder "
+            "that rejoinder extract wrote, or extract the pairs again."
         )
     if "sha256" in tree:  # manifests of early versions carry none
         tree = check_seal(tree, path, InputError, "Extract the pairs again.")

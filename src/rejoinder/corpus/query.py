@@ -208,19 +208,3 @@ def lost_parents(table: ir.Table) -> ir.Table:
 def without_parents(table: ir.Table) -> ir.Table:
     """Returns the kept replies whose parent is missing: columns id, parent."""
     return replies(table).anti_join(table.view(), [("parent", "id")]).select("id", "parent")
-
-
-def near_misses(table: ir.Table) -> ir.Table:
-    """Returns kept replies whose parent is missing, with ids that have the same ending.
-
-    Columns: id, parent, like. Case is ignored.
-    """
-    lost = without_parents(table).mutate(end=lambda t: _end(t.parent))
-    ends = table.filter(_end(table.id) != "").select(like="id", end=_end(table.id))
-    joined = lost.inner_join(ends, "end")
-    return joined.select("id", "parent", "like").order_by("id", "like")
-
-
-def _end(ids: ir.StringValue) -> ir.StringValue:
-    """Returns the letters and digits at the end of ids, which is the id without a prefix."""
-    return ids.strip().lower().re_extract("[a-z0-9]+$", 0)

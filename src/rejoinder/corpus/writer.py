@@ -69,23 +69,17 @@ def write_shards(folder: Place, tables: Iterator[pa.Table], threads: int = 1) ->
 
 def _shards(tables: Iterator[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
     """Cuts and joins tables to the rows of shards; yields them with their splits."""
-    held: list[pa.Table] = []
-    rows, split = 0, 0
-    for number, part in (pair for table in tables for pair in _parts(table)):
-        if number != split and held:
-            yield SPLITS[split], pa.concat_tables(held)
-            held, rows = [], 0
-        split = number
-        while rows + len(part) >= SHARD_ROWS:
-            held.append(part.slice(0, SHARD_ROWS - rows))
-            part = part.slice(SHARD_ROWS - rows)
-            yield SPLITS[split], pa.concat_tables(held)
-            held, rows = [], 0
-        if len(part):
+    parts = (part for table in tables for part in _parts(table))
+    for number, group in itertools.groupby(parts, lambda part: part[0]):
+        held: list[pa.Table] = []
+        for _, part in group:
             held.append(part)
-            rows += len(part)
-    if held:
-        yield SPLITS[split], pa.concat_tables(held)
+            while sum(map(len, held)) >= SHARD_ROWS:
+                together = pa.concat_tables(held)
+                yield SPLITS[number], together.slice(0, SHARD_ROWS)
+                held = [together.slice(SHARD_ROWS)]
+        if sum(map(len, held)):
+            yield SPLITS[number], pa.concat_tables(held)
 
 
 def _parts(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:

@@ -66,8 +66,8 @@ class Outcome:
     parent_dropped: int
     """Number of kept replies whose parent broke a rule."""
     written: "Written"
-    unmatched: str = ""
-    """A sentence with a parent that is no comment's id, where no pair was written."""
+    unmatched: tuple[str, str] | None = None
+    """Ids of a reply and of its parent, which is missing; needed where no pair was written."""
     carried_messages: int = 0
     """Number of pairs with a carried message."""
     carried_replies: int = 0

@@ -73,6 +73,9 @@ class QueryEngine(ABC):
         if fates["replies"] > written.rows:
             lost = self.rows(query.lost_parents(table)).row(0)
             not_found, dropped = (int(count or 0) for count in lost)
+        unmatched = None
+        if not_found and not written.rows:
+            unmatched = self.rows(query.without_parents(table).order_by("id").limit(1)).row(0)
         return Outcome(
             report=report,
             duplicates=int(duplicates or 0),
@@ -81,7 +84,7 @@ class QueryEngine(ABC):
             parent_not_found=not_found,
             parent_dropped=dropped,
             written=written,
-            unmatched=self._unmatched(table) if not_found and not written.rows else "",
+            unmatched=unmatched,
         )
 
     def _threaded(self, table: Any) -> Any:
@@ -118,13 +121,3 @@ class QueryEngine(ABC):
             else:
                 fates[rule] = comments
         return fates
-
-    def _unmatched(self, table: Any) -> str:
-        """Returns a sentence with a parent that is no comment's id, and a similar id if any."""
-        near = self.rows(query.near_misses(table).limit(1))
-        if len(near):
-            reply, parent, like = near.row(0)
-            return f" For example {reply!r} answers {parent!r}, and there is {like!r}."
-        lost = query.without_parents(table)
-        reply, parent = self.rows(lost.order_by("id").limit(1)).row(0)
-        return f" For example {reply!r} answers {parent!r}; ids are like {reply!r}."

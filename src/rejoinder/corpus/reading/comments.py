@@ -26,7 +26,6 @@ from rejoinder.corpus.reading.strings import (
     as_arrow,
     as_strings,
     as_table,
-    gather,
     one_array,
     take_rows,
 )
@@ -127,8 +126,7 @@ def _column(table: pa.Table, name: str | None) -> pa.LargeStringArray:
 def _without_prefix(ids: pa.LargeStringArray, prefix: str) -> pa.LargeStringArray:
     if not pc.any(pc.starts_with(ids, prefix)).as_py():
         return ids
-    rows = np.arange(len(ids), dtype=np.uint32)
-    return gather([as_strings(ids)], np.zeros_like(rows), rows, prefix).to_arrow()
+    return as_arrow(pl.Series(ids, dtype=pl.String).str.strip_prefix(prefix))
 
 
 def _whole_numbers(ids: pa.LargeStringArray) -> pa.LargeStringArray:

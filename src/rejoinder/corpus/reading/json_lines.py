@@ -6,9 +6,7 @@ control characters in strings, NaN and numbers of any size are no reason to lose
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,6 @@ from rejoinder.io.formats.tables import BYTE_ORDER_MARK, shortened
 from rejoinder.kernels import kernel
 
 _HEAD_LINES = 20_000
-_DEEPEST = 500
-"""Nesting beyond which a line is malformed. Python's own limit depends on its version."""
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])')
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -93,10 +88,8 @@ def _one_by_one(
         if not text:
             continue
         try:
-            if _is_deep(text):
-                raise ValueError("nested too deeply")
             value = _DECODER.decode(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             malformed.append(Malformed(file, number, f"not JSON: {error}"))
             continue
         if isinstance(value, dict):
@@ -105,13 +98,6 @@ def _one_by_one(
             problem = f"{shortened(text)} where one comment object is expected"
             malformed.append(Malformed(file, number, problem))
     return found, malformed
-
-
-def _is_deep(text: str) -> bool:
-    if text.count("[") + text.count("{") <= _DEEPEST:
-        return False
-    depths = accumulate(bool(one[1]) - bool(one[2]) for one in _BRACKETS.finditer(text))
-    return max(depths, default=0) > _DEEPEST
 
 
 def _table(rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> pa.Table:

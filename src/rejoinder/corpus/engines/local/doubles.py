@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.engines.local.carried import CarriedComments
-from rejoinder.corpus.engines.local.rows import GONE, Rows, among
+from rejoinder.corpus.engines.local.rows import Rows, among
 from rejoinder.corpus.engines.local.store import Store
 
 _NO_HASHES = np.empty(0, np.uint64)
@@ -32,12 +32,6 @@ class Doubles:
     """Hashes of the ids that carried comments have, in increasing order."""
     overruled: int = 0
     """Ids of a carried comment in whose place one extraction might have kept a row of this one."""
-
-    def without(self, part: int, rows: Rows) -> Rows:
-        """Returns the rows of a part with the rule `GONE` where they go."""
-        if part in self.gone:
-            rows.rule[self.gone[part]] = GONE
-        return rows
 
 
 def find_doubles(

@@ -34,6 +34,7 @@ from rejoinder.corpus.engines.local.join import (
 )
 from rejoinder.corpus.engines.local.rows import (
     ELSEWHERE,
+    GONE,
     KEPT,
     Block,
     Classifier,
@@ -74,9 +75,7 @@ class LocalEngine(DuckDBEngine):
             spill = self.spill / "parts"
             spill.mkdir()
             try:
-                outcome = self._by_parts(extraction, spill, folder, progress)
-                if outcome.written.rows or extraction.carry is not None:
-                    return outcome  # else the query can tell why there are no pairs
+                return self._by_parts(extraction, spill, folder, progress)
             except CrossingError as error:
                 if extraction.carry is not None:
                     raise InputError(
@@ -135,6 +134,7 @@ class LocalEngine(DuckDBEngine):
             parent_not_found=counts["parent_not_found"],
             parent_dropped=counts["parent_dropped"],
             written=written,
+            unmatched=next((part.unmatched for part in parts if part.unmatched), None),
             carried_messages=counts["carried_messages"],
             carried_replies=counts["carried_replies"],
             overruled=doubles.overruled,
@@ -180,7 +180,8 @@ class LocalEngine(DuckDBEngine):
 
         def one(part: int) -> tuple[Joined, list[pa.RecordBatch]]:
             rows, blocks = store.part(part)
-            rows = doubles.without(part, rows)
+            if part in doubles.gone:
+                rows.rule[doubles.gone[part]] = GONE
             batches = writer.batches(part, rows, blocks) if writer else []
             fresh = len(rows)
             if carried:

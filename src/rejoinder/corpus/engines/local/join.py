@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,7 +28,7 @@ from rejoinder.corpus.engines.local.rows import (
     Rows,
 )
 from rejoinder.corpus.engines.local.store import SPILLED
-from rejoinder.corpus.reading.strings import Index, Strings, as_strings, gather
+from rejoinder.corpus.reading.strings import Strings, as_strings, gather
 
 _BATCH_ROWS = 2048
 _COLUMNS: Mapping[str, tuple[bool, str]] = {
@@ -43,18 +42,9 @@ _COLUMNS: Mapping[str, tuple[bool, str]] = {
 """For each column of the output: whether it is the reply's, and the column of its comment."""
 
 
-class Places(NamedTuple):
-    """(N,) where the strings of comments are, as in `Rows`."""
-
-    which: Index
-    row: Index
-
-    def at(self, index: NDArray[np.int64]) -> "Places":
-        """Returns some of them."""
-        return Places(self.which[index], self.row[index])
-
-
-NOWHERE = Places(np.empty(0, np.uint32), np.empty(0, np.uint32))
+Places = NDArray[np.uint32]
+"""(2, N) where the strings of comments are: `which` and `row` of `Rows`."""
+NOWHERE: Places = np.empty((2, 0), np.uint32)
 
 
 @dataclass(frozen=True)
@@ -68,6 +58,8 @@ class Joined:
     runs: pl.DataFrame
     missing: Hashes
     """Hashes of the parents of kept replies that the part lacks."""
+    unmatched: tuple[str, str] | None
+    """Ids of a reply and of its parent, which the part lacks."""
     counts: Counter[str | int]
     """Counts by the names of `Outcome`, and the part's own comments by rule: `KEPT`, 1, …"""
 
@@ -93,7 +85,9 @@ def join(
     there = np.flatnonzero(rows.rule != GONE)
     place = _places(rows.id[there], parents)
     found = place >= 0
-    missing, not_found = parents[~found], int((~found & (replies < fresh)).sum())
+    missing, lost = parents[~found], replies[~found & (replies < fresh)]
+    example = [rows.strings(blocks, name, lost[:1]).to_polars() for name in ("id", "parent")]
+    unmatched = next(zip(*example, strict=True), None)
     replies, messages = replies[found], there[place[found]]
     new = (replies < fresh) | (messages < fresh)
     replies, messages = replies[new], messages[new]
@@ -111,13 +105,15 @@ def join(
     counts: Counter[str | int] = Counter(dict(enumerate(fates.tolist())))
     counts.update(
         replies=int((rows.answers & (rows.rule == KEPT))[:fresh].sum()),
-        parent_not_found=not_found,
+        parent_not_found=len(lost),
         parent_dropped=dropped,
         carried_messages=int((messages >= fresh).sum()),
         carried_replies=int((replies >= fresh).sum()),
     )
-    places = Places(rows.which, rows.row)
-    return Joined(places.at(replies), places.at(messages), runs, missing, counts)
+    places = np.stack([rows.which, rows.row])
+    return Joined(
+        places.take(replies, 1), places.take(messages, 1), runs, missing, unmatched, counts
+    )
 
 
 def _places(hashes: Hashes, wanted: Hashes) -> NDArray[np.int64]:
@@ -185,15 +181,17 @@ class PairsInMemory:
     def __init__(self, parts: Sequence[Joined], blocks: Blocks) -> None:
         """Takes the pairs of all parts, whose strings are in `blocks`."""
         self._blocks = blocks
-        self._firsts = pl.Series(np.cumsum([0, *(len(joined.replies.row) for joined in parts)]))
-        self._replies = _together([joined.replies for joined in parts])
-        self._messages = _together([joined.messages for joined in parts])
+        self._firsts = pl.Series(np.cumsum([0, *(joined.replies.shape[1] for joined in parts)]))
+        self._replies = np.concatenate([joined.replies for joined in parts], axis=1)
+        self._messages = np.concatenate([joined.messages for joined in parts], axis=1)
 
     def table(self, runs: pl.DataFrame) -> pa.Table:
         """Returns the pairs of runs."""
         firsts = self._firsts.gather(runs.get_column("part"))
         pairs = pairs_of(runs.with_columns(start=pl.col("start") + firsts))
-        strings = _strings(self._blocks, self._replies.at(pairs), self._messages.at(pairs))
+        strings = _strings(
+            self._blocks, self._replies.take(pairs, 1), self._messages.take(pairs, 1)
+        )
         return _table(strings, runs)
 
 
@@ -256,16 +254,12 @@ class _PartReader:
         return {name: as_strings(table[name].slice(0, rows)) for name in _COLUMNS}
 
 
-def _together(places: Sequence[Places]) -> Places:
-    return Places(*(np.concatenate(arrays) for arrays in zip(*places, strict=True)))
-
-
 def _strings(blocks: Blocks, replies: Places, messages: Places) -> dict[str, Strings]:
     found = {}
     for name, (of_reply, column) in _COLUMNS.items():
         places = replies if of_reply else messages
         columns = [block[column] for block in blocks]
-        found[name] = gather(columns, *places, PREFIXES.get(column, ""))
+        found[name] = gather(columns, places[0], places[1], PREFIXES.get(column, ""))
     return found
 
 

@@ -33,7 +33,7 @@ from rejoinder.io.spark.failures import spark_errors
 from rejoinder.io.spark.session import open_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 _DEEPEST = 4
 """Kept tables that are made of each other. Spark plans a table with all that it is made of, which
@@ -109,14 +109,19 @@ class SparkEngine(QueryEngine):
             # kept, because numbering and writing must see the same partitions
             ordered = self._persisted(self._sql(query.ordered(pairs, None)))
             row = f.monotonically_increasing_id()
-            numbered = ordered.withColumn("row", row)
-            sizes = numbered.groupBy(f.expr(f"row >> {_PARTITION_BITS} AS partition"), "part")
-            cut = _Cut(_frame(sizes.count()), limit)
-            if not cut.rows:
+            partition = f.shiftright(row, _PARTITION_BITS)
+            numbered = ordered.withColumn("row", row).withColumn("partition", partition)
+            cuts = _cuts(_frame(numbered.groupBy("partition", "part").count()), limit)
+            if not len(cuts):
                 return Written()
-            placed = cut.placed(numbered, self.spark.createDataFrame(cut.starts.to_arrow()))
-            progress("writing", 0, cut.rows)
-            shards = self._write_shards(placed, cut.shards, folder)
+            known = f.broadcast(self.spark.createDataFrame(cuts.to_arrow()))
+            place = f.expr(f"(row & {(1 << _PARTITION_BITS) - 1}L) + offset")
+            shard = (f.floor(place / SHARD_ROWS) + f.col("first_shard")).cast("int")
+            placed = numbered.join(known, ["partition", "part"]).withColumn("place", place)
+            placed = placed.filter("place < rows").withColumn("shard", shard)
+            placed = placed.drop("row", *set(cuts.columns) - {"part"})
+            progress("writing", 0, None)
+            shards = self._write_shards(placed, cuts.select("last_shard").max().item(), folder)
             written = self._counted(placed, shards)
         progress("writing", written.rows, written.rows)
         _check_written(folder, written.shards)
@@ -177,42 +182,26 @@ class SparkEngine(QueryEngine):
         return written
 
 
-class _Cut:
-    """Where the shards begin in a table that is ordered over all its partitions."""
+def _cuts(sizes: pl.DataFrame, limit: int | None) -> pl.DataFrame:
+    """Returns where the rows of each `partition` and `part` belong, from their `count`.
 
-    def __init__(self, sizes: pl.DataFrame, limit: int | None) -> None:
-        """Takes the number of rows (`count`) by `partition` and `part`."""
-        sizes = sizes.sort("partition", "part")
-        self.starts = sizes.group_by("partition", maintain_order=True).agg(pl.col("count").sum())
-        self.starts = self.starts.select(
-            "partition", start=pl.col("count").cum_sum() - pl.col("count")
-        )
-        by_part = dict(sizes.group_by("part").agg(pl.col("count").sum()).iter_rows())
-        left = sum(by_part.values()) if limit is None else limit
-        self.rows = 0
-        self.shards = 0
-        self.firsts: list[tuple[int, int]] = []
-        """Number of rows and of shards before each split."""
-        for part in range(len(SPLITS)):
-            self.firsts.append((self.rows, self.shards))
-            rows = min(by_part.get(part, 0), left - self.rows)
-            self.rows += rows
-            self.shards += -(-rows // SHARD_ROWS)
-
-    def placed(self, numbered: "DataFrame", starts: "DataFrame") -> "DataFrame":
-        """Returns the rows that are written with their place among all and their `shard`."""
-        from pyspark.sql import functions as f
-
-        partition = f.expr(f"row >> {_PARTITION_BITS}")
-        within = f.expr(f"row & {(1 << _PARTITION_BITS) - 1}L")
-        joined = numbered.withColumn("partition", partition).join(f.broadcast(starts), "partition")
-        placed = joined.withColumn("place", within + f.col("start"))
-        shard: Column = f.lit(None)
-        for part, (rows, shards) in enumerate(self.firsts):
-            number = f.floor((f.col("place") - rows) / SHARD_ROWS) + shards
-            shard = f.when(f.col("part") == part, number).otherwise(shard)
-        kept = placed.filter(f.col("place") < self.rows)
-        return kept.withColumn("shard", shard.cast("int")).drop("row", "partition", "start")
+    A row has its number within the partition plus `offset` as its place in its part, of which the
+    first `rows` are written, to the shards from `first_shard` to `last_shard`.
+    """
+    before = pl.col("count").cum_sum() - pl.col("count")
+    sizes = sizes.sort("part", "partition").with_columns(first=before)
+    last = pl.col("first") + pl.col("count") if limit is None else limit
+    parts = sizes.group_by("part", maintain_order=True).agg(
+        pl.col("first").min(), pl.col("count").sum()
+    )
+    rows = pl.min_horizontal("count", last - pl.col("first")).clip(0)
+    parts = parts.select("part", rows=rows, last_shard=(-(-rows // SHARD_ROWS)).cum_sum())
+    parts = parts.with_columns(first_shard=pl.col("last_shard").shift(1, fill_value=0))
+    offset = before.over("part") - before.over("partition")
+    cuts = sizes.with_columns(offset=offset).join(parts, on="part")
+    return cuts.filter(pl.col("rows") > 0).select(
+        "partition", "part", "offset", "rows", "first_shard", "last_shard"
+    )
 
 
 def _frame(table: "DataFrame") -> pl.DataFrame:

@@ -77,28 +77,24 @@ def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
     """Returns a function that writes the rows of one shard and returns its number and entry."""
 
     def write(rows: pa.Table) -> pa.Table:  # Spark reads the types
-        return _write_rows(folder, rows)
+        # the order of rows that come out of a shuffle is any
+        frame = pl.DataFrame(pl.from_arrow(rows)).sort("place")
+        table = as_table(frame.select(COLUMNS[:-1]))
+        number, split = frame.item(0, "shard"), SPLITS[frame.item(0, "part")]
+        with told_to_driver():
+            if isinstance(folder, Path):
+                shard = _write_beside(folder, number, split, table)
+            else:
+                shard = write_shard(folder, number, split, table)
+        return pa.table({"number": [number], "entry": [json.dumps(to_builtins(shard))]}).cast(
+            pa.schema([("number", pa.int32()), ("entry", pa.string())])
+        )
 
     return write
 
 
-def _write_rows(folder: Place, rows: pa.Table) -> pa.Table:
-    # the order of rows that come out of a shuffle is any
-    frame = pl.DataFrame(pl.from_arrow(rows)).sort("place")
-    table = as_table(frame.select(COLUMNS[:-1]))
-    number, split = frame.item(0, "shard"), SPLITS[frame.item(0, "part")]
-    # Spark may run a task twice at a time: only whole shards get their name, and both are the same
-    with told_to_driver():
-        if isinstance(folder, Path):
-            shard = _write_beside(folder, number, split, table)
-        else:
-            shard = write_shard(folder, number, split, table)
-    return pa.table({"number": [number], "entry": [json.dumps(to_builtins(shard))]}).cast(
-        pa.schema([("number", pa.int32()), ("entry", pa.string())])
-    )
-
-
 def _write_beside(folder: Path, number: int, split: str, table: pa.Table) -> Shard:
+    # Spark may run a task twice at a time: only whole shards get their name, and both are the same
     with storage_errors(folder):
         attempt = Path(tempfile.mkdtemp(prefix=".attempt-", dir=folder))
         shard = write_shard(attempt, number, split, table)
