@@ -7,7 +7,7 @@ import pytest
 
 from rejoinder.errors import ModelError
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.why import Explainer, can_explain
+from rejoinder.inference.why import can_explain, explain
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.folder import read_model
 from rejoinder.models.shipped import shipped_model
@@ -43,7 +43,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_contributions_sum_to_the_cosine(name, pair):
     model = MODELS[name]
-    found = Explainer(model)(*pair)
+    found = explain(model, *pair)
     cosine = float(SentenceEncoder(model).similarity(*pair)[0, 0])
     assert found.contributions.shape == (len(found.first), len(found.second))
     assert found.contributions.sum() == pytest.approx(cosine, abs=1e-6)
@@ -53,7 +53,7 @@ def test_contributions_sum_to_the_cosine(name, pair):
 def test_a_pair_of_words_adds_what_the_cosine_loses_without_them():
     """Written out with the rows of the table."""
     model = dan_model(layers=(), width=5, buckets=0)
-    found = Explainer(model)("how old", "age")
+    found = explain(model, "how old", "age")
     table = model.tensors["encoder.table.weight"].astype(np.float64)
     rows = [table[token.id] for token in (*found.first, *found.second)]
     lengths = np.linalg.norm(rows[0] + rows[1]) * np.linalg.norm(rows[2])
@@ -62,7 +62,7 @@ def test_a_pair_of_words_adds_what_the_cosine_loses_without_them():
 
 def test_bigrams_without_a_row_add_nothing_and_are_not_listed():
     model = dan_model(layers=(), width=5)
-    listed = {token.text for token in Explainer(model)("how old are you where do", "age").first}
+    listed = {token.text for token in explain(model, "how old are you where do", "age").first}
     assert {"how", "old", "are", "you"} <= listed
     assert 0 < sum(" " in text for text in listed) < 5
 
@@ -71,4 +71,4 @@ def test_layers_are_refused_with_the_reason():
     model = dan_model(layers=(7, 5))
     assert not can_explain(model)
     with pytest.raises(ModelError, match="layers between words and embedding"):
-        Explainer(model)
+        explain(model, "how old", "age")

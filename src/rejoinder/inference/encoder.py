@@ -311,7 +311,10 @@ class SentenceEncoder(Comparisons):
         Raises:
             InputError: an element is not a string. The message names its index.
         """
-        return self._outputs.too_long(as_texts(sentences)[0])
+        most, features = self._model.max_tokens, self._model.features
+        if most is None:
+            return np.zeros(len(as_texts(sentences)[0]), np.bool_)
+        return _by_batch(sentences, lambda texts: features.whole(texts).lengths > most)
 
     def unknown(self, sentences: Sentences) -> NDArray[np.bool_]:
         """Returns which sentences have no token of the vocabulary, (N,) bool.
@@ -322,7 +325,8 @@ class SentenceEncoder(Comparisons):
         Raises:
             InputError: an element is not a string. The message names its index.
         """
-        return self._outputs.unknown(as_texts(sentences)[0])
+        features = self._model.features
+        return _by_batch(sentences, lambda texts: features.known(texts).lengths == 0)
 
     def unknown_share(self, sentences: Sentences) -> NDArray[np.float64]:
         """Returns the share of each sentence's words that the vocabulary lacks, (N,) from 0 to 1.
@@ -333,7 +337,7 @@ class SentenceEncoder(Comparisons):
         Raises:
             InputError: an element is not a string. The message names its index.
         """
-        return self._outputs.unknown_share(as_texts(sentences)[0])
+        return _by_batch(sentences, self._model.features.unknown_share)
 
     def confuses(self, first: str, second: str) -> bool:
         """Returns whether two sentences have the same words and embedding, in another order.
@@ -365,3 +369,10 @@ class SentenceEncoder(Comparisons):
                 f"{len(left)} premises and {len(right)} hypotheses; as many of each are needed."
             )
         return self._outputs.entailment(left, right)
+
+
+def _by_batch(sentences: Sentences, work: Callable[[list[str]], NDArray[Any]]) -> NDArray[Any]:
+    """Returns the results of `work` for all sentences, which gets `BATCH_SIZE` at a time."""
+    texts, _ = as_texts(sentences)
+    starts = range(0, max(len(texts), 1), BATCH_SIZE)
+    return np.concatenate([work(texts[low : low + BATCH_SIZE]) for low in starts])

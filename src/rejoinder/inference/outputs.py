@@ -69,23 +69,6 @@ class ModelOutputs:
         self._head, self._classifier = heads.get(RESPONSES), heads.get(ENTAILMENT)
         self._on_too_long = on_too_long
 
-    def unknown(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Returns which texts have no token of the vocabulary, (N,) bool."""
-        parts = [self._model.features.known(part).lengths == 0 for part in _parts(texts)]
-        return np.concatenate([np.empty(0, np.bool_), *parts])
-
-    def unknown_share(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Returns the share of the words of each text that the vocabulary lacks, (N,)."""
-        parts = [self._model.features.unknown_share(part) for part in _parts(texts)]
-        return np.concatenate([np.empty(0), *parts])
-
-    def too_long(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Returns which texts have more tokens than the encoder reads, (N,) bool."""
-        if self._most is None:
-            return np.zeros(len(texts), np.bool_)
-        parts = [self._model.features.whole(part).lengths > self._most for part in _parts(texts)]
-        return np.concatenate([np.empty(0, np.bool_), *parts])
-
     def embed(
         self,
         texts: Sequence[str],
@@ -215,10 +198,6 @@ def windows(tokens: Ragged, most: int) -> tuple[Ragged, NDArray[np.int64]]:
     before = np.arange(counts.sum()) - np.repeat(offsets_of(counts)[:-1], counts)
     starts = np.repeat(tokens.offsets[:-1], counts) + before * most
     return Ragged(tokens.ids, np.append(starts, tokens.offsets[-1])), counts
-
-
-def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (texts[low : low + BATCH_SIZE] for low in range(0, len(texts), BATCH_SIZE))
 
 
 def each_batch(

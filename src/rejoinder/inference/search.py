@@ -108,28 +108,20 @@ def nearest_rows(
             for low in range(0, len(corpus), step):
                 block = np.asarray(corpus[low : low + step], np.float32)
                 products = query_block @ block.T
-                # a row that is not finite has no finite product with any query, so check one query
-                refuse_not_finite(products[0])
+                # the sum is finite only if every score is, and needs no array of truth values
+                if not math.isfinite(products.sum()):
+                    raise NotFiniteError(
+                        "the queries or the rows to search hold a number that is not finite."
+                    )
                 if absent is not None:
                     products[:, absent[low : low + step]] = -np.inf
                 for query_best, scores in zip(best[start:], products, strict=False):
                     query_best.add(scores, block, low)
-    return _joined(best, (len(queries), count))
-
-
-def _joined(best: list["_Best"], shape: tuple[int, int]) -> tuple[Indices, Array]:
-    """Returns the indices and the scores of all queries as arrays of `shape`.
-
-    Raises:
-        NotFiniteError: a row of huge numbers has no finite product with one of the queries.
-    """
-    # a product that is NaN is never a candidate, so a query may lack some
-    scores, indices = np.full(shape, np.nan, np.float32), np.zeros(shape, np.int64)
-    for number, query_best in enumerate(best):
-        here = len(query_best.scores)
-        scores[number, :here], indices[number, :here] = query_best.scores, query_best.indices
-    refuse_not_finite(scores)
-    return indices, scores
+    if not best:
+        return np.empty((len(queries), count), np.int64), np.empty(
+            (len(queries), count), np.float32
+        )
+    return np.stack([each.indices for each in best]), np.stack([each.scores for each in best])
 
 
 def dots(rows: Array, vector: Array) -> Array:
@@ -141,13 +133,6 @@ def dots(rows: Array, vector: Array) -> Array:
     [3.0, 4.0]
     """
     return np.asarray((rows * vector).sum(axis=1))
-
-
-def refuse_not_finite(scores: Array) -> None:
-    """Raises NotFiniteError unless all scores are finite; those of unit rows always are."""
-    # the sum is finite only if every score is, and needs no array of truth values
-    if not math.isfinite(scores.sum()):
-        raise NotFiniteError("the queries or the rows to search hold a number that is not finite.")
 
 
 @dataclass(slots=True)

@@ -16,7 +16,6 @@ from rejoinder.encoders.quantized import dequantize_rows, scales_name
 from rejoinder.errors import ModelError
 from rejoinder.inference.tokens import Token, read_tokens
 from rejoinder.models.folder import ModelContents
-from rejoinder.text.features import WordFeatures
 
 _TABLE = "encoder.table.weight"
 
@@ -40,53 +39,43 @@ def can_explain(model: ModelContents) -> bool:
     return model.encoder["kind"] == "dan" and not model.encoder["layers"]
 
 
-class Explainer:
-    """Explains the similarities of one model."""
+def explain(model: ModelContents, first: str, second: str) -> Explanation:
+    """Returns what each pair of tokens adds to the cosine of two sentences.
 
-    def __init__(self, model: ModelContents) -> None:
-        """Prepares for a model.
+    Raises:
+        ModelError: the embeddings of the model are not sums of rows.
+    """
+    if not can_explain(model):
+        kind = model.encoder["kind"]
+        layers = "layers" if kind == "dan" else "an encoder"
+        raise ModelError(
+            f"{model.name} ({kind}) has {layers} between words and embedding, so its similarities "
+            "can't be explained by words. Use a DAN without layers, such as rejoinder-base."
+        )
+    tokens, rows = zip(*(_tokens_and_rows(model, text) for text in (first, second)), strict=True)
+    lengths = [float(np.linalg.norm(side.sum(axis=0))) for side in rows]
+    scale = lengths[0] * lengths[1]
+    products = rows[0] @ rows[1].T
+    contributions = products / scale if scale > 0 else np.zeros_like(products)
+    cosine = float(np.clip(contributions.sum(), -1, 1))
+    return Explanation(tuple(tokens[0]), tuple(tokens[1]), contributions, cosine)
 
-        Raises:
-            ModelError: its embeddings are not sums of rows.
-        """
-        if not can_explain(model) or not isinstance(model.features, WordFeatures):
-            kind = model.encoder["kind"]
-            layers = "layers" if kind == "dan" else "an encoder"
-            raise ModelError(
-                f"{model.name} ({kind}) has {layers} between words and embedding, so its "
-                "similarities can't be explained by words. Use a DAN without layers, such as "
-                "rejoinder-base."
-            )
-        self._tensors, self._adaptation = model.tensors, model.adaptation
-        self._bigram_rows = model.tensors.get(BIGRAM_ROWS)
-        self._words = model.features.words
-        self._features = model.features
 
-    def __call__(self, first: str, second: str) -> Explanation:
-        """Returns what each pair of tokens adds to the cosine of two sentences."""
-        tokens, rows = zip(*map(self._tokens_and_rows, (first, second)), strict=True)
-        lengths = [float(np.linalg.norm(side.sum(axis=0))) for side in rows]
-        scale = lengths[0] * lengths[1]
-        products = rows[0] @ rows[1].T
-        contributions = products / scale if scale > 0 else np.zeros_like(products)
-        cosine = float(np.clip(contributions.sum(), -1, 1))
-        return Explanation(tuple(tokens[0]), tuple(tokens[1]), contributions, cosine)
-
-    def _tokens_and_rows(self, text: str) -> tuple[list[Token], NDArray[np.float64]]:
-        """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
-        [tokens] = read_tokens(self._features, [text])
-        pairs = [(token, row) for token in tokens if (row := self._row(token.id)) >= 0]
-        numbers = np.array([row for _, row in pairs], np.int64)
-        table: NDArray[Any] = self._tensors[_TABLE][numbers]
-        if table.dtype == np.int8:
-            table = dequantize_rows(table, self._tensors[scales_name(_TABLE)][numbers])
-        rows = table.astype(np.float64)
-        if self._adaptation is not None:
-            rows = rows @ self._adaptation.matrix.T.astype(np.float64)
-        return [token for token, _ in pairs], rows
-
-    def _row(self, token: int) -> int:
-        """Returns the row of the table for an id, -1 for a bigram that was never trained."""
-        if self._bigram_rows is None or token < self._words:
-            return token
-        return int(self._bigram_rows[token - self._words])
+def _tokens_and_rows(model: ModelContents, text: str) -> tuple[list[Token], NDArray[np.float64]]:
+    """Returns the tokens of a text that have a row, and their (N, D) rows, adapted."""
+    [tokens] = read_tokens(model.features, [text])
+    numbers = np.array([token.id for token in tokens], np.int64)
+    places = model.tensors.get(BIGRAM_ROWS)
+    if places is not None:  # -1 for a bigram that was never trained
+        words = model.features.rows - len(places)
+        bigrams = numbers >= words
+        numbers[bigrams] = places[numbers[bigrams] - words]
+    tokens = [token for token, number in zip(tokens, numbers, strict=True) if number >= 0]
+    numbers = numbers[numbers >= 0]
+    table: NDArray[Any] = model.tensors[_TABLE][numbers]
+    if table.dtype == np.int8:
+        table = dequantize_rows(table, model.tensors[scales_name(_TABLE)][numbers])
+    rows = table.astype(np.float64)
+    if model.adaptation is not None:
+        rows = rows @ model.adaptation.matrix.T.astype(np.float64)
+    return tokens, rows

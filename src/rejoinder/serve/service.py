@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from fastapi import Request
@@ -14,7 +14,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows
 from rejoinder.inference.tokens import Token, read_tokens
-from rejoinder.inference.why import Explainer, can_explain
+from rejoinder.inference.why import Explanation, can_explain, explain
 from rejoinder.models.folder import ModelContents
 from rejoinder.models.layout import RESPONSES
 from rejoinder.models.terms import training_rows
@@ -75,14 +75,13 @@ class Service:
         )
         self._plain = partial(self.encoder.encode, normalize=False)
 
-    @cached_property
-    def explainer(self) -> Explainer:
-        """Explains the model's similarities.
+    def explain(self, first: str, second: str) -> Explanation:
+        """Explains the similarity of two sentences.
 
         Raises:
-            ModelError: the model's embeddings are not sums of rows.
+            ModelError: the embeddings of the model are not sums of rows.
         """
-        return Explainer(self._model)
+        return explain(self._model, first, second)
 
     def limited(self, field: str, texts: list[str]) -> list[str]:
         """Returns the texts of a request's field after counting them.

@@ -83,7 +83,7 @@ class Explanation(BaseModel):
 async def explain(request: Request, body: Explain) -> Response:
     """Tell exactly which words make two sentences similar."""
     service = service_of(request)
-    work = partial(service.explainer, body.first, body.second)
+    work = partial(service.explain, body.first, body.second)
     return json_response(await service.batcher.call(work, 2))
 
 
