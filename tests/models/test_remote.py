@@ -95,22 +95,22 @@ def test_zstd(served, tmp_path):
 def test_wrong_bytes_are_refused_and_leave_nothing(served, tmp_path):
     content = archive(tmp_path, "zip")
     address, sha256 = served.add("model.zip", content)
-    with pytest.raises(InputError, match=rf"SHA-256 {sha256}, not 00"):
+    with pytest.raises(InputError, match=rf"{sha256}.* 00"):
         SentenceEncoder.load(address, sha256="0" * 64)
     address, sha256 = served.add("cut.zip", content[:-30])
-    with pytest.raises(InputError, match="is damaged or cut"):
+    with pytest.raises(InputError, match="damaged or cut"):
         SentenceEncoder.load(address, sha256=sha256)
     memory = io.BytesIO()
     with tarfile.open(fileobj=memory, mode="w") as file:
         file.addfile(tarfile.TarInfo("../config.json"))
     address, sha256 = served.add("evil.tar", memory.getvalue())
-    with pytest.raises(InputError, match="has a path that leaves the folder"):
+    with pytest.raises(InputError, match="leaves the folder"):
         SentenceEncoder.load(address, sha256=sha256)
     for name, bad in (("plain", b"no archive"), ("two.zip", two_models(tmp_path))):
         address, sha256 = served.add(name, bad)
         with pytest.raises(ModelError, match=rf"{name} .*(no|2) model folders"):
             SentenceEncoder.load(address, sha256=sha256)
-    with pytest.raises(InputError, match=r"answers 404 .* is given by its folder\.$"):
+    with pytest.raises(InputError, match=r"404.*folder"):
         SentenceEncoder.load(f"{served.address}/none", sha256=sha256)
     assert not (tmp_path / "cache").exists()
 
