@@ -52,15 +52,6 @@ class Ragged:
         starts = self.offsets[indices]  # without the lengths of all, of which a batch needs few
         return self._gather(starts, self.offsets[indices + 1] - starts)
 
-    def spans(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
-        """Returns of each sentence `lengths` (N,) ids from the index `starts` (N,) on.
-
-        >>> batch = Ragged(np.array([5, 7, 2], np.int32), np.array([0, 2, 3]))
-        >>> batch.spans(np.array([1, 0]), np.array([1, 1])).ids.tolist()
-        [7, 2]
-        """
-        return self._gather(self.offsets[:-1] + starts, lengths)
-
     def _gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
         offsets = offsets_of(lengths)
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)

@@ -37,11 +37,6 @@ class Part:
         """
         return slice(size * self.index // self.count, size * (self.index + 1) // self.count)
 
-    def size(self, whole: int) -> int:
-        """Returns the length of the part of a sequence."""
-        part = self.of(whole)
-        return int(part.stop - part.start)
-
     def check(self, rows: int, what: str) -> None:
         """Checks that each part has two rows or more, one to rank and one to rank it by.
 
