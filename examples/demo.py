@@ -94,8 +94,8 @@ def command(*words: str) -> None:
 def show_neighbours(model: Path, pairs: Path) -> None:
     """Prints the messages of the test split that are most similar to some questions.
 
-    Beside those that the new model finds stand those of the model that comes with rejoinder, if
-    this installation has it.
+    The results of the model that comes with rejoinder are shown next to them, if this
+    installation has it.
     """
     print("\nMessages of the test split that are most similar to a question:", flush=True)
     encoders = {"new model": SentenceEncoder.load(model)}

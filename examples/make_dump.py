@@ -90,7 +90,7 @@ def conversation(number: int, speaker: Speaker) -> list[Comment]:
 
 
 def oddities(number: int, thread: list[Comment]) -> list[Comment]:
-    """What real dumps hold beside conversation, each kind in its turn."""
+    """What real dumps hold besides conversation, one kind after the other."""
     answer = dict(thread[-1], parent_id=f"t1_{thread[0]['id']}")
     odd: list[Comment] = []
     if number % 10 == 0:

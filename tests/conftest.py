@@ -89,7 +89,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in place of the package's, in which two tiny models ship."""
+    """A folder that replaces the package's, in which two tiny models ship."""
     from rejoinder.models.folder import write_model
     from tiny_models import dan_model
 

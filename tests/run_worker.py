@@ -1,4 +1,4 @@
-"""A worker of a run in a process of its own, with the environment that torchrun would give it."""
+"""A worker of a run in a separate process, with the environment that torchrun would give it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""requirements.lock: the versions of constraints.txt, with hashes, of no machine of its own."""
+"""requirements.lock: the versions of constraints.txt, with hashes, for every machine."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A small evaluation task with a metric of its own, as a user of the package writes them."""
+"""A small evaluation task with its own metric, as a user of the package writes them."""
 
 from dataclasses import dataclass
 

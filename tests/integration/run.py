@@ -1,6 +1,6 @@
-"""Runs the integration tests, each folder in virtual environments of its own.
+"""Runs the integration tests, each folder in separate virtual environments.
 
-    python tests/integration/run.py          # every folder beside this file
+    python tests/integration/run.py          # every folder next to this file
     python tests/integration/run.py wheel    # some of them
 
 A folder holds `requirements.txt` and tests. In the requirements, `rejoinder` (with or without

@@ -14,7 +14,7 @@ def test_vectors_are_the_same(linear, texts, tmp_path):
     expected = SentenceEncoder.load(linear).encode(texts)
     np.testing.assert_allclose(model.encode(texts), expected, atol=1e-5)
     assert (model.dim, model.normalize, model.max_length) == (512, True, None)
-    for number, token in enumerate(("how", "zzzqx")):  # unknown words are no tokens of it
+    for number, token in enumerate(("how", "zzzqx")):  # it has no tokens for unknown words
         assert len(model.tokenize([token])[0]) == 1 - number
 
 
