@@ -198,16 +198,13 @@ def test_the_yearly_sets_share_pairs_with_the_training_pairs_of_the_benchmark(sh
     train = read_stsb(shared_data, "train")
     encoder = Fitted(train.first, train.second)
     context = Context(shared_data, splits=["dev", "test"])
-    tasks = ["sts12", "sts13", "sts14", "sts15", "sts17", "stsb/angular"]
+    tasks = ["sts12", "sts17", "stsb/angular"]
     shared = {}
     for result in score_tasks(encoder, tasks, context):
         [said] = [note for note in result.notes if "adapted on" in note]
         shared[f"{result.task} {result.split}"] = int(said.split(" of ")[0].replace(",", ""))
     assert shared == {
         "sts12/cosine test": 1_003,
-        "sts13/cosine test": 597,
-        "sts14/cosine test": 1_861,
-        "sts15/cosine test": 1_102,
         "sts17/cosine test": 0,
         "stsb/angular dev": 8,
         "stsb/angular test": 12,
