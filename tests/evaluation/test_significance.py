@@ -49,7 +49,7 @@ def test_correlations_that_are_none_are_refused():
 @pytest.mark.parametrize("test", [williams, steiger])
 def test_two_equal_correlations_are_told_apart_one_time_in_twenty(test):
     generator = np.random.default_rng(0)
-    n, draws = 100, 10_000
+    n, draws = 100, 4_000
     gold = generator.standard_normal((draws, n))
     shared = generator.standard_normal((draws, n))
     a = gold + shared + generator.standard_normal((draws, n))
@@ -77,22 +77,22 @@ def test_mcnemar_by_hand():
 def test_mcnemar_keeps_its_level():
     generator = np.random.default_rng(1)
     rejected = 0
-    for _ in range(10_000):
+    for _ in range(4_000):
         hard = generator.random(400) < 0.5
         a = np.where(hard, generator.random(400) < 0.5, True)
         b = np.where(hard, generator.random(400) < 0.5, True)
         rejected += mcnemar(a, b).p < 0.05
-    assert 0.04 <= rejected / 10_000 <= 0.06
+    assert 0.04 <= rejected / 4_000 <= 0.06
 
 
 def test_the_bootstrap_keeps_its_level_and_finds_differences():
     generator = np.random.default_rng(2)
     rejected = 0
-    for seed in range(10_000):
+    for seed in range(4_000):
         change = generator.standard_normal(200)
         test, _ = paired_bootstrap(lambda rows, c=change: c[rows].mean(1), 200, seed, resamples=100)
         rejected += test.p < 0.05
-    assert 0.04 <= rejected / 10_000 <= 0.06
+    assert 0.04 <= rejected / 4_000 <= 0.06
     change = 0.3 + generator.standard_normal(200)
     test, (low, high) = paired_bootstrap(lambda rows: change[rows].mean(1), 200, 0)
     t = stats.ttest_1samp(change, 0)
