@@ -94,7 +94,7 @@ def test_vocabulary_is_by_count_then_by_spelling():
     vocabulary, tokens = learn_vocabulary(columns, max_words=3, min_count=2)
     assert vocabulary.words == ("a", "b", "c")
     assert tokens == 9
-    with pytest.raises(InputError, match="no word occurs 10 times in 9 tokens"):
+    with pytest.raises(InputError, match="10 times in 9 tokens"):
         learn_vocabulary(columns, max_words=3, min_count=10)
 
 
@@ -116,7 +116,7 @@ def test_saved_features_come_back(tmp_path):
         (b"the\n\ncat\n", "empty lines"),
         (b"the\nthe\n", "twice"),
         (b"\xff\n", "vocabulary.txt.*0xff"),
-        (b"the\n", "lists 1 words where its config says 6"),
+        (b"the\n", "1 words.*6"),
     ],
 )
 def test_a_damaged_vocabulary_is_refused(tmp_path, damage, message):

@@ -62,12 +62,12 @@ def test_paths_stay_paths():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ftp://host/a", "there is no scheme 'ftp'; addresses begin with s3://, s3a://, gs://"),
-        ("s3:///a", "s3:///a names no bucket; write s3://BUCKET/KEY"),
+        ("ftp://host/a", "'ftp'.*s3://, s3a://, gs://"),
+        ("s3:///a", "s3:///a .*bucket.*s3://BUCKET/KEY"),
         ("s3://name:word@bucket/a", r"^s3://…@bucket: an address holds no password"),
     ],
 )
-def test_what_is_no_address_is_said(text, message):
+def test_text_that_is_not_an_address_is_refused(text, message):
     with pytest.raises(InputError, match=message):
         as_place(text)
 
@@ -122,18 +122,18 @@ def test_patterns_match_within_parts_of_a_key(folder):
 
 
 def test_what_a_store_refuses_is_one_sentence(s3, folder, monkeypatch):
-    with pytest.raises(InputError, match="can't be read: there is no bucket 'nobody'; make it"):
+    with pytest.raises(InputError, match=r"read.*bucket 'nobody'"):
         as_place("s3://nobody/a").looked_up()
-    with pytest.raises(StorageError, match="can't be written: there is no bucket 'nobody'"):
+    with pytest.raises(StorageError, match=r"written.*bucket 'nobody'"):
         as_place("s3://nobody/a").put(b"")
-    with pytest.raises(InputError, match=r"/none can't be read: there is no such file\.$"):
+    with pytest.raises(InputError, match=r"/none .*no such file"):
         (folder / "none").open()
     with pytest.raises(InputError, match="query parameter in S3 URI: 'colour'"):
         as_place("s3://tests/a?colour=red").looked_up()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     check_keys(s3, requests="0")
     try:
-        with pytest.raises(InputError, match=r"access is denied; on each machine .* AWS_PROFILE"):
+        with pytest.raises(InputError, match=r"denied.*AWS_PROFILE"):
             as_place("s3://tests/a?region=eu-west-1").looked_up()
     finally:
         check_keys(s3, requests="inf")
@@ -143,7 +143,7 @@ def test_a_server_that_does_not_answer_is_one_sentence(monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     address = as_place("s3://bucket/a?endpoint_override=127.0.0.1:9&scheme=http")
-    with pytest.raises(InputError, match=r"server does not answer; AWS_ENDPOINT_URL, or \?end"):
+    with pytest.raises(InputError, match=r"AWS_ENDPOINT_URL.*endpoint_override"):
         address.looked_up()
 
 
@@ -206,16 +206,16 @@ def test_what_a_killed_run_left_is_replaced_unless_it_is_of_others(folder):
 
 def test_two_commands_do_not_mix_what_they_write(folder):
     other = {"run": "2", "by": "process 2", "all_is_of_unfinished_runs": True}
-    with pytest.raises(BusyError, match=r"another command \(process 2\) began to write"):
+    with pytest.raises(BusyError, match="process 2"):
         write(folder, marker=json.dumps(other).encode())
     assert names(folder) == [MARKER, "a"]
 
 
-def test_files_and_buckets_are_no_output_folders(folder):
+def test_files_and_buckets_are_refused_as_output_folders(folder):
     (folder / "a").put(b"a")
-    with pytest.raises(InputError, match="/a is a file; a folder is written there"):
+    with pytest.raises(InputError, match="/a is a file"):
         write(folder / "a", overwrite=True)
-    with pytest.raises(InputError, match="s3://tests/ is a whole bucket; name a folder in it"):
+    with pytest.raises(InputError, match=r"s3://tests/ .*bucket"):
         write(Address("s3", "tests", ""), overwrite=True)
     with pytest.raises(InputError, match="there is no bucket 'nobody'"):
         write(Address("s3", "nobody", "a"))

@@ -38,7 +38,7 @@ def holder(path: Path) -> "subprocess.Popen[bytes]":
 def test_a_second_process_is_told_who_writes(tmp_path):
     out = tmp_path / "out"
     with holder(out) as other:
-        with pytest.raises(BusyError, match=rf"process {other.pid} on .* since 2.*; wait for it"):
+        with pytest.raises(BusyError, match=rf"process {other.pid} on .* since 2"):
             write_text(out, "mine")
         assert not out.exists()
         other.stdin.close()
@@ -152,7 +152,7 @@ def test_a_full_folder_is_refused_before_the_block(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    for path, said in (("out", "is not empty; name another"), ("file", "is a file; a folder")):
+    for path, said in (("out", "not empty"), ("file", "is a file")):
         with pytest.raises(InputError, match=said), claim_output(tmp_path / path):
             raise AssertionError("the block ran")
     with new_folder(tmp_path / "out", overwrite=True) as folder:

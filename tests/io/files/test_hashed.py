@@ -35,7 +35,7 @@ def test_a_seal_holds_until_something_changes(tree):
     assert check_seal(marked, Path("x.json"), ModelError, "") == tree
     key = next(iter(tree))
     for changed in ({**marked, key: [tree[key]]}, {**marked, "another": 1}, tree):
-        with pytest.raises(ModelError, match=r"^x\.json was changed after it was written"):
+        with pytest.raises(ModelError, match=r"^x\.json was changed"):
             check_seal(changed, Path("x.json"), ModelError, "")
 
 
@@ -45,10 +45,10 @@ def test_a_file_is_compared_with_its_facts(tmp_path):
     facts = file_facts(tmp_path, ["a"])["a"]
     check_file(path, facts, ModelError, "Copy it again.")
     path.write_bytes(b"Content")
-    with pytest.raises(ModelError, match=r"a is not the file that was written .* Copy it again\."):
+    with pytest.raises(ModelError, match=r"a .*SHA-256.* Copy it again\."):
         check_file(path, facts, ModelError, "Copy it again.")
     path.write_bytes(b"cut")
-    with pytest.raises(ModelError, match=r"has 3 bytes, not 7; it is cut or changed\."):
+    with pytest.raises(ModelError, match="3 bytes, not 7"):
         check_file(path, facts, ModelError, "")
     path.unlink()
     with pytest.raises(ModelError, match=r"is missing\."):
@@ -64,7 +64,7 @@ def test_a_file_is_compared_with_its_facts(tmp_path):
         (b"\xff", r"^the run is damaged: .*decode"),
         (b"[" * 100_000, "^the run is damaged: "),
         (b"[1]", r"x\.json is of format version None; this version reads 2\. Update\."),
-        (b'{"format_version": 3}', "is of format version 3; this version reads 2"),
+        (b'{"format_version": 3}', "version 3.*reads 2"),
         (b'{"format_version": 2}', r"x\.json was changed after it was written .* Begin again\."),
     ],
 )

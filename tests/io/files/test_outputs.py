@@ -33,7 +33,7 @@ def test_links_that_lead_back_to_themselves_are_one_sentence(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for write in (new_folder, new_file):
         loop = write(tmp_path / "loop")
-        with pytest.raises(StorageError, match="loop can't be written: a link"), loop:
+        with pytest.raises(StorageError, match=r"loop .*link"), loop:
             raise AssertionError("the block ran")
 
 
@@ -41,10 +41,10 @@ def test_the_root_and_the_current_folder_are_not_replaced(tmp_path, monkeypatch)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     for path in (".", "..", str(tmp_path)):
-        with pytest.raises(InputError, match="is the current folder or holds it"):
+        with pytest.raises(InputError, match="current folder"):
             refuse_occupied(Path(path), overwrite=True)
     for use in (resolved, unfinished_folder, lambda path: write_text(path, "text")):
-        with pytest.raises(StorageError, match="/ can't be written: it is the root folder"):
+        with pytest.raises(StorageError, match=r"/ .*root folder"):
             use(Path("/"))
 
 
@@ -78,7 +78,7 @@ def test_inputs_are_not_replaced(tmp_path):
         (Address("s3", "b", "a"), Address("s3", "b", "a/x")),
     ]
     for out, read in lost:
-        with pytest.raises(InputError, match=r"is read, and writing .* would replace it"):
+        with pytest.raises(InputError, match=r"read.*replace"):
             refuse_inputs(out, ["rejoinder-base", None, read])
     (pairs / "empty").mkdir()
     kept = [

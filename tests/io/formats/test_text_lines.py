@@ -60,14 +60,14 @@ def test_ends_and_marks(content, lines):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "it is empty; one sentence per line is expected"),
-        (b"a\nb\n\xe8\n", r"it: line 3 is not UTF-8 \(byte 0xe8\); lines of UTF-8 text"),
-        (b"a\nb\x00c\n", r"it seems to be a binary file \(line 2 holds a NUL byte\)"),
-        (b"\x93NUMPY\x01\n", r"it seems to be a NumPy array \(.npy\) \(line 1 is not UTF-8"),
-        (gzip.compress(b"hello", mtime=0), "it seems to be compressed by gzip"),
+        (b"", "it .*empty"),
+        (b"a\nb\n\xe8\n", "it.*line 3.*UTF-8.*0xe8"),
+        (b"a\nb\x00c\n", "it.*binary.*line 2.*NUL"),
+        (b"\x93NUMPY\x01\n", r"it.*NumPy array.*line 1.*UTF-8"),
+        (gzip.compress(b"hello", mtime=0), "it.*gzip"),
     ],
 )
-def test_what_is_no_text_is_named(content, said):
+def test_content_that_is_not_text_is_named(content, said):
     with pytest.raises(InputError, match=said):
         list(text_lines([content] if content else [], "it"))
 
@@ -76,14 +76,14 @@ def test_lines_before_the_fault_come_first_and_are_counted(monkeypatch):
     monkeypatch.setattr(module, "_BLOCK_BYTES", 4)
     lines = text_lines([b"a\nb\n", b"c\nd\n", b"e\nf\xff\n"], "it")
     assert [next(lines) for _ in range(4)] == ["a", "b", "c", "d"]
-    with pytest.raises(InputError, match="it: line 6 is not UTF-8"):
+    with pytest.raises(InputError, match=r"it.*line 6.*UTF-8"):
         next(lines)
 
 
 def test_a_damaged_archive_is_named(tmp_path):
     path = tmp_path / "lines.gz"
     path.write_bytes(gzip.compress(TEXT.encode() * 50)[:-12])
-    with pytest.raises(InputError, match=r"lines\.gz is cut short"):
+    with pytest.raises(InputError, match=r"lines\.gz.*cut"):
         list(file_lines(path))
-    with pytest.raises(InputError, match="none can't be read: No such file"):
+    with pytest.raises(InputError, match=r"none.*No such file"):
         list(file_lines(tmp_path / "none"))

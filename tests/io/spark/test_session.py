@@ -14,9 +14,9 @@ from rejoinder.io.spark.session import open_session
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"master": "local[4]", "threads": 2}, "--threads is for Spark on this machine"),
-        ({"master": "sc://host", "memory": "2GB"}, "--memory has no effect on a server of Spark"),
-        ({"memory": "100MB"}, "too little for Spark; 512MB is the least"),
+        ({"master": "local[4]", "threads": 2}, r"--threads.*--master local"),
+        ({"master": "sc://host", "memory": "2GB"}, "--memory.*Spark Connect"),
+        ({"memory": "100MB"}, "100MB.*512MB"),
         ({"memory": "much"}, "is not an amount"),
         ({"master": "sc://127.0.0.1:9"}, r"sc://127\.0\.0\.1:9: no answer of Spark Connect there"),
         ({"master": "nowhere"}, "can't be started with the master nowhere: .*[Mm]aster"),
@@ -35,11 +35,11 @@ def test_only_spark_has_a_master(tmp_path):
 
 def test_java_and_pyspark_must_be_there(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(InputError, match="needs Java 17 or a newer one, and there is none in JAVA"):
+    with pytest.raises(InputError, match=r"Java 17.*JAVA_HOME"):
         open_session()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="there is none on the PATH"):
+    with pytest.raises(InputError, match=r"Java 17.*PATH"):
         open_session()
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(MissingExtraError, match=r"'rejoinder\[spark\]'"):
