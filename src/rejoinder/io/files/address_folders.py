@@ -99,8 +99,11 @@ def _marker(folder: Address) -> dict[str, Any]:
     if not marker.exists():
         return {}
     with marker.open() as file:
-        tree: dict[str, Any] = json.loads(file.read())
-    return tree
+        try:
+            tree = json.loads(file.read())
+        except ValueError:  # somebody else's file
+            tree = None
+    return tree if isinstance(tree, dict) else {}
 
 
 def _is_ours(folder: Address) -> bool:
