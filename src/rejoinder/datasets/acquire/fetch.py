@@ -121,7 +121,9 @@ def download(
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
         _receive(address, part, progress)
-        _check(address, part, sha256)
+        if sha256 and (actual := sha256_of_file(part)) != sha256:
+            part.unlink()
+            raise InputError(f"{address} sends a file with SHA-256 {actual}; expected {sha256}.")
         part.replace(path)
         _tag_of(part).unlink(missing_ok=True)
     except InputError as error:
@@ -220,21 +222,6 @@ def _attempt(client: "httpx.Client", address: str, part: Path, progress: Downloa
                 while piece:
                     piece = piece[file.write(piece) :]
                 progress(address, done, total)
-
-
-def _check(address: str, part: Path, sha256: str | None) -> None:
-    """Removes and refuses a download that is a web page or has another SHA-256."""
-    with part.open("rb") as file:
-        head = file.read(256).lstrip().lower()
-    problem = ""
-    if head.startswith((b"<!doctype html", b"<html")):
-        problem = "sends a web page instead of the file"
-    elif sha256 and (actual := sha256_of_file(part)) != sha256:
-        problem = f"sends a file with SHA-256 {actual}; expected {sha256}"
-    if problem:
-        part.unlink()
-        _tag_of(part).unlink(missing_ok=True)
-        raise InputError(f"{address} {problem}.")
 
 
 def _path_of(root: Path, address: str) -> Path:

@@ -115,57 +115,47 @@ def find_leaks(
     Raises:
         InputError: a source can't be read.
     """
-    search = _Search(sets, examples)
-    return [leak for path in train for leak in search.through(path, progress)]
-
-
-class _Search:
-    """Searches for all sets at once, with one look-up per sentence."""
-
-    def __init__(self, sets: Sequence[EvaluationHashes], examples: int) -> None:
-        self.sets, self.examples = sets, examples
-        self.sentences = distinct(*(each.sentences for each in sets))
-        self.pairs = distinct(*(each.pairs for each in sets))
-        # (sets, sentences) bool: which of all sentences belong to which set
-        self.members = np.array([np.isin(self.sentences, each.sentences) for each in sets])
-
-    def through(self, path: Path, progress: LeakSearchProgress) -> list[Leak]:
-        seen = np.zeros(len(self.sentences), bool)
-        whole = np.zeros(len(self.pairs), bool)
-        holding = np.zeros(len(self.sets), np.int64)
-        shown: list[list[str]] = [[] for _ in self.sets]
+    sentences = distinct(*(each.sentences for each in sets))
+    pairs = distinct(*(each.pairs for each in sets))
+    # for each set (sentences,) bool: which of all sentences belong to it
+    members = [np.isin(sentences, each.sentences) for each in sets]
+    leaks: list[Leak] = []
+    for path in train:
+        seen, whole = np.zeros(len(sentences), bool), np.zeros(len(pairs), bool)
+        holding = np.zeros(len(sets), np.int64)
+        shown: list[list[str]] = [[] for _ in sets]
         done = 0
         for rows in read_rows(path):
-            hits, known = known_indices(self.sentences, sentence_hashes(rows.sentences))
+            hits, known = known_indices(sentences, sentence_hashes(rows.sentences))
             row_of = np.searchsorted(rows.offsets, hits, side="right") - 1
-            for number, members in enumerate(self.members):
-                of_set = members[known]
+            for number, of_set in enumerate(member[known] for member in members):
                 holding[number] += len(np.unique(row_of[of_set]))
-                if len(shown[number]) < self.examples:
+                if len(shown[number]) < examples:
                     fresh = hits[of_set & ~seen[known]]
-                    shown[number] += self._texts(rows, fresh, self.examples - len(shown[number]))
+                    shown[number] += _texts(rows, fresh, examples - len(shown[number]))
             seen[known] = True
-            whole[known_indices(self.pairs, row_pairs(self.sentences[known], row_of))[1]] = True
+            whole[known_indices(pairs, row_pairs(sentences[known], row_of))[1]] = True
             done += len(rows)
             progress(str(path), done)
-        occurring, complete = self.sentences[seen], self.pairs[whole]
-        return [
+        leaks += [
             Leak(
                 str(path),
                 done,
                 each.name,
-                len(np.intersect1d(each.sentences, occurring, assume_unique=True)),
+                len(np.intersect1d(each.sentences, sentences[seen], assume_unique=True)),
                 len(each.sentences),
                 int(holding[number]),
-                len(np.intersect1d(each.pairs, complete, assume_unique=True)),
+                len(np.intersect1d(each.pairs, pairs[whole], assume_unique=True)),
                 len(each.pairs),
                 tuple(shown[number]),
             )
-            for number, each in enumerate(self.sets)
+            for number, each in enumerate(sets)
         ]
+    return leaks
 
-    def _texts(self, rows: Rows, indices: Indices, count: int) -> list[str]:
-        """Returns the first `count` sentences at `indices`, each once."""
-        chosen = rows.sentences.gather(indices)
-        _, firsts = np.unique(sentence_hashes(chosen), return_index=True)
-        return chosen.gather(np.sort(firsts)[:count]).to_list()
+
+def _texts(rows: Rows, indices: Indices, count: int) -> list[str]:
+    """Returns the first `count` sentences at `indices`, each once."""
+    chosen = rows.sentences.gather(indices)
+    _, firsts = np.unique(sentence_hashes(chosen), return_index=True)
+    return chosen.gather(np.sort(firsts)[:count]).to_list()
