@@ -25,9 +25,12 @@ def _head(config: Any) -> Head:
 
 def respond(head: "Callable[[Tensor], Tensor]", embeddings: "Tensor") -> "Tensor":
     """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
+    import torch
+
     from rejoinder.encoders.nn.dense import unit_rows
 
-    return unit_rows(head(embeddings), embeddings.detach().any(dim=1))
+    lengths = torch.linalg.vector_norm(embeddings.detach(), dim=1)
+    return unit_rows(head(embeddings), lengths > 0)
 
 
 def _loss(step: "StepInputs") -> "StepLoss":
