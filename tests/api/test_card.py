@@ -1,4 +1,4 @@
-"""The card of a trained model, with results of its own and of a baseline."""
+"""The card of a trained model, with its results and those of a baseline."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_a_model_without_its_run_has_the_card_that_it_was_written_with(work, tmp
     assert (model / FILE).read_bytes() == (work / "alone" / FILE).read_bytes()
     write_card(model, run=work / "run")
     assert "| minutes of training | " in (model / FILE).read_text("utf-8")
-    read_model(model)  # the card is no part of what is checked
+    read_model(model)  # the card is not checked
 
 
 def test_results_of_another_encoder_are_refused(work, tmp_path):

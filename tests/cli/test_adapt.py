@@ -34,7 +34,7 @@ SIZES = {"train": 200, "dev": 80, "test": 40}
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """A working folder with a benchmark of its own, a model, and a module with an encoder."""
+    """A working folder with a small benchmark, a model, and a module with an encoder."""
     draw = np.random.default_rng(0)
     for split, size in SIZES.items():
         monkeypatch.setitem(sts.ROWS, split, size)

@@ -1,4 +1,4 @@
-"""How commands end when something stops them: one sentence, a status, and nothing left behind."""
+"""How commands end when something stops them: one sentence, a status, and no files left."""
 
 import os
 import resource

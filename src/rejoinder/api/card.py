@@ -35,7 +35,7 @@ def write_card(
         model: a model by name or folder. Its other files stay as they are.
         results: results files of `evaluate` for this model.
         baselines: results files of other encoders; their results on the same tasks, data and
-            settings stand beside the model's.
+            settings stand next to the model's.
         run: the folder of the run that trained the model, which knows machine and minutes. None
             takes the folder that `model` is in, if it is a run.
         out: a file to write instead.
@@ -44,8 +44,8 @@ def write_card(
         The file that was written.
 
     Raises:
-        ModelError: `model` is no model folder, or is damaged.
-        InputError: a file is no results file, or its results are not of this model.
+        ModelError: `model` is not a model folder, or is damaged.
+        InputError: a file is not a results file, or holds results of another model.
         TrainingError: the run is damaged, or did not train the model.
         StorageError: the card can't be written.
     """
@@ -53,7 +53,9 @@ def write_card(
     config = read_config(folder)
     own = [result for path in results for result in _own_results(Path(path), config)]
     if baselines and not own:
-        raise InputError("--baseline is for results beside --results of the model; give both.")
+        raise InputError(
+            "--baseline FILE needs --results FILE of the model to compare with; give both."
+        )
     machine, minutes = _machine(folder, None if run is None else Path(run), config)
     card = model_card(
         config,

@@ -30,12 +30,12 @@ class ModelSize:
     dtype: str
     """Type of the encoder's weights: `float32`, `float16` or `int8`."""
     scores: Mapping[str, float]
-    """Scores on dev by name, of the data at hand: `STS-B Pearson` (angular), and `P@1` of 100."""
+    """Scores on dev by name, of the data given: `STS-B Pearson` (angular), and `P@1` of 100."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A smaller model, and its size and scores beside those of the model that it was made from."""
+    """A smaller model, its size and scores, and those of the model that it was made from."""
 
     encoder: SentenceEncoder
     """The smaller model."""

@@ -1,4 +1,4 @@
-"""Where a run is trained: at its output, or beside it while it replaces another run.
+"""Where a run is trained: at its output, or next to it while it replaces another run.
 
 A run that replaces another is trained in `.NAME.unfinished` and takes its place once it has a
 model. Until then the old run stays as it was, and `--resume` continues the new one.
@@ -19,8 +19,8 @@ CONFIG = "config.toml"
 
 def place_of_run(out: Path) -> Path:
     """Returns where the run of an output is now."""
-    beside = unfinished_folder(out)
-    return beside if (beside / CONFIG).is_file() else out
+    unfinished = unfinished_folder(out)
+    return unfinished if (unfinished / CONFIG).is_file() else out
 
 
 def place_to_begin(out: Path, *, overwrite: bool) -> Path:

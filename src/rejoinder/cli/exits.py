@@ -48,7 +48,7 @@ def status_of(command: Callable[[], object]) -> int:
         status = BAD_INPUT
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
-    except BaseException as error:  # a panic of Polars is no Exception
+    except BaseException as error:  # Polars panics with a BaseException
         sentence = _explained(error) or ""
         if not sentence:
             raise

@@ -56,7 +56,7 @@ def duration(seconds: float) -> str:
 
 
 def as_options(message: str) -> str:
-    """Returns a message of the library with options in place of Python's arguments.
+    """Returns a message of the library that names options instead of Python's arguments.
 
     >>> as_options("name another file, or replace it with overwrite=True.")
     'name another file, or replace it with --overwrite.'

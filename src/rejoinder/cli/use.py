@@ -122,7 +122,7 @@ def search(
     ] = None,
     columns: ColumnsOption = None,
     index: Annotated[
-        Path | None, typer.Option(help="Folder that `rejoinder index` wrote, in place of a file.")
+        Path | None, typer.Option(help="Folder of `rejoinder index` to search instead of a file.")
     ] = None,
     queries: Annotated[
         str | None, typer.Option(help="File with one query per line; - is standard input.")

@@ -64,7 +64,7 @@ class MtebEncoder(AbsEncoder):  # type: ignore[misc]  # its library is optional
 
 
 def model_meta(model: ModelContents, source: str | Path) -> ModelMeta:
-    """Returns what MTEB writes beside results: name, revision, sizes, licence.
+    """Returns what MTEB stores with results: name, revision, sizes, licence.
 
     The revision is the SHA-256 of the weights. MTEB can load `source` again by it. What a model was
     trained on is in its card, by names that are not MTEB's, so that it is not stated here.

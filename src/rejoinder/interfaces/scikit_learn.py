@@ -68,7 +68,7 @@ class SentenceEmbedder(
             y: Ignored.
 
         Raises:
-            InputError: a parameter is not valid, or `X` is no column of strings.
+            InputError: a parameter is not valid, or `X` is not a column of strings.
             ModelError: there is no such model, or it is damaged.
         """
         _check_column(X)
@@ -122,7 +122,7 @@ class SentenceEmbedder(
 
 
 def _check_column(texts: object) -> None:
-    """Refuses what is no column of texts: one string, and tables."""
+    """Refuses a single string and tables: a column of texts is expected."""
     if isinstance(texts, str):
         raise InputError("X is one string; a list of sentences is needed.")
     if getattr(texts, "ndim", 1) != 1 or hasattr(texts, "columns"):

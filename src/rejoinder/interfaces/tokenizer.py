@@ -8,7 +8,7 @@ from rejoinder.errors import InputError
 from rejoinder.text.normalize import PATTERN, QUOTES
 
 UNKNOWN = "[UNK]"
-"""The token that stands for every unknown word. Its id is behind those of all words. No word is
+"""The token that stands for every unknown word. Its id follows those of all words. No word is
 called so, because the text rules make three tokens of it."""
 
 _CASED = r"[\p{Cased}&&[^\p{Case_Ignorable}]]"
@@ -32,7 +32,7 @@ def tokenizer_json(words: Sequence[str]) -> str:
     """Returns `tokenizer.json` for a vocabulary: the tokens of text rules 1, and the ids of words.
 
     Of two kinds of text the tokens differ from ours: half a surrogate pair is refused by the
-    library, and marks that Unicode got after version 9 may be ordered otherwise behind a letter.
+    library, and marks that Unicode got after version 9 may be ordered differently after a letter.
 
     Raises:
         InputError: a word has the name of the token for unknown words.

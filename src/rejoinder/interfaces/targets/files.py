@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from rejoinder.interfaces.static import WordVectors
+from rejoinder.encoders.quantized import dequantized
 from rejoinder.interfaces.tokenizer import tokenizer_json
 from rejoinder.io.files.atomic import write_text
 from rejoinder.models.card import Use, model_card
 from rejoinder.models.folder import ModelContents, config_of
+from rejoinder.text.features import WordFeatures
 
 STATIC = "sentence_transformers.models.StaticEmbedding"
 """The module of sentence-transformers that is a table of word vectors, in the folder itself."""
@@ -23,10 +26,47 @@ def write_json(path: Path, tree: object) -> None:
     write_text(path, json.dumps(tree, ensure_ascii=False, indent=2) + "\n")
 
 
-def write_word_vectors(folder: Path, vectors: WordVectors, tensor: str) -> None:
+def obstacle(model: ModelContents) -> str | None:
+    """Returns why a model is more than a table of word vectors, None if it is one.
+
+    It is the rest of a sentence that begins with the model, such as "has 8 buckets of …".
+    """
+    features = model.features
+    if model.kind.name != "dan" or not isinstance(features, WordFeatures):
+        return f"is a {model.kind.name}, whose embedding is not a mean of word vectors"
+    if model.encoder["layers"]:
+        return f"has {len(model.encoder['layers'])} dense layers after the sum of word vectors"
+    if features.buckets:
+        return f"has {features.buckets:,} rows of pairs of neighbouring words"
+    if features.unknown_buckets:
+        return (
+            f"has {features.unknown_buckets:,} buckets for unknown words, which a hash chooses; "
+            "--unknown-buckets 0 leaves them out"
+        )
+    return None
+
+
+def word_vectors(model: ModelContents) -> tuple[Sequence[str], NDArray[np.float32]]:
+    """Returns W words and their vectors, (W + 1, D): the last one, of unknown words, is zero.
+
+    Their mean, scaled to length 1, is the embedding of a sentence, as the model has no `obstacle`:
+    a linear bag of words adds up a row for each word, and whatever its combiner divides the sum by,
+    the direction stays. An adaptation u* = W u is linear too, so it is applied to the rows.
+    """
+    features = model.features
+    assert isinstance(features, WordFeatures)  # noqa: S101 -- `obstacle` says so
+    rows = dequantized(model.tensors)[f"encoder.{model.kind.table}"].astype(np.float32)
+    if model.adaptation is not None:
+        rows = model.adaptation.project(rows)
+    unknown = np.zeros((1, rows.shape[1]), np.float32)
+    return features.vocabulary.words, np.concatenate([rows, unknown])
+
+
+def write_word_vectors(folder: Path, model: ModelContents, tensor: str) -> None:
     """Writes `model.safetensors`, in which the rows are called `tensor`, and `tokenizer.json`."""
-    save_file({tensor: vectors.rows}, folder / "model.safetensors")
-    write_text(folder / "tokenizer.json", tokenizer_json(vectors.words))
+    words, rows = word_vectors(model)
+    save_file({tensor: rows}, folder / "model.safetensors")
+    write_text(folder / "tokenizer.json", tokenizer_json(words))
 
 
 def write_modules(folder: Path, modules: Mapping[str, str]) -> None:

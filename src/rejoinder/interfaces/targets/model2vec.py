@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from rejoinder.errors import InputError
-from rejoinder.interfaces.static import obstacle, word_vectors
 from rejoinder.interfaces.targets import FOLDER, Target
 from rejoinder.interfaces.targets.files import (
     NORMALIZE,
     STATIC,
+    obstacle,
     write_card,
     write_json,
     write_modules,
@@ -25,7 +25,7 @@ def write(model: ModelContents, folder: Path, _dtype: str) -> str:
     reason = obstacle(model)
     if reason is not None:
         raise InputError(f"model2vec can't express {model.name}: it {reason}.")
-    write_word_vectors(folder, word_vectors(model), "embeddings")
+    write_word_vectors(folder, model, "embeddings")
     config = {
         "model_type": "model2vec",
         "architectures": ["StaticModel"],

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from rejoinder.interfaces.static import obstacle, word_vectors
 from rejoinder.interfaces.targets import FOLDER, Target
 from rejoinder.interfaces.targets.files import (
     NORMALIZE,
     STATIC,
+    obstacle,
     write_card,
     write_json,
     write_modules,
@@ -23,14 +23,14 @@ MODEL = "0_RejoinderModule"
 def write(model: ModelContents, folder: Path, _dtype: str) -> str:
     """Writes a model as modules of sentence-transformers; see `Target.write`.
 
-    A table of word vectors needs nothing but sentence-transformers. Any other model is copied, and
+    A table of word vectors needs only sentence-transformers. Any other model is copied, and
     run by this package, which has to be installed. sentence-transformers imports classes of other
     packages only with `trust_remote_code=True`, from version 6 on also for a folder on this
     machine.
     """
     trusted = ""
     if obstacle(model) is None:
-        write_word_vectors(folder, word_vectors(model), "embedding.weight")
+        write_word_vectors(folder, model, "embedding.weight")
         write_modules(folder, {"": STATIC, "1_Normalize": NORMALIZE})
     else:
         trusted = ", trust_remote_code=True"

@@ -7,7 +7,7 @@ import pytest
 
 from awkward_texts import awkward_texts
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.interfaces.static import obstacle, word_vectors
+from rejoinder.interfaces.targets.files import obstacle, word_vectors
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.smaller import ExportOptions, smaller
 from tiny_models import WORDS, bilstm_model, dan_model, transformer_model
@@ -37,15 +37,15 @@ def adapted(model):
 def test_the_mean_of_word_vectors_has_the_direction_of_the_embedding(model):
     assert obstacle(model) is None
     texts = [" ".join(text.lower().split()) for text in awkward_texts(300, seed=4)]
-    vectors = word_vectors(model)
-    assert list(vectors.words) == WORDS
-    assert vectors.rows.shape == (len(WORDS) + 1, model.dim)
-    assert not vectors.rows[-1].any()
+    words, rows = word_vectors(model)
+    assert list(words) == WORDS
+    assert rows.shape == (len(WORDS) + 1, model.dim)
+    assert not rows[-1].any()
     batch = model.features(texts)
     means = np.zeros((len(texts), model.dim))
     for number in np.flatnonzero(batch.lengths):
         ids = batch.ids[batch.offsets[number] : batch.offsets[number + 1]]
-        means[number] = vectors.rows[ids].astype(np.float64).mean(axis=0)
+        means[number] = rows[ids].astype(np.float64).mean(axis=0)
         means[number] /= np.linalg.norm(means[number])
     np.testing.assert_allclose(means, SentenceEncoder(model).encode(texts), atol=1e-5)
     assert 100 < np.count_nonzero(batch.lengths) < 300
@@ -56,9 +56,9 @@ def test_the_mean_of_word_vectors_has_the_direction_of_the_embedding(model):
     [
         (linear_dan(unknown_buckets=8), "has 8 buckets for unknown words"),
         (dan_model(layers=(), head=(4, 6)), "has 64 rows of pairs of neighbouring words"),
-        (dan_model(buckets=0), "has 2 dense layers behind the sum of word vectors"),
-        (bilstm_model(), "is a bilstm, whose embedding is no mean"),
-        (transformer_model(), "is a transformer, whose embedding is no mean"),
+        (dan_model(buckets=0), "has 2 dense layers after the sum of word vectors"),
+        (bilstm_model(), "is a bilstm, whose embedding is not a mean"),
+        (transformer_model(), "is a transformer, whose embedding is not a mean"),
     ],
     ids=["unknown", "bigrams", "layers", "bilstm", "transformer"],
 )
