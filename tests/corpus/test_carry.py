@@ -353,9 +353,9 @@ def test_what_does_not_go_together_is_refused(folder, options, said):
 @pytest.mark.parametrize(
     ("later", "said"),
     [
-        (comment("c", "Nobody knows", link_id=None), "comment 'c' has no thread"),
-        (comment("c", "Nobody knows", "t1_a", link_id="t3_q"), "answers one of another thread"),
-        (comment("w", "Nobody knows", link_id="t3_q"), "answers one of another thread"),
+        (comment("c", "Who knows", link_id=None), "comment 'c' has no thread"),
+        (comment("c", "Who knows", "t1_a", link_id="t3_q"), "answers one of another thread"),
+        (comment("w", "Who knows", link_id="t3_q"), "answers one of another thread"),
     ],
 )
 def test_comments_that_cross_threads_are_refused(folder, later, said):

@@ -107,7 +107,7 @@ def test_the_page_about_rules(examples, capsys):
     with pytest.raises(InputError, match="'unquoted' already"):
         register_profile("unquoted", names["rules"])
     for rules in (names["rules"] * 2, [Rule("kept", "", names["_quote"])]):
-        with pytest.raises(InputError, match="name of its own"):
+        with pytest.raises(InputError, match="its own name"):
             register_profile("other", rules)
 
 

@@ -23,7 +23,6 @@ from rejoinder.corpus.reading import comments, json_lines, strings
 from rejoinder.corpus.reading.comments import Parsed, clean_and_letters
 from rejoinder.corpus.reading.json_lines import parse_block
 from rejoinder.corpus.reading.strings import as_strings, gather
-from rejoinder.io.formats.line_blocks import BlockMemory
 from rejoinder.kernels import kernel
 
 needs_kernel = pytest.mark.skipif(
@@ -84,7 +83,7 @@ def test_every_line_reads_as_without_the_kernel(block):
 
 @needs_kernel
 def test_the_command_takes_the_fast_paths(tmp_path, small_dump, monkeypatch):
-    """The kernels, pairs as rows in memory, memory of blocks that is used again, fewer columns."""
+    """The kernels, pairs as rows in memory, fewer columns."""
     called: set[str] = set()
 
     def noted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,13 +102,12 @@ def test_the_command_takes_the_fast_paths(tmp_path, small_dump, monkeypatch):
 
     for module in (comments, json_lines, strings):
         monkeypatch.setattr(module, "kernel", Noted)
-    for owner, name in ((PairsInMemory, "table"), (BlockMemory, "give_back")):
-        monkeypatch.setattr(owner, name, noted(getattr(owner, name)))
+    monkeypatch.setattr(PairsInMemory, "table", noted(PairsInMemory.table))
     monkeypatch.setattr(PairsInFiles, "write", noted(PairsInFiles.write))
     monkeypatch.setattr(QueryEngine, "extract", noted(QueryEngine.extract))
     told = CliRunner().invoke(app, ["extract", str(small_dump), "--out", str(tmp_path / "pairs")])
     assert told.exit_code == 0
-    assert called == {"json_fields", "text_facts", "gather", "table", "give_back"}
+    assert called == {"json_fields", "text_facts", "gather", "table"}
     assert "created" not in ExtractOptions().columns_read.names
 
 

@@ -1,4 +1,4 @@
-"""A comment means the same whatever stands beside it, and in whatever format it is written."""
+"""A comment means the same whatever the other lines hold, and in every format."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumps import comment, lines
-from fuzzing.dumps import check_beside_malformed, check_line_by_line, ended, parse
+from fuzzing.dumps import check_line_by_line, check_with_malformed, ended, parse
 from fuzzing.json_lines import json_lines, malformed_line
 from rejoinder.corpus.options import Columns, ExtractOptions, as_columns
 from rejoinder.corpus.reading.comments import Parsed, as_comments
@@ -25,12 +25,12 @@ from rejoinder.corpus.reading.readers import Report, read_comments
 @given(st.integers(0, 2**32))
 def test_a_malformed_line_changes_no_other_line(seed):
     random = Random(seed)
-    check_beside_malformed(json_lines(random), malformed_line(random))
+    check_with_malformed(json_lines(random), malformed_line(random))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
-def test_a_line_means_the_same_by_itself_as_in_its_file(seed):
+def test_a_line_means_the_same_alone_as_in_its_file(seed):
     check_line_by_line(json_lines(Random(seed)))
 
 
@@ -39,9 +39,9 @@ def test_a_large_block_is_read_as_its_lines_are():
     content = b"".join(ended(json_lines(random)) for _ in range(150))
     good = [line for line in content.split(b"\n") if not parse(line, 2).malformed]
     block = b"\n".join(good * 60) + b"\n"
-    whole, beside = parse(block, 2), parse(block + b"{}\n", 2)
+    whole, others = parse(block, 2), parse(block + b"{}\n", 2)
     assert len(block) > 1 << 20
-    assert beside.table.equals(whole.table)
+    assert others.table.equals(whole.table)
     one_by_one = [row for line in good for row in parse(line, 2).table.to_pylist()]
     assert whole.table.to_pylist() == one_by_one * 60
 
@@ -70,12 +70,12 @@ def test_what_a_value_reads_as(value, text, end):
 @pytest.mark.parametrize("depth", [30, 40, 800, 100_000])
 def test_depth_is_decided_by_one_reader(depth):
     line = b'{"id": "a", "body": "b", "extra": ' + b"[" * depth + b"]" * depth + b"}\n"
-    alone, beside = parse(line), parse(line + b"{}\n")
-    assert len(alone.table) == len(beside.table) == (depth < 1_000)
-    assert alone.malformed == beside.malformed[:-1]
+    alone, others = parse(line), parse(line + b"{}\n")
+    assert len(alone.table) == len(others.table) == (depth < 1_000)
+    assert alone.malformed == others.malformed[:-1]
 
 
-def test_a_float_parent_meets_its_comment_beside_a_malformed_line(run):
+def test_a_float_parent_meets_its_comment_next_to_a_malformed_line(run):
     rows = [comment(str(n), "Words enough", str(n - 1) if n > 1 else "t3_p") for n in range(1, 5)]
     for row in rows[1:]:
         row["parent_id"] = float(row["parent_id"])

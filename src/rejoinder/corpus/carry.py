@@ -102,7 +102,7 @@ class Carry:
     """What an extraction takes from a folder of increments, and what it adds."""
 
     number: int
-    """Number of its own increment, from 1."""
+    """Number of the increment of this extraction, from 1."""
     earlier: Sequence[Increment]
     inputs: tuple[InputFile, ...]
     settings: Settings

@@ -81,7 +81,7 @@ def extract(
         max_line: size beyond which a line is malformed, such as `64MB`. None means 16 MiB.
         subreddits: sources to read, in any case. Empty means all.
         since: first date to read, such as `2021-02-28`, in UTC.
-        until: first date not to read any more.
+        until: first date that is no longer read.
         limit: largest number of pairs. The first ones in the order of the output are kept.
         max_reply_count: largest number of pairs with the same response, case folded.
         split: shares of train, dev and test, in any unit.

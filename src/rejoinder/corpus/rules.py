@@ -92,7 +92,7 @@ def register_profile(name: str, rules: Sequence[Rule]) -> None:
         raise InputError(f"there is a profile {name!r} already; choose another name.")
     if len({*names, *RESERVED}) < len(names) + len(RESERVED):
         raise InputError(
-            f"the profile {name!r} has the rules {', '.join(names)}; each needs a name of its own, "
+            f"the profile {name!r} has the rules {', '.join(names)}; each needs its own name, "
             f"other than {', '.join(RESERVED)}."
         )
     PROFILES[name] = tuple(rules)

@@ -1,4 +1,4 @@
-"""What may be named as a dump: files, patterns, folders; and what is no dump."""
+"""What may be named as a dump: files, patterns, folders; and what is not a dump."""
 
 import gzip
 import os

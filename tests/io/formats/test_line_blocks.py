@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.compression import decompressed
-from rejoinder.io.formats.line_blocks import BlockMemory, line_blocks, reused_line_blocks
+from rejoinder.io.formats.line_blocks import line_blocks
 from rejoinder.io.formats.text_lines import file_lines
 
 pieces = st.lists(st.binary(max_size=9) | st.sampled_from([b"\n", b"ab\nc", b"\n\n"]), max_size=9)
@@ -23,20 +23,6 @@ def test_blocks_are_the_content_in_whole_lines(parts, size):
     assert b"".join(blocks) == b"".join(parts)
     assert all(block.endswith(b"\n") for block in blocks[:-1])
     assert b"" not in blocks
-
-
-@given(pieces, st.integers(1, 12), st.integers(0, 3))
-def test_memory_is_used_again_when_it_was_given_back(parts, size, held):
-    memory = BlockMemory()
-    waiting, found, used = [], [], set()
-    for block in reused_line_blocks(parts, size, memory):
-        used.add(id(block.obj))
-        waiting.append(block)
-        if len(waiting) > held:
-            found.append(bytes(waiting[0]))
-            memory.give_back(waiting.pop(0))
-    assert found + [bytes(block) for block in waiting] == list(line_blocks(parts, size, print))
-    assert len(used) <= held + 2
 
 
 def test_a_line_that_is_too_long_leaves_its_beginning_and_all_other_lines():

@@ -24,12 +24,12 @@ typedef struct {
     const char *name;
     size_t name_size;
     Bytes content, ends, present; /* as in a column of Arrow, but `present` has a byte per row */
-    int found;                    /* in the line at hand */
+    int found;                    /* in the current line */
 } Field;
 
 typedef struct {
     const uint8_t *at, *end;
-    const uint8_t *readable; /* end of the memory behind `end`, which vectors may read */
+    const uint8_t *readable; /* end of the memory after `end`, which vectors may read */
 } Text;
 
 /* What each reader returns, other than 0: the line is left to the caller. */
@@ -40,7 +40,7 @@ static void skip_space(Text *text) {
         text->at++;
 }
 
-/* Moves behind characters of ASCII that stand for themselves, and copies them: to `*out` there is
+/* Skips characters of ASCII that need no decoding, and copies them: to `*out` there is
    room for a vector more than the text has. */
 static void plain_run(Text *text, uint8_t **out) {
 #if defined(__SSE2__)
@@ -132,7 +132,7 @@ static int escape(Text *text, uint8_t **out) {
     return 0;
 }
 
-/* Reads the rest of a string, behind its first quote. Writes it to `out` unless that is null. */
+/* Reads the rest of a string, after its first quote. Writes it to `out` unless that is null. */
 static int string(Text *text, uint8_t *out, uint8_t **end) {
     for (;;) {
         plain_run(text, &out);

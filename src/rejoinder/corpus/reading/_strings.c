@@ -1,5 +1,4 @@
-/* Strings gathered from columns, and facts about texts: strings and texts of rejoinder.corpus call
-   this, and work without it. */
+/* Strings gathered from columns, and facts about texts. rejoinder.corpus.reading works without it. */
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 #include <stdint.h>
@@ -133,7 +132,7 @@ done:
 enum { WIDE = 1, UNCLEAN = 2 };
 
 #if defined(__SSE2__)
-/* Returns 16 bytes of a text of which `size` are left, with zeros behind its end. */
+/* Returns 16 bytes of a text of which `size` are left, with zeros after its end. */
 static __m128i bytes_of(const uint8_t *text, size_t size, const uint8_t *readable) {
     static const uint8_t masks[32] = {255, 255, 255, 255, 255, 255, 255, 255,
                                       255, 255, 255, 255, 255, 255, 255, 255};

@@ -56,7 +56,7 @@ class Parsed:
     numbers: NDArray[np.int64]
     """(N,) line or row number of each row, from 1."""
     malformed: tuple[Malformed, ...]
-    """The lines that are no comments."""
+    """The lines that are not comments."""
 
 
 def without_missing(
@@ -191,7 +191,7 @@ def clean_and_letters(texts: pa.LargeStringArray) -> tuple[pa.LargeStringArray, 
 def unescape(texts: pl.Series) -> pl.Series:
     """Replaces HTML entities (`&gt;`, `&amp;`, `&#x200B;`) by their characters, once.
 
-    An entity must end in a semicolon, and its name must be known. A number that is no character
+    An entity must end in a semicolon, and its name must be known. A number that is not a character
     (half of a surrogate pair, NUL, beyond Unicode) becomes U+FFFD.
 
     >>> unescape(pl.Series(["a &gt; b &amp;amp; c", "R&D;", "?a&copy=1"])).to_list()

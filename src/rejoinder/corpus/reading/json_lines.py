@@ -1,8 +1,8 @@
 """Comments from blocks of JSON lines: lenient, and the same for every line.
 
-A kernel in C reads plain lines, which are nearly all, and Python's `json` the others. So a line
-never changes the meaning of another one, and bytes that are not UTF-8, halves of surrogate pairs,
-control characters in strings, NaN and numbers of any size are no reason to lose a comment.
+A kernel in C reads plain lines, which are nearly all, and Python's `json` reads the others, one by
+one. Bytes that are not UTF-8, halves of surrogate pairs, control characters in strings, NaN and
+large numbers never cost a comment.
 """
 
 import json
@@ -36,7 +36,7 @@ _DECODER = json.JSONDecoder(
 
 
 def parse_block(
-    block: bytes | memoryview,
+    block: bytes,
     columns: tuple[str, ...],
     needed: tuple[str, ...],
     file: str,
@@ -45,19 +45,18 @@ def parse_block(
     """Returns the fields `columns` of a block of whole lines, as strings.
 
     The first of repeated keys counts, and a float of whole value reads as the integer. Without a
-    column in `needed` a line is malformed. Lines of `file` are counted from `first_line`. The
-    result shares no memory with the block.
+    column in `needed` a line is malformed. Lines of `file` are counted from `first_line`.
     """
-    if first_line == 1 and block[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK:
-        block = block[len(BYTE_ORDER_MARK) :]
+    if first_line == 1:
+        block = block.removeprefix(BYTE_ORDER_MARK)
     native = kernel("corpus.reading._comments")
     if native is None:
         content, plain = [(b"", bytes(8), b"")] * len(columns), b""
-        rest = list(enumerate(bytes(block).split(b"\n"), first_line))
+        rest = list(enumerate(block.split(b"\n"), first_line))
     else:
         content, plain, refused = native.json_fields(block, columns, first_line)
         others = np.frombuffer(refused, np.int64).tolist()
-        lines = bytes(block).split(b"\n") if others else []
+        lines = block.split(b"\n") if others else []
         rest = [(number, lines[number - first_line]) for number in others]
     table = pa.table([array_of(*column) for column in content], list(columns))
     numbers = np.frombuffer(plain, np.int64)
@@ -70,9 +69,9 @@ def parse_block(
     return without_missing(table, numbers, needed, file, malformed)
 
 
-def keys_of(block: bytes | memoryview) -> dict[str, None]:
+def keys_of(block: bytes) -> dict[str, None]:
     """Returns the keys of the objects in the first lines of a block, in order of appearance."""
-    lines = bytes(block).split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
+    lines = block.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
     found, _ = _one_by_one(enumerate(lines), "")
     return dict.fromkeys(key for values in found.values() for key in values)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from rejoinder.corpus.reading.tables import detect_separator, table_pieces
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import Place, for_each, size_of
 from rejoinder.io.formats.compression import decompressed
-from rejoinder.io.formats.line_blocks import BlockMemory, reused_line_blocks
+from rejoinder.io.formats.line_blocks import line_blocks
 
 _BLOCK_BYTES = 16 << 20
 _AHEAD = 2
@@ -94,8 +94,8 @@ def check_files(files: Sequence[Place], options: ExtractOptions) -> None:
     name, count = Counter(path.name for path in files).most_common(1)[0]
     if options.columns.are_pairs and count > 1:
         raise InputError(
-            f"{count} files are called {name}; ids of messages and replies are made of the file's "
-            "name and the line. Rename one, or extract them one by one."
+            f"{count} files are called {name}; ids of messages and replies are made of the name "
+            "and the line. Rename one, or extract them one by one."
         )
     formats = for_each(format_of, files)
     if options.separator is not None and "table" not in formats:
@@ -158,8 +158,7 @@ def mapped_ahead(work: Callable[[T], R], items: Iterable[T], threads: int) -> It
 def _pieces(
     files: Sequence[Place], options: ExtractOptions, report: Report
 ) -> Iterator[tuple[FileReport, _Piece]]:
-    """Yields the pieces of files one after the other. Those of JSON lines use memory again."""
-    columns, memory = options.columns_read, BlockMemory()
+    columns = options.columns_read
     for path in files:
         entry = FileReport(path)
         report.files.append(entry)
@@ -169,7 +168,7 @@ def _pieces(
         else:
             content = decompressed(path, entry.add_bytes)
             if format_ == "json":
-                pieces = _json_pieces(path, content, options, report, memory)
+                pieces = _json_pieces(path, content, options, report)
             else:
                 usual = separator_of(path) or ","
                 separator = options.separator or detect_separator(path, usual, columns)
@@ -180,25 +179,11 @@ def _pieces(
 
 
 def _json_pieces(
-    path: Place,
-    content: Iterator[bytes],
-    options: ExtractOptions,
-    report: Report,
-    memory: BlockMemory,
+    path: Place, content: Iterator[bytes], options: ExtractOptions, report: Report
 ) -> Iterator[_Piece]:
-    columns = options.columns_read
-
-    def parsed(block: memoryview, first_line: int) -> Parsed:
-        try:
-            return parse_block(block, columns.wanted, columns.needed, path.name, first_line)
-        finally:
-            memory.give_back(block)
-
-    line = 1
-    for block in reused_line_blocks(content, _BLOCK_BYTES, memory, longest=options.max_line):
+    columns, line = options.columns_read, 1
+    for block in line_blocks(content, _BLOCK_BYTES, longest=options.max_line):
         if line == 1 and columns.given:
             report.keys |= keys_of(block)
-        held: Any = block.obj
-        lines = held.count(b"\n", 0, len(block))
-        yield partial(parsed, block, line)
-        line += lines
+        yield partial(parse_block, block, columns.wanted, columns.needed, path.name, line)
+        line += block.count(b"\n")

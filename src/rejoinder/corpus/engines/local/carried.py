@@ -1,7 +1,7 @@
 """The comments of earlier extractions, in files that are read a part at a time.
 
 A file has a batch for each of 2**`BITS` parts, so that an extraction of fewer parts reads several
-batches for one of its own. Only comments of threads that go on come into memory.
+batches for each of its parts. Only comments of threads that go on come into memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,7 +68,7 @@ class CarriedComments:
         `ids` are the hashes of all ids of this extraction, in increasing order.
 
         Raises:
-            CrossingError: a comment of this extraction has an answer in a thread of its own.
+            CrossingError: a comment of this extraction has an answer in another thread.
         """
         threads = np.unique(fresh.thread)
 

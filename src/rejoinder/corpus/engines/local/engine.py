@@ -97,9 +97,9 @@ class LocalEngine(DuckDBEngine):
         """
         options, carry, report = extraction.options, extraction.carry, Report()
         rules = options.rule_names
-        with ThreadPoolExecutor(1) as beside:
+        with ThreadPoolExecutor(1) as other:
             # meanwhile the first comments are read: Ibis takes a fifth of a second
-            opened = beside.submit(Classifier, options, lasting=carry is not None)
+            opened = other.submit(Classifier, options, lasting=carry is not None)
             store = self._read(extraction, report, spill, opened, progress)
             classifier = opened.result()
         ids = store.finish()

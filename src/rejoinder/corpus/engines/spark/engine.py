@@ -140,7 +140,7 @@ class SparkEngine(QueryEngine):
         return self.spark.sql(ibis.to_sql(expression, dialect="pyspark"))
 
     def _view(self, name: str, table: "DataFrame") -> str:
-        """Gives a table a name of its own: Spark Connect looks names up again at each use."""
+        """Gives a table a unique name: Spark Connect looks names up again at each use."""
         view = f"rejoinder_{name}_{next(self._numbers)}_{id(self):x}"
         table.createOrReplaceTempView(view)
         self._views.append(view)
@@ -226,6 +226,6 @@ def _check_written(folder: Place, shards: Sequence[Shard]) -> None:
     for shard in shards:
         if sizes.get(shard.file) != shard.bytes:
             raise InputError(
-                f"the executors wrote {shard.file} to disks of their own; name an output in a "
+                f"the executors wrote {shard.file} to their own disks; name an output in a "
                 "folder that all machines share."
             )

@@ -35,7 +35,7 @@ _BATCH_ROWS = 16_384
 def file_reader(extraction: Extraction) -> Callable[[Batches], Batches]:
     """Returns a function that takes numbers of files and yields their comments.
 
-    Behind the comments of each file comes a row without an id, which no comment lacks. Its text is
+    After the comments of each file comes a row without an id, which no comment lacks. Its text is
     the JSON of the counts of the file.
     """
     # executors have other working folders
@@ -94,7 +94,7 @@ def shard_writer(folder: Place) -> Callable[[pa.Table], pa.Table]:
 
 
 def _write_beside(folder: Path, number: int, split: str, table: pa.Table) -> Shard:
-    # Spark may run a task twice at a time: only whole shards get their name, and both are the same
+    # Spark may run a task twice at once: only whole shards get their name, and both are equal
     with storage_errors(folder):
         attempt = Path(tempfile.mkdtemp(prefix=".attempt-", dir=folder))
         shard = write_shard(attempt, number, split, table)
