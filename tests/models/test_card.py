@@ -95,9 +95,9 @@ def test_a_card_says_what_was_left_out(config):
 
 
 def test_a_dump_of_many_subreddits_gives_a_short_table(config):
-    card = card_of(config, {"data": {f"r{number}": number + 1 for number in range(3_000)}})
+    card = card_of(config, {"data": {f"r{number}": number + 1 for number in range(300)}})
     assert card.count("| source |") == 21
-    assert "| source | 2,980 other sources | 4,441,690 |" in card
+    assert "| source | 280 other sources | 39,340 |" in card
     assert len(card) < 10_000
 
 

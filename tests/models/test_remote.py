@@ -127,9 +127,9 @@ def two_models(tmp_path):
         ("https://example.org/m.zip", None, "needs the SHA-256 of its archive"),
         ("https://example.org/m.zip", "abc", "sha256 is 'abc'; a SHA-256 has 64"),
         ("https://example.org/m.zip", 5, "sha256 is 5; a SHA-256 has 64"),
-        ("http://example.org/m.zip", "0" * 64, "is loaded by https, so that nobody on the way"),
-        ("ftp://localhost/m.zip", "0" * 64, "is loaded by https"),
-        ("file:///m.zip", "0" * 64, "is loaded by https"),
+        ("http://example.org/m.zip", "0" * 64, "https"),
+        ("ftp://localhost/m.zip", "0" * 64, "https"),
+        ("file:///m.zip", "0" * 64, "https"),
         ("https://[/m.zip", "0" * 64, "is not an address: "),
     ],
 )

@@ -1,4 +1,4 @@
-"""Sentences as a stream: read, and encoded a chunk at a time."""
+"""Reads sentences as a stream, and encodes them a chunk at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import as_strings
 
 CHUNK = 8_192
-"""Number of sentences that are encoded at a time: what is in memory, and what a killed process may
-lose however slow the model is."""
+"""Number of sentences that are encoded at a time. Memory holds as many, and a killed process loses
+at most as many, however slow the model is."""
 
 EncodingProgress = Callable[[int, int, int | None], None]
 """Called before the first chunk and after each one, with the number of sentences that are done
@@ -82,7 +82,7 @@ def _line(name: str, first: int, index: int) -> str:
 
 
 class Source(Generic[Item]):
-    """The items of a file, or those given, and how much of the file is read."""
+    """The items of a file, or given items, and how much of the file has been read."""
 
     def __init__(
         self,

@@ -91,9 +91,9 @@ def _check_address(address: str) -> None:
         raise InputError(f"{address} is not an address: {error}.") from None
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise InputError(
-            f"{address}: a model is loaded by https, so that nobody on the way can read or change "
-            "what is sent; http is for addresses of this machine alone. Give an https address, or "
-            "download the model and give its folder."
+            f"{address}: models are loaded by https, so that others can't change them on the way; "
+            "http is allowed for this machine only. Give an https address, or download the model "
+            "and give its folder."
         )
 
 

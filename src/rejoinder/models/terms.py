@@ -18,7 +18,7 @@ from rejoinder.models.adaptation.linear import source_of
 _CARD = "MODEL_CARD.md"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---$", re.DOTALL | re.MULTILINE)
 _STATED = re.compile(r"""^(\w+): *["']?(.*?)["']? *$""", re.MULTILINE)
-_OF_ITS_OWN = Licence("see that model")
+_OTHER_MODEL = Licence("see that model")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def training_rows(
         inherited = training_rows(initial.get("training") or {})
         rows += [row for row in inherited if (row.kind, row.name) not in known]
     elif _initial(training):
-        rows.append(DataRow("model", _initial(training), _OF_ITS_OWN))
+        rows.append(DataRow("model", _initial(training), _OTHER_MODEL))
     if adaptation is not None:
         name = str((adaptation.get("data") or {}).get("name", ""))
         rows.append(
@@ -98,7 +98,7 @@ def terms_of(rows: Sequence[DataRow]) -> Terms:
     open, data that the table does not have, or no data at all, leave the terms open.
     """
     closed = [row for row in rows if not row.licence.open]
-    unknown = [row for row in closed if row.licence == NOT_STATED or row.licence == _OF_ITS_OWN]
+    unknown = [row for row in closed if row.licence == NOT_STATED or row.licence == _OTHER_MODEL]
     if rows and not closed:
         why = f"all {len(rows)} sources and files are openly licensed"
         return Terms("cc-by-sa-4.0", "CC BY-SA 4.0", why, tuple(rows))
