@@ -123,6 +123,7 @@ def download(
         _receive(address, part, progress)
         if sha256 and (actual := sha256_of_file(part)) != sha256:
             part.unlink()
+            _tag_of(part).unlink(missing_ok=True)
             raise InputError(f"{address} sends a file with SHA-256 {actual}; expected {sha256}.")
         part.replace(path)
         _tag_of(part).unlink(missing_ok=True)
