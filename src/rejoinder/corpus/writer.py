@@ -94,7 +94,7 @@ def _parts(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 def write_shard(folder: Place, number: int, split: str, table: pa.Table) -> Shard:
-    """Writes the ordered pairs of one shard, whose bytes depend on nothing else.
+    """Writes the ordered pairs of one shard. Its bytes depend on these alone.
 
     `table` has the columns of `COLUMNS` but for the split.
     """

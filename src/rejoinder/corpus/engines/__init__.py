@@ -93,7 +93,7 @@ class Engine(Protocol):
         those of `writer.write_shards` for the pairs in the order `query.ORDER`.
 
         Raises:
-            InputError: whatever `read_comments` raises, or the replies form a circle.
+            InputError: see `read_comments`, or the replies form a circle.
         """
         ...
 

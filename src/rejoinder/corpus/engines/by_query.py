@@ -23,7 +23,7 @@ class QueryEngine(ABC):
         """Keeps the comments, `query.classified`, in any order, with the counts of the files.
 
         Raises:
-            InputError: whatever `read_comments` raises.
+            InputError: see `read_comments`.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""From columns of strings, whatever their names, to comments with clean texts.
+"""Makes comments with clean texts of columns of strings under any names.
 
 Functions of pyarrow that take values of Python or arrays of NumPy import pandas, which takes a
 quarter of a second, so that buffers and Polars stand in for them here and in `engines.local`.
