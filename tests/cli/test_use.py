@@ -325,7 +325,7 @@ def test_markup_in_a_sentence_is_text(call, model):
         ),
         (
             ["encode", "-m", "{model}", "--sentences", "{file}", "--out", "e.npy", "--tsv"],
-            "leave one of them out",
+            "leave one out",
         ),
         (["encode", "-m", "{folder}", "--sentences", "{file}"], "is not a model folder"),
         (["info", "{folder}/nowhere"], "is not a model folder"),
@@ -334,7 +334,7 @@ def test_markup_in_a_sentence_is_text(call, model):
         (["info", "{model}", "--model-sha256", "0" * 64], "is a name or a folder"),
         (["info", "https://h/m.zip"], "needs the SHA-256 of its archive"),
         (["encode", "-m", "{model}", "a", "--sentences", "-"], "not both"),
-        (["encode", "-m", "{model}", "a", "--resume"], "are about the file of --out"),
+        (["encode", "-m", "{model}", "a", "--resume"], "need --out FILE"),
         (["encode", "-m", "{model}", "{file}"], "are encoded by --sentences {file}."),
         (["similarity", "-m", "{model}", "one"], "two sentences are needed"),
         (

@@ -114,9 +114,9 @@ def encode(
     if engine is None and (master is not None or threads is not None):
         raise InputError("--master and --threads are for --engine spark and --engine ray.")
     if out is None and (resume or overwrite):
-        raise InputError("--resume and --overwrite are about the file of --out, and none is.")
+        raise InputError("--resume and --overwrite need --out FILE.")
     if out is not None and as_tsv:
-        raise InputError("--out writes a file and --tsv prints embeddings: leave one of them out.")
+        raise InputError("--out writes a file and --tsv prints embeddings; leave one out.")
     shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
     kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}
     if engine is not None:

@@ -32,7 +32,7 @@ def models(
     columns = _COLUMNS[:-1] if form == "table" else _COLUMNS
     print_rows(columns, [[row[name] for name in columns] for row in facts], form)
     if not facts:
-        note("this installation has no models; a model folder is given by its path")
+        note("this installation has no models; give the path of a model folder")
 
 
 def _facts(name: str, folder: Path) -> dict[str, Any]:

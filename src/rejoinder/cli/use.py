@@ -140,7 +140,7 @@ def search(
     """Find the sentences of a file, or of an index, that are most similar to a query."""
     set_quiet(quiet)
     if index is not None and corpus is not None:
-        raise InputError("--corpus FILE and --index FOLDER are both what to search; give one.")
+        raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
     if exact and index is None:
