@@ -18,6 +18,8 @@ from rejoinder.io.files.storage import lacks_memory, storage_cause
 
 BAD_INPUT = 2
 """Exit status of misuse, bad input, outputs that can't be written, memory that does not suffice."""
+_received: list[int] = []
+"""Signals that asked this process to end."""
 _SIGNALLED = {128 + signal.SIGINT: "interrupted"} | {
     128 + number: "terminated" for number in TERMINATION_SIGNALS
 }
@@ -67,7 +69,14 @@ def status_of(command: Callable[[], object]) -> int:
 
 
 def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    _received.append(number)
     raise SystemExit(128 + number)
+
+
+def exit_if_signalled() -> None:
+    """Exits if a signal came: Python ignores what a handler raises within a callback of C."""
+    if _received:
+        raise SystemExit(128 + _received[0])
 
 
 def _run(command: Callable[[], object]) -> int:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rejoinder.cli.exits import exit_if_signalled
 from rejoinder.errors import InputError
 from rejoinder.io.formats.text_lines import file_lines, text_lines
 from rejoinder.io.formats.texts import read_strings, texts_of
@@ -44,7 +45,7 @@ def _stdin() -> Iterator[bytes]:
         # handles it in the main thread, which would never know while it waits for input.
         with suppress(OSError):  # not a file of the system
             while not select.select([stream], [], [], 1)[0]:
-                pass
+                exit_if_signalled()
         if not (read := stream.read1(_READ_BYTES)):
             return
         yield read
