@@ -9,15 +9,16 @@ import zstandard
 
 from rejoinder.errors import InputError
 from rejoinder.io.formats.bounded import OPENERS, Limits, read_packed
-from rejoinder.io.formats.compression import compression, decompressed
+from rejoinder.io.formats.compression import Frames, compression, decompressed
 
 CONTENT = b"Does anybody know?\n" * 50_000
-PACKED = {
-    ".gz": gzip.compress(CONTENT),
-    ".bz2": bz2.compress(CONTENT),
-    ".xz": lzma.compress(CONTENT),
-    ".zst": zstandard.ZstdCompressor().compress(CONTENT),
+PACK = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
 }
+PACKED = {suffix: pack(CONTENT) for suffix, pack in PACK.items()}
 
 
 @pytest.mark.parametrize("suffix", PACKED)
@@ -50,3 +51,11 @@ def test_a_plain_file_is_read_as_it_is(tmp_path):
     assert compression(path) is None
     assert b"".join(decompressed(path, counts.append)) == CONTENT
     assert sum(counts) == len(CONTENT)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_small_file_of_many_zeros_comes_in_small_pieces(suffix):
+    packed = PACK[suffix](bytes(1 << 27))
+    sizes = [len(piece) for piece in Frames(suffix).decompress(packed)]
+    assert sum(sizes) == 1 << 27
+    assert max(sizes) <= (1 << 20 if suffix != ".zst" else 1 << 27)

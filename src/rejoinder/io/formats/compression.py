@@ -6,7 +6,7 @@ DuckDB's own readers refuse frames made with `--long=31` and take bz2 and xz for
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from rejoinder.errors import InputError, require
@@ -23,8 +23,10 @@ MAGIC = {b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"
 """The first bytes of a compressed file, and the suffix of its format."""
 
 
-_SLICE_BYTES = {".zst": 1 << 12, ".bz2": 1 << 12, ".xz": 1 << 12, ".gz": 1 << 16}
-"""Bytes that are decompressed at a time: of zeros, at most 170 MB come out of them."""
+_PIECE_BYTES = 1 << 20
+"""Decompressed bytes at a time, at most: few kilobytes of bz2 can hold gigabytes of zeros."""
+_ZSTD_BYTES = 1 << 12
+"""Bytes of zstd at a time, which has no such limit: of zeros, at most 134 MB come out of them."""
 
 
 _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
@@ -57,7 +59,7 @@ class Frames:
             MissingExtraError: it is zstd and `zstandard` is not installed.
         """
         self._new = _opener(suffix)
-        self._slice = _SLICE_BYTES[suffix]
+        self._expand = _EXPAND[suffix]
         self._frame: Any = None
 
     @property
@@ -71,23 +73,51 @@ class Frames:
         Raises:
             ValueError: they are damaged.
         """
-        for start in range(0, len(data), self._slice):
-            rest = data[start : start + self._slice]
-            while rest:
-                if self._frame is None:
-                    if not (rest := rest.lstrip(b"\0")):
-                        break
-                    self._frame = self._new()
-                try:
-                    content = self._frame.decompress(rest)
-                except Exception as error:  # each library has its own
-                    if lacks_memory(error):
-                        raise
-                    raise ValueError(str(error)) from None
-                yield content
-                rest = b""
-                if self._frame.eof:
-                    rest, self._frame = self._frame.unused_data, None
+        rest = data
+        while rest:
+            if self._frame is None:
+                if not (rest := rest.lstrip(b"\0")):
+                    return
+                self._frame = self._new()
+            try:
+                rest = yield from self._expand(self._frame, rest)
+            except Exception as error:  # each library has its own
+                if lacks_memory(error):
+                    raise
+                raise ValueError(str(error)) from None
+            if self._frame.eof:
+                self._frame = None
+
+
+def _expand_zlib(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    """Yields what comes out of `data`; returns the bytes after the end of the frame."""
+    while data:
+        yield frame.decompress(data, _PIECE_BYTES)
+        data = frame.unconsumed_tail
+    return bytes(frame.unused_data)
+
+
+def _expand_blocks(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    yield frame.decompress(data, _PIECE_BYTES)
+    while not (frame.eof or frame.needs_input):
+        yield frame.decompress(b"", _PIECE_BYTES)
+    return bytes(frame.unused_data)
+
+
+def _expand_zstd(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
+    for end in range(_ZSTD_BYTES, len(data) + _ZSTD_BYTES, _ZSTD_BYTES):
+        yield frame.decompress(data[end - _ZSTD_BYTES : end])
+        if frame.eof:
+            return bytes(frame.unused_data) + data[end:]
+    return b""
+
+
+_EXPAND: dict[str, Callable[[Any, bytes], Generator[bytes, None, bytes]]] = {
+    ".zst": _expand_zstd,
+    ".bz2": _expand_blocks,
+    ".xz": _expand_blocks,
+    ".gz": _expand_zlib,
+}
 
 
 def compression_of(head: bytes) -> str | None:
