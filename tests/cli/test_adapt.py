@@ -134,7 +134,7 @@ def test_nothing_is_lost_or_half_written(place):
     row = (place / "sts/sts-dev.csv").read_text("utf-8")
     (place / "sts/sts-dev.csv").write_text(row.replace("\t5\t5\t", "\t5\t5.5\t"), "utf-8")
     said = refused("adapt", "model", "--sts", "sts", "--out", "new")
-    assert "sts-dev.csv line 6: score '5.5'" in said
+    assert "sts-dev.csv line 6: found '5.5'" in said
     assert names(place) == sorted([*before, "full"])
 
 
