@@ -126,7 +126,7 @@ MISUSE = [
     (("extract", "c.toml", "--out", "pairs"), "not empty"),
     (("extract", "c.toml", "--out", "x", "--rules", "papper"), "did you mean 'paper'"),
     (("extract", "c.toml", "--out", "x", "--engine", "sparkle"), "--engine"),
-    (("train", "--config", "c.toml", "--pairs", "run", "--out", "x"), "not a manifest of pairs"),
+    (("train", "--config", "c.toml", "--pairs", "run", "--out", "x"), "rejoinder extract wrote"),
     (("train", "--config", "c.toml", "--pairs", "pairs", "--out", "run"), "not empty"),
     (
         ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "x", "traning.seed=1"),

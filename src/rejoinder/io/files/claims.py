@@ -26,8 +26,8 @@ from rejoinder.io.files.storage import refused
 class _Held:
     """A lock that this process holds."""
 
-    handle: int
-    """The open lock file."""
+    handle: int | None
+    """The open lock file. The kernel unlocks it when the process ends."""
     created: list[Path]
     """Folders that were created to hold the output, the innermost first."""
     users: int = 0
@@ -58,18 +58,20 @@ def claim(path: Path, *, inputs: Iterable[object] = ()) -> Iterator[None]:
     if is_device(path):
         yield
         return
-    with _GUARD:
-        held = _HELD.get(path) or _acquire(path)
-        _HELD[path] = held
-        held.users += 1
-    try:
+    held: _Held | None = None
+    try:  # around all of it: a signal may end the process at any line
+        with _GUARD:
+            held = _HELD.get(path) or _acquire(path)
+            held.users += 1
+            _HELD[path] = held
         yield
     finally:
         with _GUARD:
-            held.users -= 1
-            if held.users < 1:
-                del _HELD[path]
-                _release(path, held)
+            if held is not None:
+                held.users -= 1
+                if held.users < 1:
+                    _HELD.pop(path, None)
+                    _release(companion(path, "lock"), held)
 
 
 @contextmanager
@@ -152,50 +154,60 @@ def _remove(path: Path) -> None:
 
 
 def _acquire(path: Path) -> _Held:
-    held = _Held(-1, [])
+    held = _Held(None, [])
+    lock = companion(path, "lock")
     try:
         held.created += [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        held.handle = _locked(path)
+        while held.handle is None:
+            held.handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            if not _is_locked(held.handle):
+                holder = os.read(held.handle, 1000).decode("utf-8", "replace").strip()
+                raise BusyError(
+                    f"{path} is being written by another command ({holder or 'just begun'}); wait "
+                    "for it to end, or name another output."
+                )
+            if not _is_at(lock, held.handle):
+                os.close(held.handle)  # its last holder removed it between the calls: try again
+                held.handle = None
         os.ftruncate(held.handle, 0)
         os.write(held.handle, process_description().encode("utf-8", "surrogateescape"))
         recover(path)
+        return held
     except BaseException as error:  # also the exit that a signal raises
-        _release(path, held)
+        _release(lock, held)
         if isinstance(error, OSError):
             raise refused(path, error) from None
         raise
-    return held
 
 
-def _locked(path: Path) -> int:
-    """Returns the open lock file of an output. The kernel unlocks it when the process ends."""
-    lock = companion(path, "lock")
-    while True:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), lock.stat()):
-                return handle
-        except FileNotFoundError:
-            pass  # its last holder removed it between the two calls: try again
-        except BlockingIOError:
-            holder = os.read(handle, 1000).decode("utf-8", "replace").strip()
-            os.close(handle)
-            raise BusyError(
-                f"{path} is being written by another command ({holder or 'just begun'}); wait for "
-                "it to end, or name another output."
-            ) from None
-        os.close(handle)
-
-
-def _release(path: Path, held: _Held) -> None:
-    if held.handle >= 0:
-        with suppress(OSError):  # its folder may have been removed
-            companion(path, "lock").unlink()
+def _release(lock: Path, held: _Held) -> None:
+    """Removes a lock file, unless another process holds it, and the folders made for its output."""
+    with suppress(OSError):  # such as a folder that can't be written, or that was removed
+        if held.handle is None:  # a signal came before its number was returned
+            held.handle = os.open(lock, os.O_RDWR)
+        if _is_locked(held.handle) and _is_at(lock, held.handle):
+            lock.unlink()
         os.close(held.handle)
     for folder in held.created:
         try:
             folder.rmdir()
         except OSError:  # it is not empty
             return
+
+
+def _is_locked(handle: int) -> bool:
+    """Locks an open file for this process, and returns whether it could."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Returns whether the open file `handle` is still the file at `path`."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
