@@ -30,7 +30,7 @@ def _data() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--third N` runs a third of the tests: CI takes another third of the slow ones each day."""
+    """`--third N` runs a third of the tests: the slow ones take too long for one run of CI."""
     parser.addoption("--third", type=int, choices=(0, 1, 2), help="run only a third of the tests")
 
 
