@@ -75,7 +75,7 @@ class Npy(EmbeddingFormat):
     ) -> None:
         """Appends the rows; an array holds no texts."""
         del texts
-        files[0].write(embeddings.astype("<f4", copy=False).tobytes())
+        files[0].write(_bytes_of(embeddings))
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
         """Writes the number of rows into the header."""
@@ -83,6 +83,11 @@ class Npy(EmbeddingFormat):
         with path.open("r+b") as file:
             file.write(_header(count, dim))
         return path
+
+
+def _bytes_of(embeddings: Embeddings) -> memoryview:
+    """Returns the bytes of rows as float32, without a copy where they are float32 already."""
+    return np.ascontiguousarray(embeddings, "<f4").reshape(-1).view(np.uint8).data
 
 
 def _header(count: int, dim: int) -> bytes:
@@ -134,7 +139,7 @@ class Parquet(EmbeddingFormat):
         """Appends texts as lines of JSON, because they may hold line ends, and numbers as bytes."""
         lines, numbers = files
         lines.writelines(f"{json.dumps(text)}\n".encode() for text in texts)
-        numbers.write(embeddings.astype("<f4", copy=False).tobytes())
+        numbers.write(_bytes_of(embeddings))
 
     def finish(self, folder: Path, count: int, dim: int) -> Path:
         """Writes the file, a row group at a time."""
