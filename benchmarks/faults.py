@@ -30,7 +30,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +253,15 @@ def commands(base: Path) -> dict[str, Command]:
     overwritten: Callable[[Path], tuple[str, ...]] = lambda out: (  # noqa: E731
         ("--overwrite",) if out.exists() else ()
     )
+    add = Command(
+        ("index", str(base / "new.jsonl"), "--add"),
+        "index",
+        indexed,
+        old_or_new,
+        seed="index",
+        finished="has a text with the id",
+        read=found,
+    )
     return {
         "extract": Command(("extract", str(base / "dump.jsonl"), "--memory", "200MB"), "pairs"),
         "extract carry": Command(
@@ -317,25 +326,8 @@ def commands(base: Path) -> dict[str, Command]:
             "index",
             again=overwritten,
         ),
-        "index add": Command(
-            ("index", str(base / "new.jsonl"), "--add"),
-            "index",
-            indexed,
-            old_or_new,
-            seed="index",
-            finished="has a text with the id",
-            read=found,
-        ),
-        "index add link": Command(
-            ("index", str(base / "new.jsonl"), "--add"),
-            "index",
-            indexed,
-            old_or_new,
-            seed="index",
-            finished="has a text with the id",
-            link=True,
-            read=found,
-        ),
+        "index add": add,
+        "index add link": replace(add, link=True),
         "index over": Command(
             ("index", str(base / "other.jsonl"), "--model", MODEL, "--copy-model", "--overwrite"),
             "index",

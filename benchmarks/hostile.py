@@ -86,11 +86,31 @@ def _megabytes(pid: int, name: str = "VmRSS") -> float:
     return round(int(status[status.index(f"{name}:") + 1]) / 1_000, 1)
 
 
+def _health(pid: int, port: int) -> dict[str, Any]:
+    """Asks for /health for some seconds: how often, failures, the slowest, the most memory."""
+    end, seconds, failures, most = time.monotonic() + SECONDS, [], 0, 0.0
+    while time.monotonic() < end:
+        most = max(most, _megabytes(pid))
+        started = time.perf_counter()
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).raise_for_status()
+        except httpx.HTTPError:
+            failures += 1
+        seconds.append(time.perf_counter() - started)
+        time.sleep(0.1)
+    return {
+        "requests": len(seconds),
+        "failures": failures,
+        "slowest_seconds": round(max(seconds), 3),
+        "most_resident_mb": most,
+    }
+
+
 def _half(folder: Path) -> dict[str, Any]:
     log = folder / "half.log"
     resource.setrlimit(resource.RLIMIT_NOFILE, (8_192, 8_192))
     with _server(log) as (pid, port):
-        begin, seconds, failures = _megabytes(pid), [], 0
+        begin = _megabytes(pid)
         sockets = []
         for _ in range(HALF):
             opened = socket.create_connection(("127.0.0.1", port), timeout=30)
@@ -98,23 +118,13 @@ def _half(folder: Path) -> dict[str, Any]:
                 b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
             )
             sockets.append(opened)
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            started = time.perf_counter()
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).raise_for_status()
-            except httpx.HTTPError:
-                failures += 1
-            seconds.append(time.perf_counter() - started)
-            time.sleep(0.1)
+        health = _health(pid, port)
         resident = _megabytes(pid)
         for opened in sockets:
             opened.close()
     return {
         "half_sent": HALF,
-        "health_requests": len(seconds),
-        "failures": failures,
-        "slowest_seconds": round(max(seconds), 3),
+        "health": health,
         "log_bytes": log.stat().st_size,
         "resident_mb": [begin, resident],
     }
@@ -125,7 +135,7 @@ def _unread(folder: Path) -> dict[str, Any]:
     head = f"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     request = f"POST /embed HTTP/1.1\r\n{head}\r\n\r\n".encode() + body
     with _server(folder / "unread.log") as (pid, port):
-        begin, most, slowest = _megabytes(pid), 0.0, 0.0
+        begin = _megabytes(pid)
         sockets = []
         for _ in range(UNREAD):
             opened = socket.create_connection(("127.0.0.1", port), timeout=30)
@@ -134,20 +144,14 @@ def _unread(folder: Path) -> dict[str, Any]:
             with suppress(BlockingIOError):
                 opened.send(request * 4)
             sockets.append(opened)
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            most = max(most, _megabytes(pid))
-            started = time.perf_counter()
-            httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).raise_for_status()
-            slowest = max(slowest, time.perf_counter() - started)
-            time.sleep(0.2)
+        health = _health(pid, port)
         after = _megabytes(pid)
         for opened in sockets:
             opened.close()
     return {
         "clients": UNREAD,
-        "resident_mb": {"before": begin, "most": most, f"after_{SECONDS:.0f}_s": after},
-        "slowest_health_seconds": round(slowest, 3),
+        "resident_mb": {"before": begin, f"after_{SECONDS:.0f}_s": after},
+        "health": health,
     }
 
 

@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS
 from rejoinder.errors import InputError, ModelError
 from rejoinder.io.files.hashed import sealed
+from rejoinder.models import folder as folders
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.folder import read_model, write_model
 from tiny_models import WORDS, bilstm_model, dan_model, head_table, transformer_model
@@ -194,6 +195,59 @@ def test_an_occupied_place_is_refused_and_left_alone(model):
     assert (model / "weights.safetensors").read_bytes() == before
     write_model(model, dan_model(seed=1), overwrite=True)
     assert (model / "weights.safetensors").read_bytes() != before
+
+
+def replaced_during(monkeypatch, name, folder, new):
+    """Replaces a model just before the first call of a function of `models.folder`."""
+    function, calls = getattr(folders, name), []
+
+    def replacing(*args, **options):
+        calls.append(name)
+        if len(calls) == 1:
+            write_model(folder, new, overwrite=True)
+        return function(*args, **options)
+
+    monkeypatch.setattr(folders, name, replacing)
+
+
+@pytest.mark.parametrize("name", ["read_config", "check_file", "read_tensors", "load_features"])
+@pytest.mark.parametrize("options", [{"seed": 7}, {"seed": 7, "layers": (6,), "head": (6,)}])
+def test_a_reader_gets_one_model_while_another_process_replaces_it(
+    model, monkeypatch, name, options
+):
+    new = replace(dan_model(**options), name="new")
+    replaced_during(monkeypatch, name, model, new)
+    read = read_model(model)
+    assert read.name == "new"
+    for key, tensor in new.tensors.items():
+        np.testing.assert_array_equal(read.tensors[key], tensor)
+    assert read.sha256 == hashlib.sha256((model / "weights.safetensors").read_bytes()).hexdigest()
+
+
+def test_a_reader_waits_while_a_folder_is_between_two_names(model, monkeypatch):
+    part, old = (model.with_name(f".model.{name}") for name in ("part", "old"))
+    model.rename(old)
+    shutil.copytree(old, part)
+    function = folders.read_config
+
+    def renaming(folder):
+        try:
+            return function(folder)
+        finally:
+            if part.exists():
+                part.rename(model)
+
+    monkeypatch.setattr(folders, "read_config", renaming)
+    assert read_model(model).name == "tiny"
+
+
+def test_damage_that_stays_is_reported_once(model, monkeypatch):
+    (model / "vocabulary.txt").unlink()
+    calls, function = [], folders.read_config
+    monkeypatch.setattr(folders, "read_config", lambda at: calls.append(at) or function(at))
+    with pytest.raises(ModelError, match=r"vocabulary\.txt"):
+        read_model(model)
+    assert len(calls) == 1
 
 
 def test_nothing_is_written_of_a_model_with_nan(tmp_path):

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,18 +27,14 @@ from rejoinder.index.segment import (
 from rejoinder.index.string_table import StringTable, mapped, release
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
-from rejoinder.io.files.claims import claim, companion, sweep
+from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file, file_facts
-from rejoinder.io.files.outputs import resolved
+from rejoinder.io.files.states import read_one_state, stamp_of
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.protocols import Embeddings
 
 MODEL = "model"
 """Folder in an index for a copy of its model."""
-_ATTEMPTS = 400
-"""How often to open an index again that another process keeps changing."""
-_PAUSE = 0.005
-"""Seconds between attempts."""
 _NUMBER = re.compile("[0-9]+")
 _QUERIES = 16
 """After the hits of so many queries, a large index is released from memory."""
@@ -76,42 +71,18 @@ class TextIndex:
         self._open()
 
     def _open(self) -> None:
-        """Opens the files of one state of the index; another process may be changing it.
+        """Opens the files of one state of the index; another process may be changing it."""
+        read_one_state(self.folder / FILE, self._read)
 
-        Each state has its own `index.json`, which must be the same before and after.
-        """
-        for attempt in range(_ATTEMPTS):
-            stamp = self._stamp()
-            error: InputError | None = None
-            try:
-                self.manifest = read_manifest(self.folder)
-                self._segments = [
-                    Segment(self.folder, entry, self.manifest) for entry in self.manifest.segments
-                ]
-            except InputError as found:
-                error = found
-            except OSError as found:  # another process just removed it
-                error = InputError(f"{self.folder} can't be read: {found.strerror or found}.")
-            if self._stamp() == stamp and (stamp is not None or not self._is_replaced()):
-                if error is not None:
-                    raise error
-                self._opened_at = stamp
-                return
-            if attempt:
-                time.sleep(_PAUSE)
-        raise InputError(f"{self.folder} keeps changing; wait for the other process.")
-
-    def _stamp(self) -> tuple[int, int, int] | None:
-        """Returns what identifies this `index.json`; None if there is none."""
+    def _read(self) -> None:
         try:
-            found = (self.folder / FILE).stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
-
-    def _is_replaced(self) -> bool:
-        """Returns whether another process is between the two renames that replace the folder."""
-        return companion(resolved(self.folder), "old").exists()
+            self._opened_at = stamp_of(self.folder / FILE)
+            self.manifest = read_manifest(self.folder)
+            self._segments = [
+                Segment(self.folder, entry, self.manifest) for entry in self.manifest.segments
+            ]
+        except OSError as error:  # another process just removed it
+            raise InputError(f"{self.folder} can't be read: {error.strerror or error}.") from None
 
     def reload(self) -> None:
         """Opens the index again if it has changed. Checking that reads the state of one file.
@@ -119,7 +90,7 @@ class TextIndex:
         Raises:
             InputError: it is damaged or gone.
         """
-        if self._stamp() != self._opened_at:
+        if stamp_of(self.folder / FILE) != self._opened_at:
             self._open()
 
     def __len__(self) -> int:

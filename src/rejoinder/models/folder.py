@@ -16,6 +16,7 @@ from rejoinder.encoders.quantized import scales_name
 from rejoinder.errors import ModelError
 from rejoinder.io.files.atomic import new_folder, write_bytes, write_text
 from rejoinder.io.files.hashed import check_file, file_facts, sealed
+from rejoinder.io.files.states import read_one_state
 from rejoinder.models.adaptation.linear import FILE as ADAPTATION
 from rejoinder.models.adaptation.linear import Adaptation, read_adaptation
 from rejoinder.models.card import FILE as CARD
@@ -169,9 +170,16 @@ def read_model(folder: Path, *, verify: bool = True) -> ModelContents:
     Without `verify` neither hashes nor values are checked, so that the weights of a large model,
     which are mapped into memory, are read as they are used. Sizes of files are still compared.
 
+    All files are of one model, even if another process replaces the folder meanwhile.
+
     Raises:
         ModelError: the folder is not a model, or is damaged; the message says where.
+        InputError: another process replaces the folder again and again.
     """
+    return read_one_state(folder / FILE, lambda: _read(folder, verify=verify))
+
+
+def _read(folder: Path, *, verify: bool) -> ModelContents:
     config = read_config(folder)
     for name, facts in config["files"].items():
         try:
