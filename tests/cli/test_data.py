@@ -83,7 +83,7 @@ def test_what_can_not_be_fetched_is_said_with_status_2(tmp_path):
 def test_the_list_fits_a_terminal_of_80_columns(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")  # 80 columns, no colours
-    list_sets(None, tmp_path, as_json=False)
+    list_sets(None, tmp_path)
     told = capsys.readouterr().out
     assert "coordinationinversion" in told
     assert max(map(len, told.splitlines())) <= 80

@@ -6,15 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import (
-    JsonOption,
-    OverwriteOption,
-    QuietOption,
-    SeedOption,
-    TsvOption,
-    set_quiet,
-)
-from rejoinder.cli.output import form_of, print_json, print_rows, status_line
+from rejoinder.cli.options import OverwriteOption, SeedOption, prints
+from rejoinder.cli.output import asked_for, print_json, print_rows, status_line
 
 EXAMPLES = """Examples:
 
@@ -26,6 +19,7 @@ rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/
 """
 
 
+@prints("json", "tsv")
 def adapt(
     encoder: Annotated[
         str,
@@ -55,16 +49,11 @@ def adapt(
     ] = 1e-3,
     seed: SeedOption = 0,
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Fit u* = W u on the training pairs of the STS Benchmark. Its dev pairs select W."""
     from rejoinder.api import adaptation
     from rejoinder.models.adaptation.fitting import FitSettings
 
-    set_quiet(quiet)
-    printed = form_of(as_json=as_json, as_tsv=as_tsv)
     settings = FitSettings(learning_rate=learning_rate, penalty=penalty, seed=seed)
     start = time.perf_counter()
     adapted = adaptation.adapt(
@@ -72,13 +61,12 @@ def adapt(
     )
     seconds = round(time.perf_counter() - start, 1)
     facts = adapted.describe()["adaptation"]
-    if printed == "json":
+    if asked_for("json"):
         print_json({"out": str(out), "seconds": seconds, "adaptation": facts})
         return
     print_rows(
         ("STS-B, eq. (2)", "pairs", "Pearson before", "after"),
         [("dev", facts["dev_pairs"], facts["dev_pearson_before"], facts["dev_pearson_after"])],
-        printed,
         f"{facts['encoder']['name']}, adapted on {facts['pairs']:,} pairs",
     )
     status_line(f"wrote {out} ({facts['epochs']} epochs kept, {seconds} s)")

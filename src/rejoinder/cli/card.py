@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.lines import split_lists
-from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
-from rejoinder.cli.output import print_json, status_line
+from rejoinder.cli.options import prints
+from rejoinder.cli.output import asked_for, print_json, status_line
 
 EXAMPLES = """Examples:
 
@@ -19,6 +19,7 @@ rejoinder card exported/ --run runs/dan --out card.md
 """
 
 
+@prints("json")
 def card(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="Model name, or folder such as RUN/model.")
@@ -40,16 +41,13 @@ def card(
     out: Annotated[
         Path | None, typer.Option(help="File to write. Default: MODEL_CARD.md of the model.")
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Write the card of a model: data, licences, recipe, results with intervals, limits."""
-    set_quiet(quiet)
     from rejoinder.api.card import write_card
 
     own, others = split_lists(results or ()), split_lists(baseline or ())
     written = write_card(model, results=own, baselines=others, run=run, out=out)
-    if as_json:
+    if asked_for("json"):
         print_json({"out": str(written)})
     else:
         status_line(f"wrote {written}")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
-from rejoinder.cli.output import form_of, note, print_rows, print_table, print_wrapped
+from rejoinder.cli.options import prints
+from rejoinder.cli.output import form_of_output, note, print_rows, print_table, print_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +25,11 @@ _TSV = (
 )
 
 
+@prints("json")
 def compare(
     first: Annotated[Path, typer.Argument(help="Results file of `rejoinder evaluate`.")],
     second: Annotated[Path, typer.Argument(help="Results file of another encoder.")],
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Compare two encoders on every task that both were scored on.
 
@@ -42,8 +41,7 @@ def compare(
 
     from rejoinder.evaluation.comparison import compare as run
 
-    set_quiet(quiet)
-    output = form_of(as_json=as_json)
+    output = form_of_output()
     compared = run(first, second, seed=seed)
     if output == "json":
         rows = [
@@ -52,7 +50,7 @@ def compare(
         ]
         typer.echo(json.dumps(rows))
     elif output == "tsv":
-        print_rows(_TSV, [_tsv_row(row) for row in compared.tasks], output)
+        print_rows(_TSV, [_tsv_row(row) for row in compared.tasks])
     else:
         _show(f"{first.name} against {second.name}", compared.tasks)
     for sentence in compared.left_out:

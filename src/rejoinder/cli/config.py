@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, QuietOption, TsvOption, set_quiet
-from rejoinder.cli.output import form_of, print_json, print_rows, status_line
+from rejoinder.cli.options import prints
+from rejoinder.cli.output import asked_for, print_json, print_rows, status_line
 
 _EPILOG = """Examples:
 
@@ -25,6 +25,7 @@ commands = typer.Typer(
 
 
 @commands.command("show", epilog=_EPILOG)
+@prints("json")
 def show(
     config: Annotated[
         str, typer.Argument(metavar="NAME|FILE", help="Name of a shipped config, or a TOML file.")
@@ -32,33 +33,28 @@ def show(
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings to replace.")
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show a whole config as TOML: every key that has an effect, with defaults filled in."""
     from rejoinder.training.config.loading import effective_tree, load_config, to_toml
 
-    set_quiet(quiet)
     loaded = load_config(config, overrides or ())
-    if as_json:
+    if asked_for("json"):
         print_json(effective_tree(loaded))
     else:
         typer.echo(to_toml(loaded), nl=False)
 
 
 @commands.command("check", epilog=_EPILOG)
+@prints("json")
 def check(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="TOML files or names of shipped configs.")
     ],
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Check configs and report all faults; the exit status is 2 if there are any."""
     from rejoinder.errors import ConfigError, RejoinderError
     from rejoinder.training.config.loading import load_config
 
-    set_quiet(quiet)
     messages: dict[str, str] = {}
     for file in files:
         try:
@@ -67,7 +63,7 @@ def check(
             messages[file] = str(error)
         else:
             status_line(f"{file}: no faults")
-    if as_json:
+    if asked_for("json"):
         print_json({file: _faults(messages.get(file)) for file in files})
     if messages:
         raise ConfigError("\n".join(messages.values()))
@@ -80,12 +76,10 @@ def _faults(message: str | None) -> list[str]:
 
 
 @commands.command("list", epilog=_EPILOG)
-def list_configs(
-    as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
-) -> None:
+@prints("json", "tsv")
+def list_configs() -> None:
     """List the shipped configs: name, kind of encoder, purpose."""
     from rejoinder.training.config.shipped import encoder_kind, purpose, shipped_names
 
-    set_quiet(quiet)
     rows = [(name, encoder_kind(name), purpose(name)) for name in shipped_names()]
-    print_rows(("name", "encoder", "purpose"), rows, form_of(as_json=as_json, as_tsv=as_tsv))
+    print_rows(("name", "encoder", "purpose"), rows)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import split_lists
-from rejoinder.cli.options import (
-    JsonOption,
-    PairsOption,
-    QuietOption,
-    TsvOption,
-    set_quiet,
+from rejoinder.cli.options import PairsOption, prints
+from rejoinder.cli.output import (
+    as_options,
+    asked_for,
+    form_of_output,
+    print_json,
+    print_rows,
+    status_line,
 )
-from rejoinder.cli.output import as_options, form_of, print_json, print_rows, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ commands = typer.Typer(
 
 
 @commands.command("list", epilog=_EPILOG)
+@prints("json")
 def list_sets(
     names: Annotated[
         list[str] | None,
@@ -59,18 +61,15 @@ def list_sets(
         ),
     ] = None,
     data: DataFolder = Path("data"),
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show data sets: rows, licence, citation, address, SHA-256, and whether they are here."""
     from rejoinder.datasets.acquire.inventory import presence
     from rejoinder.datasets.catalogue import catalogue, select
 
-    set_quiet(quiet)
     chosen = split_lists(names or [])
     shown = [(dataset, presence(data, dataset)) for dataset in select(chosen or ["all"])]
     remark = catalogue().remark
-    if as_json:
+    if asked_for("json"):
         sets = [{**asdict(one), "rows": one.rows, "here": asdict(here)} for one, here in shown]
         print_json({"remark": remark, "sets": sets})
     elif chosen:
@@ -83,7 +82,7 @@ def list_sets(
             (one.id, one.rows, here.state, one.what, one.licence, one.citation)
             for one, here in shown
         ]
-        _print_rows(columns, rows, form_of(as_json=False), f"Data sets below {data}")
+        _print_rows(columns, rows, f"Data sets below {data}")
         notes = [note for _, here in shown for note in (*here.problems, *here.notes)]
         hint = "`rejoinder data list NAME` shows licence, citation, addresses, files and SHA-256."
         for sentence in (*notes, hint, remark):
@@ -91,6 +90,7 @@ def list_sets(
 
 
 @commands.command("add", epilog=_EPILOG)
+@prints("json")
 def add_sets(
     name: Annotated[
         str,
@@ -102,19 +102,17 @@ def add_sets(
     files: Annotated[list[Path], typer.Argument(help="Archives, files or folders.")],
     data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Recognise and check local files, and copy them into the folder of data sets."""
     from rejoinder.datasets.acquire.layout import add
     from rejoinder.datasets.catalogue import select
 
-    set_quiet(quiet)
     added = add(select(split_lists([name])), files, data, overwrite=overwrite)
-    _print_added(added, data, as_json=as_json)
+    _print_added(added, data)
 
 
 @commands.command("fetch", epilog=_EPILOG)
+@prints("json")
 def fetch_sets(
     names: Annotated[
         list[str],
@@ -124,8 +122,6 @@ def fetch_sets(
     ],
     data: DataFolder = Path("data"),
     overwrite: Overwrite = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Download data sets from their official addresses and lay them out.
 
@@ -135,12 +131,11 @@ def fetch_sets(
     from rejoinder.datasets.acquire.fetch import Failed, fetch
     from rejoinder.datasets.catalogue import select
 
-    set_quiet(quiet)
     datasets = select(split_lists(names))
     with Bar("bytes") as bar:
         results = list(fetch(datasets, data, bar.show, overwrite=overwrite))
     failed = [result for result in results if isinstance(result, Failed)]
-    _print_added(results, data, as_json=as_json)
+    _print_added(results, data)
     for failure in failed:
         typer.echo(f"rejoinder: {failure.id}: {as_options(failure.reason)}", err=True)
     if failed:
@@ -148,6 +143,7 @@ def fetch_sets(
 
 
 @commands.command("licences", epilog=_EPILOG)
+@prints("json", "tsv")
 def list_licences(
     config: Annotated[
         str | None,
@@ -157,9 +153,6 @@ def list_licences(
         ),
     ] = None,
     pairs: PairsOption = None,
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show the licences of all data that the recipes use, or of a config's data.
 
@@ -168,7 +161,6 @@ def list_licences(
     """
     from rejoinder.datasets.licences import all_rows
 
-    set_quiet(quiet)
     if config is None and pairs is not None:
         raise InputError("--pairs is read with a config; name a config.")
     if config is None:
@@ -186,26 +178,23 @@ def list_licences(
          "yes" if row.licence.open else "no", row.kind, row.licence.origin, row.licence.citation)
         for row in shown
     ]  # fmt: skip
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    _print_rows(columns, rows, form, "Licences of training data")
+    _print_rows(columns, rows, "Licences of training data")
     if config is not None:
         count = sum(not row.licence.open for row in shown)
         status_line(f"  {count} of {len(shown)} are not openly licensed")
 
 
-def _print_rows(
-    columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]", form: str, title: str
-) -> None:
+def _print_rows(columns: "Sequence[str]", rows: "Sequence[Sequence[Any]]", title: str) -> None:
     """Prints rows; in a table, only the first four columns, which fit into 80 characters."""
-    count = 4 if form == "table" else len(columns)
-    print_rows(columns[:count], [row[:count] for row in rows], form, title)
+    count = 4 if form_of_output() == "table" else len(columns)
+    print_rows(columns[:count], [row[:count] for row in rows], title)
 
 
-def _print_added(results: "Sequence[Added | Failed]", data: Path, *, as_json: bool) -> None:
+def _print_added(results: "Sequence[Added | Failed]", data: Path) -> None:
     """Prints the number of files of each set, and its notes."""
     from rejoinder.datasets.acquire.layout import Added
 
-    if as_json:
+    if asked_for("json"):
         print_json([asdict(result) for result in results])
         return
     for result in results:

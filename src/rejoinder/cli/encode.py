@@ -13,18 +13,16 @@ from rejoinder.cli.lines import as_text, stream_texts
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
-    JsonOption,
     MasterOption,
     ModelOption,
     ModelSha256Option,
     OnTooLongOption,
     OverwriteOption,
-    QuietOption,
-    TsvOption,
-    set_quiet,
+    prints,
 )
 from rejoinder.cli.output import (
-    form_of,
+    asked_for,
+    form_of_output,
     note,
     note_foreign,
     note_zero,
@@ -56,6 +54,7 @@ rejoinder encode texts/ --engine ray --master auto --out vectors.parquet
 """
 
 
+@prints("json", "tsv")
 def encode(
     texts: Annotated[
         list[str] | None,
@@ -101,13 +100,8 @@ def encode(
     threads: Annotated[
         int | None, typer.Option(min=1, help="With --engine: files at a time on this machine.")
     ] = None,
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Compute embeddings of sentences: write them to a file, or print a line for each sentence."""
-    set_quiet(quiet)
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
     words = [*(texts or [])]
     if columns is not None and (engine is not None or words not in ([], ["-"])):
         raise InputError("--columns is for --sentences FILE, without --engine.")
@@ -115,7 +109,7 @@ def encode(
         raise InputError("--master and --threads are for --engine spark and --engine ray.")
     if out is None and (resume or overwrite):
         raise InputError("--resume and --overwrite need --out FILE.")
-    if out is not None and as_tsv:
+    if out is not None and asked_for("tsv"):
         raise InputError("--out writes a file and --tsv prints embeddings; leave one out.")
     shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
     kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}
@@ -135,13 +129,13 @@ def encode(
             master=master, threads=threads, on_too_long=on_too_long, **kept,
         )  # fmt: skip
         written = _written(work, lambda: "{} of {} parts".format(*finished_parts(out)))
-        print_encoded(written, out, as_json=as_json)
+        print_encoded(written, out)
         return
     source = _source(words, sentences, columns)
     if out is None:
         lines = read_strings(source, columns) if isinstance(source, Path) else source
         encoder = open_encoder(model, model_sha256, on_too_long)
-        counts = _print(encoder, lines, form, shared)
+        counts = _print(encoder, lines, shared)
     else:
         from rejoinder.inference.encoding import check_output, encode_file, interrupted_sentences
         from rejoinder.io.files.claims import claim
@@ -159,7 +153,7 @@ def encode(
             in_file = columns if isinstance(source, Path) else None
             work = partial(encode_file, encoder, source, out, columns=in_file, **kept)
             written = _written(work, lambda: f"{interrupted_sentences(out):,} sentences")
-        print_encoded(written, out, as_json=as_json)
+        print_encoded(written, out)
         counts = {"n": written.n, "too_long": written.too_long}
     note_too_long(encoder, counts["too_long"], counts["n"], "sentences")
 
@@ -191,7 +185,7 @@ def _written(work: "Callable[..., EncodedFile]", kept: Callable[[], str]) -> "En
 
 
 def _print(
-    encoder: "SentenceEncoder", lines: Iterable[str], form: str, settings: dict[str, Any]
+    encoder: "SentenceEncoder", lines: Iterable[str], settings: dict[str, Any]
 ) -> Mapping[str, int]:
     """Prints the embeddings, each chunk as soon as it is encoded, except in a table."""
     from rejoinder.cli.progress import encoding_bar
@@ -199,6 +193,7 @@ def _print(
     from rejoinder.io.formats.embedding_files import exact, json_lines
 
     counts: Counter[str] = Counter()
+    form = form_of_output()
 
     def counted(chunk: "EncodedChunk") -> "EncodedChunk":
         n, foreign = len(chunk.texts), round(chunk.foreign * len(chunk.texts))

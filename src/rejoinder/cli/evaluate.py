@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import DataOption, JsonOption, PairsOption, QuietOption, set_quiet
-from rejoinder.cli.output import form_of, note, print_rows, print_table, status_line
+from rejoinder.cli.options import DataOption, PairsOption, prints
+from rejoinder.cli.output import form_of_output, note, print_rows, print_table, status_line
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ rejoinder evaluate py:my_module:my_encode --tasks stsb --data data --worst 20
 
 rejoinder evaluate --repeat dan.json
 """
-_WITH_REPEAT = ("repeat", "cache", "skip_missing", "as_json", "quiet")
+_WITH_REPEAT = ("repeat", "cache", "skip_missing", "json", "quiet")
 """Parameters that can be combined with --repeat."""
 
 
+@prints("json")
 def evaluate(
     command: typer.Context,
     encoder: Annotated[
@@ -105,19 +106,15 @@ def evaluate(
             "(exit status 1)."
         ),
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""
     from rejoinder.api.evaluation import evaluate as run
     from rejoinder.cli.evaluation_tables import show_results
     from rejoinder.cli.progress import task_bar
 
-    set_quiet(quiet)
-    output = form_of(as_json=as_json)
     if repeat is not None:
         _refuse_beside_repeat(command)
-        missing, differ = _repeat(repeat, cache, output)
+        missing, differ = _repeat(repeat, cache)
         _report_missing(missing, skip_missing=skip_missing)
         if differ:
             raise typer.Exit(1)
@@ -145,7 +142,7 @@ def evaluate(
             skip_missing=True,
             progress=progress,
         )
-    show_results(results, output, worst=worst)
+    show_results(results, worst=worst)
     if results.reused:
         note(
             f"{results.reused} of these results were in {out} already, of the same encoder, data "
@@ -177,7 +174,7 @@ def _report_missing(missing: "Sequence[Missing]", *, skip_missing: bool) -> None
         raise typer.Exit(2)
 
 
-def _repeat(path: Path, cache: Path | None, output: str) -> "tuple[Sequence[Missing], int]":
+def _repeat(path: Path, cache: Path | None) -> "tuple[Sequence[Missing], int]":
     """Computes the results of a file again and prints what differs; returns how much does."""
     import json
 
@@ -188,11 +185,12 @@ def _repeat(path: Path, cache: Path | None, output: str) -> "tuple[Sequence[Miss
         repeated = repeat(path, cache=cache, progress=progress)
     columns, rows = ("task", "split", "score", "before", "now"), repeated.differences
     summary = f"{repeated.same} scores are the same, {len(rows)} differ"
+    output = form_of_output()
     if output == "json":
         differ = [dict(zip(columns, row, strict=True)) for row in rows]
         typer.echo(json.dumps({"same": repeated.same, "differ": differ}))
     elif output == "tsv":
-        print_rows(columns, rows, output)
+        print_rows(columns, rows)
         status_line(summary)
     else:
         if rows:

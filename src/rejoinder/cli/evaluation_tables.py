@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from rejoinder.cli.output import note, print_rows, print_table, print_wrapped
+from rejoinder.cli.output import form_of_output, note, print_rows, print_table, print_wrapped
 from rejoinder.evaluation.results import Result
 from rejoinder.evaluation.variants import score_text, variants, with_label
 
@@ -22,11 +22,12 @@ Worst = Sequence[tuple[str, float, float, str]]
 """Id, prediction, gold and text of the items with the largest errors."""
 
 
-def show_results(results: Sequence[Result], output: str, *, worst: int = 0) -> None:
-    """Prints the results of one encoder as `table`, `tsv` or `json`.
+def show_results(results: Sequence[Result], *, worst: int = 0) -> None:
+    """Prints the results of one encoder as a table, TSV or JSON.
 
     Each is followed by its `worst` items: those with the largest errors.
     """
+    output = form_of_output()
     items = [_worst_of(result, worst) for result in results] if worst else []
     if output == "json":
         trees = [result.as_tree() for result in results]
@@ -37,7 +38,7 @@ def show_results(results: Sequence[Result], output: str, *, worst: int = 0) -> N
     if output == "tsv":
         labels = variants(results)
         rows = [row for result in results for row in _all_rows(result, labels[result.key])]
-        print_rows(_TSV, rows, output)
+        print_rows(_TSV, rows)
     else:
         _show_table(results)
     _show_notes(results, to_stderr=output == "tsv")
@@ -51,7 +52,7 @@ def show_results(results: Sequence[Result], output: str, *, worst: int = 0) -> N
     ]
     if listed:
         typer.echo("")
-        print_rows(_WORST, listed, output)
+        print_rows(_WORST, listed)
 
 
 def _show_table(results: Sequence[Result]) -> None:

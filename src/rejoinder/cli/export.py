@@ -5,17 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import (
-    DataOption,
-    JsonOption,
-    OutOption,
-    OverwriteOption,
-    PairsOption,
-    QuietOption,
-    TsvOption,
-    set_quiet,
-)
-from rejoinder.cli.output import form_of, note, print_json, print_rows, status_line
+from rejoinder.cli.options import DataOption, OutOption, OverwriteOption, PairsOption, prints
+from rejoinder.cli.output import asked_for, note, print_json, print_rows, status_line
 from rejoinder.errors import InputError
 
 EXAMPLES = """Examples:
@@ -34,6 +25,7 @@ rejoinder export runs/transformer/model --to onnx --out transformer-onnx/
 """
 
 
+@prints("json", "tsv")
 def export(
     model: Annotated[
         str, typer.Argument(help="Name of a model, or its folder, such as RUN/model.")
@@ -73,17 +65,12 @@ def export(
     data: DataOption = None,
     pairs: PairsOption = None,
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Write a smaller model, or a model for another library.
 
     --data shows what it loses of the Pearson correlation on STS-B dev (angular),
     --pairs what it loses of P@1 of 100 on the dev split, of 10,000 inputs at most.
     """
-    set_quiet(quiet)
-    printed = form_of(as_json=as_json, as_tsv=as_tsv)
     options: dict[str, Any] = {
         "dtype": dtype, "dim": dim, "any_dim": any_dim, "max_words": max_words,
         "unknown_buckets": unknown_buckets, "name": name, "overwrite": overwrite,
@@ -98,17 +85,17 @@ def export(
             "out": str(out), "to": to, "MB": _megabytes(made.bytes), "dim": made.dim,
             "python": made.python,
         }  # fmt: skip
-        if printed == "json":
+        if asked_for("json"):
             print_json(facts)
         else:
-            print_rows(tuple(facts), [tuple(facts.values())], printed)
+            print_rows(tuple(facts), [tuple(facts.values())])
         status_line(f"wrote {out}")
         return
     from rejoinder.api import export as library
 
     exported = library.export(model, out, data=data, pairs=pairs, **options)
     before, after, changes = exported.before, exported.after, exported.changes
-    if printed == "json":
+    if asked_for("json"):
         sizes = {"before": asdict(before), "after": asdict(after)}
         dropped = list(exported.dropped)
         print_json({"out": str(out), **sizes, "changes": dict(changes), "dropped": dropped})
@@ -121,7 +108,7 @@ def export(
     ]
     if names:
         rows.append(["change", "", "", "", "", *(changes.get(name, "–") for name in names)])
-    print_rows(("model", "MB", "rows", "dim", "dtype", *names), rows, printed)
+    print_rows(("model", "MB", "rows", "dim", "dtype", *names), rows)
     for head in exported.dropped:
         note(f"the head of {head} was left out: it reads dimensions that are gone")
     if data is None and pairs is None:

@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import (
-    JsonOption,
-    MasterOption,
-    OverwriteOption,
-    QuietOption,
-    ThreadsOption,
-    TsvOption,
-    set_quiet,
-)
-from rejoinder.cli.output import form_of, print_rows, print_table, status_line
+from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, prints
+from rejoinder.cli.output import asked_for, form_of_output, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
@@ -40,6 +32,7 @@ rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark
 """
 
 
+@prints("json", "tsv")
 def extract(
     dumps: Annotated[
         list[str],
@@ -108,9 +101,6 @@ def extract(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")] = False,
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
     require("extract", "polars")
@@ -118,8 +108,6 @@ def extract(
     from rejoinder.corpus.extract import extract as run
     from rejoinder.io.files.places import as_place
 
-    set_quiet(quiet)
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
     with Bar("pairs") as progress:
         manifest = run(
             dumps,
@@ -145,11 +133,11 @@ def extract(
                 stage, done, total, "bytes" if stage == "reading" else None
             ),
         )
-    if form == "json":
+    if asked_for("json"):
         with (as_place(out) / "manifest.json").open("rb") as file:
             typer.echo(file.read().decode(), nl=False)
     else:
-        _show(manifest, str(as_place(out)), form)
+        _show(manifest, str(as_place(out)))
 
 
 def _shares(text: str) -> tuple[float, float, float]:
@@ -160,13 +148,13 @@ def _shares(text: str) -> tuple[float, float, float]:
     return train, dev, test
 
 
-def _show(manifest: "Manifest", out: str, form: str) -> None:
-    """Prints the counts of an extraction as a `table` or as `tsv`."""
+def _show(manifest: "Manifest", out: str) -> None:
+    """Prints the counts of an extraction as a table or as TSV."""
     rows = _rows(manifest)
-    if form == "table":
+    if form_of_output() == "table":
         print_table(f"rules: {manifest.rules}", ("", "count", ""), rows)
     else:
-        print_rows(("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows], form)
+        print_rows(("what", "count", "note"), [(name.strip(), *rest) for name, *rest in rows])
     for line in manifest.malformed[:3]:
         status_line(f"  {line.file} line {line.line}: {line.problem}")
     status_line(f"wrote {out}")

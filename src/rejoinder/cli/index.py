@@ -10,15 +10,13 @@ from rejoinder.cli.lines import read_lines
 from rejoinder.cli.models import model_folder
 from rejoinder.cli.options import (
     ColumnsOption,
-    JsonOption,
     ModelOption,
     ModelSha256Option,
     OutOption,
     OverwriteOption,
-    QuietOption,
-    set_quiet,
+    prints,
 )
-from rejoinder.cli.output import note, note_foreign, status_line
+from rejoinder.cli.output import asked_for, note, note_foreign, status_line
 from rejoinder.cli.progress import encoding_bar
 from rejoinder.errors import InputError
 
@@ -39,6 +37,7 @@ rejoinder index ids.txt --out index/ --delete
 """
 
 
+@prints("json")
 def index(
     out: OutOption,
     texts: Annotated[
@@ -83,11 +82,8 @@ def index(
         Literal["float32", "float16"], typer.Option(help="Type of the embeddings on disk.")
     ] = "float32",
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Write or change an index of texts, to search them by meaning."""
-    set_quiet(quiet)
     changes = {"add": add, "update": update, "delete": delete, "compact": compact, "check": check}
     chosen = [f"--{name}" for name, value in changes.items() if value]
     if len(chosen) > 1:
@@ -125,7 +121,7 @@ def index(
             made.compact()
         elif check:
             made.check()
-    if as_json:
+    if asked_for("json"):
         typer.echo(json.dumps({"index": str(out), "texts": len(made)}))
     else:
         status_line(f"{out}: {len(made):,} texts")

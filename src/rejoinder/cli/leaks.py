@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.lines import split_lists
-from rejoinder.cli.options import JsonOption, QuietOption, set_quiet
-from rejoinder.cli.output import form_of, print_json, print_rows
+from rejoinder.cli.options import prints
+from rejoinder.cli.output import form_of_output, print_json, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _COLUMNS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "r
 """The keys of JSON without the examples."""
 
 
+@prints("json")
 def leaks(
     train: Annotated[
         list[str],
@@ -51,8 +52,6 @@ def leaks(
         ),
     ] = None,
     show: Annotated[int, typer.Option(min=0, help="Number of sentences to show of each set.")] = 0,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Count the sentences and pairs of evaluation sets that occur in training data.
 
@@ -62,18 +61,17 @@ def leaks(
     from rejoinder.cli.progress import Bar
     from rejoinder.datasets.leaks.search import evaluation_sets, find_leaks
 
-    set_quiet(quiet)
     sources = [Path(name) for name in split_lists(train)]
     if not sources:
         raise InputError("--train names no file or folder.")
     sets = evaluation_sets(split_lists(evaluation or ()))
     with Bar("rows") as progress:
         results = find_leaks(sources, sets, examples=show, progress=progress.show)
-    form = form_of(as_json=as_json)
+    form = form_of_output()
     if form == "json":
         print_json([asdict(leak) for leak in results])
     elif form == "tsv":
-        print_rows(_COLUMNS, [[getattr(leak, name) for name in _COLUMNS] for leak in results], form)
+        print_rows(_COLUMNS, [[getattr(leak, name) for name in _COLUMNS] for leak in results])
     else:
         for source in dict.fromkeys(leak.train for leak in results):
             _show([leak for leak in results if leak.train == source])
@@ -85,7 +83,7 @@ def _show(leaks: "Sequence[Leak]") -> None:
     rows = [[getattr(leak, name) for name in columns] for leak in leaks if leak.sentences]
     source = leaks[0].train
     if rows:
-        print_rows(columns, rows, "table", f"{source}: {leaks[0].train_rows:,} rows")
+        print_rows(columns, rows, f"{source}: {leaks[0].train_rows:,} rows")
     for leak in leaks:
         for text in leak.examples:
             typer.echo(f"  {leak.evaluation}: {text}")

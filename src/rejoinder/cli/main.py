@@ -26,7 +26,6 @@ from rejoinder.cli import (
     use,
 )
 from rejoinder.cli.exits import status_of
-from rejoinder.cli.output import set_quiet
 from rejoinder.version import VERSION
 
 app = typer.Typer(
@@ -71,13 +70,12 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[  # noqa: ARG001 -- its callback prints it
+    version: Annotated[
         bool,
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
     """Sentence embeddings learned from conversations."""
-    set_quiet(False)
 
 
 def run() -> None:

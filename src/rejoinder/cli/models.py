@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.cli.options import JsonOption, OnTooLong, QuietOption, TsvOption, set_quiet
-from rejoinder.cli.output import form_of, note, print_rows
+from rejoinder.cli.options import OnTooLong, prints
+from rejoinder.cli.output import form_of_output, note, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,18 +19,15 @@ rejoinder models --json
 _COLUMNS = ("name", "default", "kind", "dim", "bytes", "licence", "folder")
 
 
-def models(
-    as_json: JsonOption = False, as_tsv: TsvOption = False, quiet: QuietOption = False
-) -> None:
+@prints("json", "tsv")
+def models() -> None:
     """List the models that come with the package: name, dimension, size, licence."""
     from rejoinder.models.shipped import shipped_models
 
-    set_quiet(quiet)
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
     facts = [_facts(name, folder) for name, folder in shipped_models().items()]
     # a folder of this length would leave the other columns no room
-    columns = _COLUMNS[:-1] if form == "table" else _COLUMNS
-    print_rows(columns, [[row[name] for name in columns] for row in facts], form)
+    columns = _COLUMNS[:-1] if form_of_output() == "table" else _COLUMNS
+    print_rows(columns, [[row[name] for name in columns] for row in facts])
     if not facts:
         note("this installation has no models; give the path of a model folder")
 

@@ -1,15 +1,18 @@
 """Options that several commands share: one name, one meaning and one help text each.
 
-A command with `quiet: QuietOption = False` calls `set_quiet(quiet)` before it prints anything. That
-silences `cli.output` and `cli.progress`, by which all but errors is written to standard error.
+A command that `prints` has `--quiet`, which silences `cli.output` and `cli.progress`, by which all
+but errors is written to standard error, and `--json` and `--tsv`, which `cli.output` obeys.
 """
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from rejoinder.cli.output import set_quiet as set_quiet
+from rejoinder.cli.output import set_output
 
 ModelOption = Annotated[
     str | None,
@@ -72,8 +75,35 @@ OnTooLongOption = Annotated[
 ]
 """`--on-too-long`."""
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-TsvOption = Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print no progress and no notes, only errors.")
-]
+_PRINTING = {
+    "json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
+    "tsv": Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")],
+    "quiet": Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no progress and no notes, only errors.")
+    ],
+}
+
+
+def prints(*forms: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command `--quiet` and the options of its `forms`, `json` and `tsv`.
+
+    They hold until the next command of the process.
+    """
+    names = (*forms, "quiet")
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=_PRINTING[name])
+        for name in names
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(*args: Any, **given: Any) -> None:
+            set_output(**{name: given.pop(name, False) for name in names})
+            command(*args, **given)
+
+        plain = signature(command)
+        whole = plain.replace(parameters=[*plain.parameters.values(), *options])
+        run.__signature__ = whole  # type: ignore[attr-defined]
+        return run
+
+    return decorate

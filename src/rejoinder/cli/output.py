@@ -21,20 +21,29 @@ _READABLE = 24
 """Width, in characters, that columns of text keep as long as other columns can be left out."""
 
 _quiet = False
+_form = ""
+"""`json` or `tsv`, if the command was given `--json` or `--tsv`."""
 
 
-def set_quiet(quiet: bool) -> None:
-    """Switches notes and progress on standard error off (`quiet`) or on.
+def set_output(*, quiet: bool, json: bool = False, tsv: bool = False) -> None:
+    """Sets what the functions here do until the next call.
 
-    The setting lasts until the next call. The root command switches them on, so that commands run
-    one after another in a process do not inherit it.
+    Args:
+        quiet: Print no notes and no progress on standard error.
+        json: Print JSON.
+        tsv: Print tab-separated lines. By default the terminal decides (`form_of_output`).
+
+    Raises:
+        typer.BadParameter: both `json` and `tsv` are asked for.
     """
-    global _quiet
-    _quiet = quiet
+    global _quiet, _form
+    if json and tsv:
+        raise typer.BadParameter("--json and --tsv exclude each other")
+    _quiet, _form = quiet, "json" if json else "tsv" if tsv else ""
 
 
 def stderr() -> "Console":
-    """Returns the console for progress and messages. It prints nothing after `set_quiet(True)`."""
+    """Returns the console for progress and messages. It prints nothing if quiet."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, quiet=_quiet)
@@ -84,9 +93,9 @@ def note_zero(count: int, total: int) -> None:
         note(f"no known word in {count:,} of {total:,} sentences: their vectors are zero")
 
 
-def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
+def print_encoded(written: "EncodedFile", out: Path) -> None:
     """Says which file of embeddings was written to `out`, and how many sentences are zero."""
-    if as_json:
+    if asked_for("json"):
         print_json({**asdict(written), "path": str(out)})
     else:
         status_line(f"wrote {out}: {written.n} x {written.dim} float32")
@@ -94,17 +103,14 @@ def print_encoded(written: "EncodedFile", out: Path, *, as_json: bool) -> None:
     note_foreign(written.foreign, "sentences")
 
 
-def form_of(*, as_json: bool, as_tsv: bool = False) -> str:
-    """Returns the requested form, by default `table` on a terminal and `tsv` elsewhere.
+def asked_for(form: str) -> bool:
+    """Returns whether the command was given `--json` or `--tsv`, as `form` says."""
+    return _form == form
 
-    Raises:
-        typer.BadParameter: both `--json` and `--tsv` are given.
-    """
-    if as_json and as_tsv:
-        raise typer.BadParameter("--json and --tsv exclude each other")
-    if as_json:
-        return "json"
-    return "table" if sys.stdout.isatty() and not as_tsv else "tsv"
+
+def form_of_output() -> str:
+    """Returns the requested form, by default `table` on a terminal and `tsv` elsewhere."""
+    return _form or ("table" if sys.stdout.isatty() else "tsv")
 
 
 def print_json(tree: object) -> None:
@@ -119,10 +125,9 @@ def print_lines(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def print_rows(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], form: str, title: str = ""
-) -> None:
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
     """Prints rows as a `table` with a title, `tsv` with a header, or `json`, a list of objects."""
+    form = form_of_output()
     if form == "json":
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     elif form == "tsv":

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, OutOption, OverwriteOption, QuietOption, set_quiet
-from rejoinder.cli.output import status_line
+from rejoinder.cli.options import OutOption, OverwriteOption, prints
+from rejoinder.cli.output import asked_for, status_line
 
 EXAMPLES = """Examples:
 
@@ -17,24 +17,22 @@ rejoinder report dan.json bow.json --out report/ --overwrite --json
 """
 
 
+@prints("json")
 def report(
     results: Annotated[
         list[Path], typer.Argument(help="Results files written by `rejoinder evaluate`.")
     ],
     out: OutOption,
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Write tables (Markdown, LaTeX, CSV), plots (SVG) and a page that shows all of them.
 
     The tables include published rows of Conneau and Kiela 2018 and Cer et al. 2017.
     """
-    set_quiet(quiet)
     from rejoinder.evaluation.report.writer import write_report
 
     written = write_report(results, out, overwrite=overwrite)
-    if as_json:
+    if asked_for("json"):
         typer.echo(json.dumps({"out": str(out), "files": [str(path) for path in written]}))
     else:
         status_line(f"wrote {out / 'index.html'}")

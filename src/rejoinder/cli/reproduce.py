@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, QuietOption, ThreadsOption, set_quiet
-from rejoinder.cli.output import status_line
+from rejoinder.cli.options import ThreadsOption, prints
+from rejoinder.cli.output import asked_for, status_line
 from rejoinder.errors import require
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ rejoinder reproduce --data data --also runs/dan/model --out report/
 """
 
 
+@prints("json")
 def reproduce(
     data: Annotated[Path, typer.Option(help="Folder of data sets and conversations.")],
     out: Annotated[
@@ -43,15 +44,12 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     threads: ThreadsOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Print every table and figure of Yang et al. 2018 with our numbers added.
 
     --json prints results.json, all results with their settings, instead of the tables.
     Repeat the command to continue an interrupted reproduction.
     """
-    set_quiet(quiet)
     require("train", "polars", "torch", "pydantic")
     from rejoinder.api.reproduce.budgets import budget_of
     from rejoinder.api.reproduce.work import Options, Work
@@ -72,5 +70,5 @@ def reproduce(
         work = Work(options, training_progress)
         work.run()
         write_reproduction(work)
-    typer.echo((out / ("results.json" if as_json else "tables.md")).read_text("utf-8"))
+    typer.echo((out / ("results.json" if asked_for("json") else "tables.md")).read_text("utf-8"))
     status_line(f"The page with the figures is {out / 'index.html'}.")

@@ -8,13 +8,7 @@ import typer
 
 from rejoinder.cli.lines import stream_texts
 from rejoinder.cli.models import model_folder
-from rejoinder.cli.options import (
-    ColumnsOption,
-    ModelSha256Option,
-    QuietOption,
-    ThreadsOption,
-    set_quiet,
-)
+from rejoinder.cli.options import ColumnsOption, ModelSha256Option, ThreadsOption, prints
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
 
@@ -30,6 +24,7 @@ rejoinder serve --index index/
 """
 
 
+@prints()
 def serve(
     model: Annotated[
         str | None,
@@ -79,10 +74,8 @@ def serve(
     drain_seconds: Annotated[
         float, typer.Option(help="Seconds for requests to finish after SIGTERM.")
     ] = 8.0,
-    quiet: QuietOption = False,
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
-    set_quiet(quiet)
     from rejoinder.index.folder import TextIndex
     from rejoinder.serve.settings import ServerSettings
 

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import (
-    JsonOption,
-    OverwriteOption,
-    PairsOption,
-    QuietOption,
-    ThreadsOption,
-    set_quiet,
-)
-from rejoinder.cli.output import duration, print_table, status_line
+from rejoinder.cli.options import OverwriteOption, PairsOption, ThreadsOption, prints
+from rejoinder.cli.output import asked_for, duration, print_table, set_output, status_line
 from rejoinder.errors import InputError, RejoinderError, require
 
 if TYPE_CHECKING:
@@ -36,6 +29,7 @@ rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3
 """
 
 
+@prints("json")
 def train(
     out: Annotated[Path, typer.Option(help="Folder of the run; the model is OUT/model.")],
     config: Annotated[
@@ -87,8 +81,6 @@ def train(
         bool, typer.Option("--no-exclude-leaks", help="Train on such pairs too.")
     ] = False,
     overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Train an encoder on inputs and their responses."""
     require("train", "polars", "torch", "pydantic")
@@ -98,7 +90,8 @@ def train(
     from rejoinder.training.workers.workers import worker_leads
 
     leads = worker_leads()
-    set_quiet(quiet or not leads)
+    if not leads:
+        set_output(quiet=True)
     seeds = _numbers(seed or ())
     settings = list(overrides or ())
     if exclude_leaks and no_exclude_leaks:
@@ -131,7 +124,7 @@ def train(
     last = list(runs.values())[-1]
     if last.interrupted is not None:
         raise typer.Exit(128 + last.interrupted)
-    if as_json:
+    if asked_for("json"):
         trees = {number: asdict(run) for number, run in runs.items()}
         typer.echo(json.dumps(trees if len(seeds) > 1 else asdict(last), default=str))
     elif len(seeds) > 1:

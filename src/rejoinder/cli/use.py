@@ -11,15 +11,19 @@ from rejoinder.cli.lines import as_text, read_lines, read_pairs, stream_texts
 from rejoinder.cli.models import model_folder, note_too_long, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
-    JsonOption,
     ModelOption,
     ModelSha256Option,
     OnTooLongOption,
-    QuietOption,
-    TsvOption,
-    set_quiet,
+    prints,
 )
-from rejoinder.cli.output import form_of, note, print_json, print_rows, print_table
+from rejoinder.cli.output import (
+    asked_for,
+    form_of_output,
+    note,
+    print_json,
+    print_rows,
+    print_table,
+)
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,6 +64,7 @@ rejoinder info model/ --json
 """
 
 
+@prints("json", "tsv")
 def similarity(
     first: Annotated[str | None, typer.Argument(help="A sentence.")] = None,
     second: Annotated[str | None, typer.Argument(help="Another sentence.")] = None,
@@ -73,12 +78,8 @@ def similarity(
         bool, typer.Option("--angular", help="Also print the angle, from -pi to 0 (eq. 1, Yang).")
     ] = False,
     on_too_long: OnTooLongOption = "truncate",
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5."""
-    set_quiet(quiet)
     if pairs is not None and first is not None:
         raise InputError("sentences are given as arguments or by --pairs FILE, not both.")
     if pairs is not None:
@@ -88,7 +89,6 @@ def similarity(
     else:
         raise InputError("two sentences are needed, or --pairs FILE with two per line.")
     encoder = open_encoder(model, model_sha256, on_too_long)
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
     firsts, seconds = map(list, zip(*rows, strict=True))
     left, right = encoder.encode(firsts), encoder.encode(seconds)
     values = {"cosine": encoder.similarity_pairwise(left, right)}
@@ -98,7 +98,7 @@ def similarity(
     numbers = ([round(value, 6) for value in column.tolist()] for column in values.values())
     unknown = _unknown(encoder, [*firsts, *seconds])
     _print(
-        ("first", "second", *values), list(zip(firsts, seconds, *numbers, strict=True)), form,
+        ("first", "second", *values), list(zip(firsts, seconds, *numbers, strict=True)),
         unknown, first=firsts, second=seconds,
     )  # fmt: skip
     pairs_of = [number for number, row in enumerate(rows, 1) if unknown.intersection(row)]
@@ -112,6 +112,7 @@ def similarity(
     _note_long(encoder, [*firsts, *seconds], "sentences")
 
 
+@prints("json", "tsv")
 def search(
     query: Annotated[list[str] | None, typer.Argument(help="Sentences to search for.")] = None,
     model: ModelOption = None,
@@ -133,12 +134,8 @@ def search(
         typer.Option("--exact", help="Compare with all texts of a large index. A file always is."),
     ] = False,
     on_too_long: OnTooLongOption = "truncate",
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Find the sentences of a file, or of an index, that are most similar to a query."""
-    set_quiet(quiet)
     if index is not None and corpus is not None:
         raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
     if columns is not None and index is not None:
@@ -151,7 +148,6 @@ def search(
     wanted = [*map(as_text, query or []), *(read_lines(queries) if queries else [])]
     if not wanted:
         raise InputError("a query is needed, as an argument or by --queries FILE.")
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
     texts: list[str] = []
     if index is not None:
         from rejoinder.index.indexing import Index
@@ -177,19 +173,20 @@ def search(
     ]
     names = ("query", "rank", "cosine", where, "text")
     unknown = _unknown(encoder, [*wanted, *(row[-1] for row in rows)])
-    if form == "table":
+    if form_of_output() == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
             print_table(text, names[1:], [row[1:] for row in of_query])
             typer.echo()
     else:
         sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
-        _print(names, rows, form, unknown, **sides)
+        _print(names, rows, unknown, **sides)
     _note_unknown(unknown, wanted, "queries")
     _note_unknown(unknown, [row[-1] for row in rows], "hits")
     _note_long(encoder, wanted, "queries")
     _note_long(encoder, texts, "sentences")
 
 
+@prints("json", "tsv")
 def rank(
     message: Annotated[str, typer.Argument(help="The message to answer.")],
     model: ModelOption = None,
@@ -202,13 +199,8 @@ def rank(
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
     ] = None,
     on_too_long: OnTooLongOption = "truncate",
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Rank responses by how well they answer a message."""
-    set_quiet(quiet)
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
     texts, message = list(stream_texts(responses, columns)), as_text(message)
     encoder = open_encoder(model, model_sha256, on_too_long)
     rows = [
@@ -218,7 +210,7 @@ def rank(
     best = [row[-1] for row in rows]
     unknown = _unknown(encoder, [message, *best])
     _print(
-        ("rank", "score", "line", "response"), rows, form, unknown,
+        ("rank", "score", "line", "response"), rows, unknown,
         message=[message] * len(rows), response=best,
     )  # fmt: skip
     _note_unknown(unknown, [message], "messages")
@@ -227,21 +219,18 @@ def rank(
     _note_long(encoder, texts, "responses")
 
 
+@prints("json", "tsv")
 def info(
     model: Annotated[
         str | None, typer.Argument(metavar="MODEL", help="Model name, folder or https address.")
     ] = None,
     model_sha256: ModelSha256Option = None,
-    as_json: JsonOption = False,
-    as_tsv: TsvOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show what a model is and what it was trained on."""
     from rejoinder.inference.runtimes import computed_by
     from rejoinder.models.folder import folder_bytes, read_model
     from rejoinder.models.terms import licence_of, stated_in_card, terms_of, training_rows
 
-    set_quiet(quiet)
     folder = model_folder(model, model_sha256)
     contents = read_model(folder)  # not SentenceEncoder, which needs torch for some kinds
     facts = contents.describe()
@@ -259,15 +248,14 @@ def info(
     }
     rows = training_rows(training, facts["adaptation"])
     facts["data_licences"] = terms_of(rows).reason
-    form = form_of(as_json=as_json, as_tsv=as_tsv)
-    if form == "json":
+    if asked_for("json"):
         print_json({**facts, "training": training})
         return
     facts |= {name: training.get(name) for name in ("pairs", "leaks_dropped", "steps", "seed")}
     if contents.adaptation is not None:
         facts["adaptation"] = contents.adaptation.summary()
     shown = [(name, _plain(value)) for name, value in facts.items() if value not in (None, {}, [])]
-    print_rows(("key", "value"), shown, form)
+    print_rows(("key", "value"), shown)
 
 
 def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
@@ -278,15 +266,15 @@ def _unknown(encoder: "SentenceEncoder", texts: list[str]) -> set[str]:
 
 
 def _print(
-    columns: tuple[str, ...], rows: list[Any], form: str, unknown: set[str], **sides: list[str]
+    columns: tuple[str, ...], rows: list[Any], unknown: set[str], **sides: list[str]
 ) -> None:
     """Prints rows. JSON also names the `sides`, texts by name, that are unknown in a row."""
-    if form == "json":
+    if asked_for("json"):
         columns = (*columns, "unknown")
         told = zip(*sides.values(), strict=True)
         names = [[name for name, t in zip(sides, row, strict=True) if t in unknown] for row in told]
         rows = [(*row, named) for row, named in zip(rows, names, strict=True)]
-    print_rows(columns, rows, form)
+    print_rows(columns, rows)
 
 
 def _note_unknown(unknown: set[str], texts: list[str], name: str, which: str = "") -> None:
