@@ -38,7 +38,8 @@ import numpy as np
 
 from rejoinder.errors import RejoinderError
 from rejoinder.evaluation.results_file import read_results
-from rejoinder.index.folder import TextIndex, encoded_texts
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.segment import encoded_texts
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIES = 4

@@ -148,7 +148,7 @@ def test_a_change_that_fails_changes_nothing(tmp_path, monkeypatch, place):
         if place == "write":
             patched.setattr(Manifest, "write", full)
         else:
-            patched.setattr(folders, place, full)
+            patched.setattr(f"rejoinder.index.segment.{place}", full)
         with pytest.raises(StorageError, match="space"):
             index.add_encoded([encoded({"new": "four"})])
     again = TextIndex(index.folder)
@@ -350,7 +350,7 @@ def test_wrong_values_in_the_manifest_are_refused(tmp_path, key, value):
         table = entry
     table[key] = value
     (index.folder / FILE).write_text(json.dumps(sealed(tree)), "utf-8")
-    with pytest.raises(InputError, match=r"index\.json.*\(.*\)"):
+    with pytest.raises(InputError, match=r"index\.json"):
         TextIndex(index.folder)
 
 

@@ -27,7 +27,7 @@ from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
 from rejoinder.io.files.places import Place
-from rejoinder.io.formats.decoding import Count, Digest, Record, Seconds, decoded
+from rejoinder.io.formats.decoding import Count, Digest, Record, Seconds
 from rejoinder.version import VERSION
 
 FORMAT = 1
@@ -259,18 +259,9 @@ def _increments(state: Path) -> list[Increment]:
 
 def _increment(folder: Path) -> Increment:
     path = folder / FILE
-    tree = read_sealed(
-        path,
-        FORMAT,
-        InputError,
-        unreadable=f"{path} can't be read",
-        outdated="Carry the comments of all dumps anew, in a new folder.",
-        remedy=_remedy(folder),
-    )
-    try:
-        one = Increment(folder, decoded(_Content, tree))
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}. {_remedy(folder)}") from None
+    outdated = "Carry the comments of all dumps anew, in a new folder."
+    content = read_sealed(path, _Content, FORMAT, InputError, _remedy(folder), outdated=outdated)
+    one = Increment(folder, content)
     one.check(content=False)
     return one
 

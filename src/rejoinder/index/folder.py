@@ -4,8 +4,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import overload
 
@@ -13,22 +11,21 @@ import numpy as np
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError
-from rejoinder.index import lists
-from rejoinder.index.manifest import FILE, REMEDY, Manifest, SegmentFacts, read_manifest
-from rejoinder.index.nearest import are_large, search_segments
+from rejoinder.index.manifest import FILE, REMEDY, Manifest, read_manifest
+from rejoinder.index.nearest import IndexHit, search_segments
 from rejoinder.index.segment import (
-    DTYPES,
-    FILES,
     EncodedTexts,
     Segment,
+    encoded_texts,
+    gets_lists,
     name_of_deletions,
-    write_segment,
+    new_segment,
 )
-from rejoinder.index.string_table import StringTable, mapped, release
+from rejoinder.index.string_table import StringTable
 from rejoinder.inference.inputs import whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
-from rejoinder.io.files.hashed import check_file, file_facts
+from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.states import read_one_state, stamp_of
 from rejoinder.io.files.storage import storage_errors
 from rejoinder.protocols import Embeddings
@@ -36,18 +33,6 @@ from rejoinder.protocols import Embeddings
 MODEL = "model"
 """Folder in an index for a copy of its model."""
 _NUMBER = re.compile("[0-9]+")
-_QUERIES = 16
-"""After the hits of so many queries, a large index is released from memory."""
-
-
-@dataclass(frozen=True)
-class IndexHit:
-    """A result of `Index.search`."""
-
-    id: str
-    score: float
-    """Cosine with the query."""
-    text: str
 
 
 class TextIndex:
@@ -149,22 +134,7 @@ class TextIndex:
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
-        for segment in self._segments:
-            segment.refuse_cut()
-        found = search_segments(self._segments, queries, top_k, exact=exact)
-        results, large = [], are_large(self._segments)
-        for number, hits in enumerate(found):
-            results.append(
-                [
-                    IndexHit(self._segments[at].ids[row], -score, self._segments[at].texts[row])
-                    for score, at, row in hits
-                ]
-            )
-            # for each place that is read, the system maps up to 2 MB of the file
-            if large and (number % _QUERIES == 0 or number == len(found) - 1):
-                for segment in self._segments:
-                    segment.release()
-        return results
+        return search_segments(self._segments, queries, top_k, exact=exact)
 
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.
@@ -190,7 +160,7 @@ class TextIndex:
             StorageError: the index can't be written.
         """
         with self._changing():
-            entry = self._written(parts)
+            entry = new_segment(self.folder, self.manifest, parts)
             added = StringTable(self.folder / entry.name, "ids", entry.rows)
             ids = [added[row] for row in range(entry.rows)]
             old = [place for place in self._places(ids) if place is not None]
@@ -233,27 +203,9 @@ class TextIndex:
         """
         with self._changing():
             self.check()  # otherwise damage would get a valid hash in the new segment
-            entry = self._written(encoded_texts(self._segments))
+            entry = new_segment(self.folder, self.manifest, encoded_texts(self._segments))
             segments = (entry,) if entry.rows else ()
             self._become(replace(self.manifest, segments=segments))
-
-    def _written(self, parts: Iterable[EncodedTexts]) -> SegmentFacts:
-        """Writes a segment that no manifest names yet."""
-        name = f"{self.manifest.next_number:06d}"
-        with new_folder(self.folder / name) as new:
-            about = self.manifest
-            rows = write_segment(new, parts, about.next_id, about.dtype)
-            if not self._gets_lists(rows):
-                return SegmentFacts(name, rows, file_facts(new, list(FILES)))
-            embeddings = mapped(new / "embeddings.bin", DTYPES[about.dtype], (rows, about.dim))
-            probing = lists.write_lists(new, embeddings, about.recall)
-            release(embeddings)
-            files = file_facts(new, [*FILES, lists.FILE])
-            return SegmentFacts(name, rows, files, probing=probing)
-
-    def _gets_lists(self, rows: int) -> bool:
-        asked = self.manifest.recall < 1 and rows >= lists.LEAST_ROWS
-        return asked and find_spec(lists.PACKAGE) is not None
 
     def _list_small_ones(self) -> None:
         """Joins the last segments without lists if they are large enough together."""
@@ -261,10 +213,11 @@ class TextIndex:
         while kept and kept[-1].lists is None:
             kept.pop()
         small = self._segments[len(kept) :]
-        if len(small) < 2 or not self._gets_lists(sum(segment.entry.count for segment in small)):
+        rows = sum(segment.entry.count for segment in small)
+        if len(small) < 2 or not gets_lists(self.manifest, rows):
             return
         self._sweep()
-        joined = self._written(encoded_texts(small))
+        joined = new_segment(self.folder, self.manifest, encoded_texts(small))
         segments = (*self.manifest.segments[: len(kept)], joined)
         self._become(replace(self.manifest, segments=segments))
 
@@ -334,19 +287,6 @@ class TextIndex:
             if path.name in named or not path.name[:6].isdigit():
                 continue
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[EncodedTexts]:
-    """Yields the texts of segments, without the deleted ones."""
-    for segment in segments:
-        kept = np.flatnonzero(~segment.deleted)
-        for begin in range(0, len(kept), size):
-            rows = kept[begin : begin + size]
-            yield EncodedTexts(
-                [segment.ids[row] for row in rows.tolist()],
-                [segment.texts[row] for row in rows.tolist()],
-                np.asarray(segment.embeddings[rows]),
-            )
 
 
 def create_index(

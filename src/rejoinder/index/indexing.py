@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rejoinder.errors import InputError
-from rejoinder.index.folder import MODEL, IndexHit, TextIndex, create_index
+from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.nearest import IndexHit
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
@@ -21,7 +22,7 @@ from rejoinder.io.formats import texts as text_files
 from rejoinder.io.formats.surrogates import replace_surrogates
 from rejoinder.io.formats.texts import Text
 from rejoinder.models.find import find_model
-from rejoinder.models.shipped import shipped_models
+from rejoinder.models.shipped import DEFAULT, shipped_models
 
 SPLITS = ("train", "dev", "test")
 GivenText = str | tuple[str, str]
@@ -200,16 +201,11 @@ def _loaded(
     encoder: SentenceEncoder | str | Path | None, on_too_long: OnTooLong = "truncate"
 ) -> tuple[SentenceEncoder, str | None]:
     """Returns an encoder, and the name or path that it was loaded by (None: from memory)."""
-    if encoder is None:
-        encoder = "rejoinder-base"
     if isinstance(encoder, SentenceEncoder):
         return encoder, None
-    shipped = shipped_models()
-    if str(encoder) in shipped:
-        return SentenceEncoder.load(encoder, on_too_long=on_too_long), str(encoder)
     # the index stores the name of a shipped model: its path changes with the installation
-    path = Path(encoder).absolute()
-    names = {folder: name for name, folder in shipped.items()}
+    path = find_model(DEFAULT if encoder is None else encoder).absolute()
+    names = {folder: name for name, folder in shipped_models().items()}
     return SentenceEncoder.load(path, on_too_long=on_too_long), names.get(path, str(path))
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta, to_builtins
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import read_sealed, sealed
-from rejoinder.io.formats.decoding import Count, Record, decoded
+from rejoinder.io.formats.decoding import Count, Record
 
 FILE = "index.json"
 FORMAT_VERSION = 1
@@ -89,6 +89,13 @@ class Manifest(Record, frozen=True):
     response: bool = False
     """Whether the texts are encoded as responses."""
 
+    def __post_init__(self) -> None:
+        names = [entry.name for entry in self.segments]
+        for entry in self.segments:
+            probes = 0 if entry.probing is None else entry.probing.probes
+            if max(entry.deleted, probes) > entry.rows or names.count(entry.name) > 1:
+                raise ValueError(f"{entry.name} contradicts itself or another segment")
+
     def write(self, folder: Path) -> None:
         """Writes the file, whole or not at all."""
         tree = sealed({"format_version": FORMAT_VERSION, **to_builtins(self)})
@@ -101,21 +108,12 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         InputError: there is none, or it is damaged, or of another version.
     """
-    tree = read_sealed(
+    return read_sealed(
         folder / FILE,
+        Manifest,
         FORMAT_VERSION,
         InputError,
+        REMEDY,
         unreadable=f"{folder} is not an index",
         outdated="Build the index again with this version.",
-        remedy=REMEDY,
     )
-    try:
-        manifest = decoded(Manifest, tree)
-        names = [entry.name for entry in manifest.segments]
-        for entry in manifest.segments:
-            probes = 0 if entry.probing is None else entry.probing.probes
-            if max(entry.deleted, probes) > entry.rows or names.count(entry.name) > 1:
-                raise ValueError(f"{entry.name} contradicts itself or another segment")
-        return manifest
-    except ValueError as error:
-        raise InputError(f"{folder / FILE} lacks what an index needs ({error}). {REMEDY}") from None

@@ -1,6 +1,7 @@
 """Search in several segments together."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,26 @@ Found = list[tuple[float, int, int]]
 
 _QUERIES = 1_024
 """Queries whose candidates are in memory at a time."""
+_RELEASED = 16
+"""After the hits of so many queries, a large index is released from memory."""
 _KEPT_BYTES = 1 << 31
 """An index whose embeddings have at most so many bytes stays in memory once it is read."""
 
 
-def are_large(segments: list[Segment]) -> bool:
-    """Returns whether segments are too large to stay in memory after they are read."""
-    return sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
+@dataclass(frozen=True)
+class IndexHit:
+    """A result of `Index.search`."""
+
+    id: str
+    score: float
+    """Cosine with the query."""
+    text: str
 
 
 def search_segments(
     segments: list[Segment], queries: Embeddings, top_k: int, *, exact: bool = False
-) -> list[Found]:
-    """Returns for each query the `top_k` best rows of all segments.
+) -> list[list[IndexHit]]:
+    """Returns for each query the `top_k` best texts of all segments.
 
     Segments with lists are searched approximately unless `exact`: the best candidates of all of
     them get true scores. A segment is scanned if its lists give too few candidates for a query.
@@ -35,19 +43,31 @@ def search_segments(
         InputError: the index is damaged.
         MissingExtraError: FAISS is not installed, and a segment has lists.
     """
+    for segment in segments:
+        segment.refuse_cut()
     results: list[Found] = [[] for _ in queries]
     listed = {i: segment.lists for i, segment in enumerate(segments) if segment.lists and not exact}
     for number, segment in enumerate(segments):
         if number not in listed:
             for found, *hits in zip(results, *segment.nearest(queries, top_k), strict=True):
                 found += _sorted(number, *hits)
-    large = are_large(segments)
+    large = sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
     for begin in range(0, len(queries) if listed else 0, _QUERIES):
         block = queries[begin : begin + _QUERIES]
         rough = _candidates(segments, listed, block, top_k)
         for index, (query, places) in enumerate(zip(block, rough, strict=True)):
             results[begin + index] += _scored(segments, places, query, top_k, large=large)
-    return [sorted(found)[:top_k] for found in results]
+    hits = []
+    for number, found in enumerate(results):
+        best = sorted(found)[:top_k]
+        hits.append(
+            [IndexHit(segments[i].ids[row], -s, segments[i].texts[row]) for s, i, row in best]
+        )
+        # for each place that is read, the system maps up to 2 MB of the file
+        if large and (number % _RELEASED == 0 or number == len(results) - 1):
+            for segment in segments:
+                segment.release()
+    return hits
 
 
 def _candidates(

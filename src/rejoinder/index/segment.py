@@ -5,8 +5,9 @@ Another file of the index lists the rows of deleted texts.
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from rejoinder.index.lists import Lists
 from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
-from rejoinder.io.files.hashed import blake2b_number, check_file, sha256_of
+from rejoinder.io.files.atomic import new_folder
+from rejoinder.io.files.hashed import blake2b_number, check_file, file_facts, sha256_of
 from rejoinder.protocols import Embeddings
 
 FILES = (
@@ -75,6 +77,31 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
     (folder / "keys").write_bytes(all_keys[order].astype(_KEY).tobytes())
     (folder / "rows").write_bytes(order.astype(_NUMBER).tobytes())
     return len(all_keys)
+
+
+def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> SegmentFacts:
+    """Writes a segment into the folder of an index, whose manifest does not name it yet.
+
+    Raises:
+        InputError: an id occurs twice.
+        MissingExtraError: FAISS is not installed.
+    """
+    name = f"{about.next_number:06d}"
+    with new_folder(index / name) as new:
+        rows = write_segment(new, parts, about.next_id, about.dtype)
+        if not gets_lists(about, rows):
+            return SegmentFacts(name, rows, file_facts(new, list(FILES)))
+        embeddings = mapped(new / "embeddings.bin", DTYPES[about.dtype], (rows, about.dim))
+        probing = lists.write_lists(new, embeddings, about.recall)
+        release(embeddings)
+        files = file_facts(new, [*FILES, lists.FILE])
+        return SegmentFacts(name, rows, files, probing=probing)
+
+
+def gets_lists(about: Manifest, rows: int) -> bool:
+    """Returns whether a segment of so many rows gets lists, by which it is searched."""
+    asked = about.recall < 1 and rows >= lists.LEAST_ROWS
+    return asked and find_spec(lists.PACKAGE) is not None
 
 
 def name_of_deletions(number: str, rows: NDArray[np.uint32]) -> str:
@@ -188,8 +215,6 @@ class Segment:
         Raises:
             InputError: the file has become shorter.
         """
-        if not hasattr(os, "pread"):  # Windows
-            return np.asarray(self.embeddings[rows])
         if self._handle is None:
             self._handle = os.open(self._path, os.O_RDONLY)
             weakref.finalize(self, os.close, self._handle)
@@ -227,6 +252,19 @@ class Segment:
                 if row < self.entry.rows and self.ids[row] == ids[number]:
                     found[number] = row
         return found
+
+
+def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[EncodedTexts]:
+    """Yields the texts of segments, without the deleted ones."""
+    for segment in segments:
+        kept = np.flatnonzero(~segment.deleted)
+        for begin in range(0, len(kept), size):
+            rows = kept[begin : begin + size]
+            yield EncodedTexts(
+                [segment.ids[row] for row in rows.tolist()],
+                [segment.texts[row] for row in rows.tolist()],
+                np.asarray(segment.embeddings[rows]),
+            )
 
 
 def keys_of(ids: Sequence[str]) -> NDArray[np.uint64]:

@@ -98,5 +98,5 @@ def release(array: NDArray[Any]) -> None:
     It stays in the system's cache, which is freed when memory is needed.
     """
     mapping = getattr(array.base, "_mmap", None)
-    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):  # Windows has no such call
+    if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)

@@ -30,7 +30,7 @@ from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
 from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
-from rejoinder.io.formats.decoding import Record, decoded
+from rejoinder.io.formats.decoding import Record
 from rejoinder.io.formats.embedding_files import format_of
 from rejoinder.io.formats.text_parts import TextPart, text_parts
 from rejoinder.models.find import find_model
@@ -176,19 +176,12 @@ class _Begun(Record, frozen=True):
     """Facts on each part of the input."""
 
 
+class _State(Record, frozen=True):
+    facts: _Begun
+
+
 def _state(place: Path) -> _Begun:
-    tree = read_sealed(
-        place / _STATE,
-        _VERSION,
-        InputError,
-        unreadable=f"{place / _STATE} can't be read",
-        outdated=_REMEDY,
-        remedy=_REMEDY,
-    )
-    try:
-        return decoded(_Begun, tree.get("facts"))
-    except ValueError as error:
-        raise InputError(f"{place / _STATE} is damaged: {error}. {_REMEDY}") from None
+    return read_sealed(place / _STATE, _State, _VERSION, InputError, _REMEDY).facts
 
 
 def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:

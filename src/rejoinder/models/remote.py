@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
@@ -113,14 +112,11 @@ def _checked(sha256: str | None, address: str) -> str:
 def _wait_and_fetch(address: str, folder: Path, progress: Progress | None) -> None:
     """Downloads and unpacks, or waits for the process that does."""
     require("data", "httpx", "tenacity")
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return _fetch(address, folder, progress)
-        except BusyError:
-            if time.monotonic() > until:
-                raise
-        time.sleep(_POLL)
+    from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
+    wait, stop = wait_fixed(_POLL), stop_after_delay(_PATIENCE)
+    busy = retry_if_exception_type(BusyError)
+    Retrying(retry=busy, wait=wait, stop=stop, reraise=True)(_fetch, address, folder, progress)
 
 
 def _fetch(address: str, folder: Path, progress: Progress | None) -> None:

@@ -9,7 +9,8 @@ from fastapi import Request
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.index.folder import IndexHit, TextIndex
+from rejoinder.index.folder import TextIndex
+from rejoinder.index.nearest import IndexHit
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows

@@ -21,6 +21,12 @@ from rejoinder.io.files.hashed import (
     sha256_number,
     sha256_of_array,
 )  # fmt: skip
+from rejoinder.io.formats.decoding import Count, Record
+
+
+class Step(Record, frozen=True):
+    step: Count
+
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -60,28 +66,24 @@ def test_a_file_is_compared_with_its_facts(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"^the run is damaged: .*No such file.* Begin again\."),
-        (b"\xff", r"^the run is damaged: .*decode"),
-        (b"[" * 100_000, "^the run is damaged: "),
+        (None, r"^the run: .*No such file.* Begin again\."),
+        (b"\xff", r"^the run: .*decode"),
+        (b"[" * 100_000, "^the run: "),
         (b"[1]", r"x\.json is of format version None; this version reads 2\. Update\."),
         (b'{"format_version": 3}', "version 3.*reads 2"),
         (b'{"format_version": 2}', r"x\.json was changed after it was written .* Begin again\."),
+        (json.dumps(sealed({"format_version": 2, "step": -1})).encode(), "step.* Begin again"),
     ],
 )
 def test_sealed_json_of_a_version_is_read_or_refused(tmp_path, content, message):
     def read():
         return read_sealed(
-            path,
-            2,
-            ModelError,
-            unreadable="the run is damaged",
-            outdated="Update.",
-            remedy="Begin again.",
+            path, Step, 2, ModelError, "Begin again.", outdated="Update.", unreadable="the run"
         )
 
     path = tmp_path / "x.json"
     path.write_text(json.dumps(sealed({"format_version": 2, "step": 7})))
-    assert read() == {"step": 7}
+    assert read() == Step(7)
     path.unlink()
     if content is not None:
         path.write_bytes(content)

@@ -13,7 +13,7 @@ from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, read_sealed, sealed, sha256_of_file
-from rejoinder.io.formats.decoding import Count, Digest, Record, decoded
+from rejoinder.io.formats.decoding import Count, Digest, Record
 from rejoinder.io.formats.text_parts import TextPart, part_lines
 
 _RECORD_VERSION = 1
@@ -79,18 +79,7 @@ def read_record(folder: Path, number: int, suffix: str, *, content: bool) -> Par
         InputError: the record or the part is damaged.
     """
     part, path = record_of(folder, number, suffix)
-    tree = read_sealed(
-        path,
-        _RECORD_VERSION,
-        InputError,
-        unreadable=f"{path} can't be read",
-        outdated=_REMEDY,
-        remedy=_REMEDY,
-    )
-    try:
-        record = decoded(PartRecord, tree)
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}. {_REMEDY}") from None
+    record = read_sealed(path, PartRecord, _RECORD_VERSION, InputError, _REMEDY)
     facts = {"bytes": record.bytes, "sha256": record.sha256_of_part}
     check_file(part, facts, InputError, _REMEDY, content=content)
     return record

@@ -8,15 +8,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rejoinder.errors import RejoinderError
+from rejoinder.io.formats.decoding import decoded
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _SEAL = "sha256"
+T = TypeVar("T")
 
 
 def sha256_of(*contents: bytes) -> str:
@@ -149,34 +151,46 @@ def check_seal(
 
 def read_sealed(
     path: Path,
+    record: type[T],
     version: int,
     kind: type[RejoinderError],
-    *,
-    unreadable: str,
-    outdated: str,
     remedy: str,
-) -> dict[str, Any]:
-    """Returns what JSON made by `sealed` holds, without `format_version` and hash.
+    *,
+    unreadable: str = "",
+    outdated: str = "",
+) -> T:
+    """Returns what JSON made by `sealed` holds, without `format_version` and hash, as a `Record`.
 
-    The message about a missing file or invalid JSON begins with `unreadable`. `outdated` and
-    `remedy` are sentences that say what to do about another version and about damage.
+    Args:
+        path: The file.
+        record: What it holds, see `formats.decoding.decoded`.
+        version: The format version that is read.
+        kind: Class of the error.
+        remedy: A sentence that says what to do about damage.
+        unreadable: How the message about a missing file or invalid JSON begins.
+        outdated: A sentence that says what to do about another version. Default: `remedy`.
 
     Raises:
-        RejoinderError: of class `kind`; the file is missing, not JSON, of another version, or
-            changed after it was written.
+        RejoinderError: of class `kind`; the file is missing, not JSON, of another version, changed
+            after it was written, or lacks what a record needs.
     """
     try:
         tree = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise kind(f"{unreadable}: {error}. {remedy}") from None
+        begin = unreadable or f"{path} can't be read"
+        raise kind(f"{begin}: {error}. {remedy}") from None
     written = tree.get("format_version") if isinstance(tree, dict) else None
     if written != version:
         raise kind(
-            f"{path} is of format version {written!r}; this version reads {version}. {outdated}"
+            f"{path} is of format version {written!r}; this version reads {version}. "
+            f"{outdated or remedy}"
         )
     values = check_seal(tree, path, kind, remedy)
     del values["format_version"]
-    return values
+    try:
+        return decoded(record, values)
+    except ValueError as error:
+        raise kind(f"{path} is damaged: {error}. {remedy}") from None
 
 
 def refuse_constant(name: str) -> NoReturn:

@@ -26,7 +26,7 @@ from rejoinder.io.files.claims import companion
 from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.outputs import is_device, resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
-from rejoinder.io.formats.decoding import Count, FileName, Record, decoded
+from rejoinder.io.formats.decoding import Count, FileName, Record
 
 _STATE = "state.json"
 _VERSION = 2
@@ -136,18 +136,7 @@ def read_unfinished(path: Path) -> Saved | None:
     folder = unfinished_folder(path)
     if not (folder / _STATE).is_file():
         return None
-    tree = read_sealed(
-        folder / _STATE,
-        _VERSION,
-        InputError,
-        unreadable=f"{folder / _STATE} can't be read",
-        outdated=_REMEDY,
-        remedy=_REMEDY,
-    )
-    try:
-        saved = decoded(Saved, tree)
-    except ValueError as error:
-        raise InputError(f"{folder / _STATE} is damaged: {error}. {_REMEDY}") from None
+    saved = read_sealed(folder / _STATE, Saved, _VERSION, InputError, _REMEDY)
     for name, kept in saved.parts.items():
         if not (folder / name).is_file() or (folder / name).stat().st_size < kept.bytes:
             raise InputError(f"{folder / name} is missing or cut. {_REMEDY}")

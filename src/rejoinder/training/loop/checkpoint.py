@@ -15,7 +15,7 @@ from torch import Tensor
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
-from rejoinder.io.formats.decoding import Count, Digest, FileName, Record, Seconds, decoded
+from rejoinder.io.formats.decoding import Count, Digest, FileName, Record, Seconds
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.training.config.loading import removed_keys, to_tree
 from rejoinder.training.config.settings import RunConfig
@@ -43,15 +43,11 @@ class TrainingState(Record, frozen=True):
     """Step of the last evaluation, -1 if there was none."""
 
 
-class _Stored(TrainingState, frozen=True, kw_only=True):
-    """The content of `state.json`, without its format and seal."""
+class _Stored(TrainingState, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """The content of `state.json`, without its format and seal. Earlier versions had more keys."""
 
     config_sha256: Digest
     files: Mapping[FileName, Any]
-
-
-_REMOVED = ("best_step", "best_score", "averaged")
-"""Keys of `state.json` that earlier versions wrote."""
 
 
 _ADDED: Mapping[str, Any] = {
@@ -183,19 +179,15 @@ def read_seconds(folder: Path) -> float:
 
 
 def _read(folder: Path) -> _Stored:
-    values = read_sealed(
+    return read_sealed(
         folder / _STATE,
+        _Stored,
         FORMAT,
         TrainingError,
+        _REMEDY,
         unreadable=f"checkpoint {folder} is damaged: {_STATE}",
         outdated="Begin the run again, or finish it with the version that wrote the checkpoint.",
-        remedy=_REMEDY,
     )
-    try:
-        kept = {name: value for name, value in values.items() if name not in _REMOVED}
-        return decoded(_Stored, kept)
-    except ValueError as error:
-        raise _damaged(folder, str(error)) from None
 
 
 def _damaged(folder: Path, what: str) -> TrainingError:

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed
-from rejoinder.io.formats.decoding import Count, Digest, Record, decoded
+from rejoinder.io.formats.decoding import Count, Digest, Record
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.text.features import load_features
 from rejoinder.training.config.loading import VOCABULARY_KEYS, to_toml, to_tree
@@ -148,15 +148,12 @@ def read_manifest(run: Path) -> Manifest:
         TrainingError: the folder is not a run, or the manifest is damaged or of another version.
     """
     path = run / _MANIFEST
-    values = read_sealed(
+    return read_sealed(
         path,
+        Manifest,
         FORMAT,
         TrainingError,
+        _REMEDY,
         unreadable=f"{run} is not a run that can be resumed",
         outdated="Begin the run again, or finish it with the version that began it.",
-        remedy=_REMEDY,
     )
-    try:
-        return decoded(Manifest, values)
-    except ValueError as error:
-        raise TrainingError(f"{path} is damaged: {error}. {_REMEDY}") from None
