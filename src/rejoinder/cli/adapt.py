@@ -29,23 +29,19 @@ def adapt(
     ],
     sts: Annotated[
         Path,
-        typer.Option(help="Folder of sts-train.csv and sts-dev.csv, or a folder of data sets."),
+        "Folder of sts-train.csv and sts-dev.csv, or a folder of data sets.",
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            help="Folder to write: the adapted model, or for other encoders the adaptation alone."
-        ),
+        "Folder to write: the adapted model, or for other encoders the adaptation alone.",
     ],
     form: Annotated[
         str | None,
-        typer.Option(help="Form of the STS data: official or senteval. Default: either."),
+        "Form of the STS data: official or senteval. Default: either.",
     ] = None,
-    learning_rate: Annotated[
-        float, typer.Option(help="Learning rate of Adam, for the map.")
-    ] = 3e-4,
+    learning_rate: Annotated[float, "Learning rate of Adam, for the map."] = 3e-4,
     penalty: Annotated[
-        float, typer.Option(help="Weight of the squared distance of the map from the identity.")
+        float, "Weight of the squared distance of the map from the identity."
     ] = 1e-3,
     seed: SeedOption = 0,
     overwrite: OverwriteOption = False,

@@ -33,14 +33,10 @@ def card(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(
-            help="Run that trained the model: its machine and minutes are named. Default: the "
-            "folder that the model is in, if it is a run."
-        ),
+        "Run that trained the model: its machine and minutes are named. Default: the "
+        "folder that the model is in, if it is a run.",
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write. Default: MODEL_CARD.md of the model.")
-    ] = None,
+    out: Annotated[Path | None, "File to write. Default: MODEL_CARD.md of the model."] = None,
 ) -> None:
     """Write the card of a model: data, licences, recipe, results with intervals, limits."""
     from rejoinder.api.card import write_card

@@ -29,7 +29,7 @@ _TSV = (
 def compare(
     first: Annotated[Path, typer.Argument(help="Results file of `rejoinder evaluate`.")],
     second: Annotated[Path, typer.Argument(help="Results file of another encoder.")],
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, "Seed of the bootstrap."] = 0,
 ) -> None:
     """Compare two encoders on every task that both were scored on.
 

@@ -67,34 +67,24 @@ def encode(
     model_sha256: ModelSha256Option = None,
     sentences: Annotated[
         str | None,
-        typer.Option(
-            help="File of sentences, one per line, plain or compressed; - is standard input."
-        ),
+        "File of sentences, one per line, plain or compressed; - is standard input.",
     ] = None,
     columns: ColumnsOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder "
-            "of such files."
-        ),
+        "File to write: .npy (N x D float32), .parquet or .jsonl. With --engine: a folder "
+        "of such files.",
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue what an interrupted run wrote to OUT.")
-    ] = False,
+    resume: Annotated[bool, "Continue what an interrupted run wrote to OUT."] = False,
     overwrite: OverwriteOption = False,
-    response: Annotated[
-        bool, typer.Option("--response", help="Encode as responses (v' of the paper).")
-    ] = False,
+    response: Annotated[bool, "Encode as responses (v' of the paper)."] = False,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences per batch: affects memory, not results.")
     ] = 4_096,
     on_too_long: OnTooLongOption = "truncate",
     engine: Annotated[
         str | None,
-        typer.Option(
-            help="Encode files on many cores or machines: spark or ray. Default: this process."
-        ),
+        "Encode files on many cores or machines: spark or ray. Default: this process.",
     ] = None,
     master: MasterOption = None,
     threads: Annotated[

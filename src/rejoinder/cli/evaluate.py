@@ -47,37 +47,27 @@ def evaluate(
     ] = None,
     tasks: Annotated[
         str | None,
-        typer.Option(
-            help="Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
-            "probing, cqa, contrasts, bias, or a single task such as trec."
-        ),
+        "Tasks or groups of tasks, joined by commas: response, stsb, sts, senteval, "
+        "probing, cqa, contrasts, bias, or a single task such as trec.",
     ] = None,
     data: DataOption = None,
     pairs: PairsOption = None,
-    split: Annotated[
-        str, typer.Option(help="Split of the pairs that response ranks: train, dev or test.")
-    ] = "test",
-    form: Annotated[
-        str | None, typer.Option(help="Form of the STS data: official or senteval. Default: any.")
-    ] = None,
+    split: Annotated[str, "Split of the pairs that response ranks: train, dev or test."] = "test",
+    form: Annotated[str | None, "Form of the STS data: official or senteval. Default: any."] = None,
     mode: Annotated[
-        str, typer.Option(help="How classifiers are fitted: fast, or compat (as SentEval does).")
+        str, "How classifiers are fitted: fast, or compat (as SentEval does)."
     ] = "fast",
     pytorch: Annotated[
         bool, typer.Option(help="With compat, use SentEval's PyTorch classifier and penalties.")
     ] = False,
     nhid: Annotated[int, typer.Option(min=0, help="Hidden units of classifiers.")] = 0,
     kfold: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 10,
-    text: Annotated[
-        str, typer.Option(help="Part of the questions of cqa: subject, body or both.")
-    ] = "both",
-    seed: Annotated[int, typer.Option(help="Seed of the draws of negatives and of intervals.")] = 0,
+    text: Annotated[str, "Part of the questions of cqa: subject, body or both."] = "both",
+    seed: Annotated[int, "Seed of the draws of negatives and of intervals."] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Results file, written after each task. Results that it holds of the same "
-            "encoder, data and settings are reused; those of other settings stay."
-        ),
+        "Results file, written after each task. Results that it holds of the same "
+        "encoder, data and settings are reused; those of other settings stay.",
     ] = None,
     overwrite: Annotated[
         bool,
@@ -92,19 +82,12 @@ def evaluate(
     ] = 0,
     adaptation: Annotated[
         Path | None,
-        typer.Option(
-            help="What `rejoinder adapt` wrote, for an encoder that is not a model folder."
-        ),
+        "What `rejoinder adapt` wrote, for an encoder that is not a model folder.",
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder that keeps embeddings for later runs.")
-    ] = None,
+    cache: Annotated[Path | None, "Folder that keeps embeddings for later runs."] = None,
     repeat: Annotated[
         Path | None,
-        typer.Option(
-            help="Results file. Compute each of its results again and show what differs "
-            "(exit status 1)."
-        ),
+        "Results file. Compute each of its results again and show what differs (exit status 1).",
     ] = None,
 ) -> None:
     """Score an encoder: response selection, SentEval, SemEval STS, community questions."""

@@ -40,28 +40,20 @@ def export(
     ] = None,
     dtype: Annotated[
         str | None,
-        typer.Option(
-            help="Type of the weights: float32, float16 or int8 (of the embedding table; other "
-            "matrices are then float16). Default: as it is."
-        ),
+        "Type of the weights: float32, float16 or int8 (of the embedding table; other "
+        "matrices are then float16). Default: as it is.",
     ] = None,
     dim: Annotated[
         int | None,
-        typer.Option(help="Keep the first DIM dimensions; for a model trained with nested_dims."),
+        "Keep the first DIM dimensions; for a model trained with nested_dims.",
     ] = None,
-    any_dim: Annotated[
-        bool, typer.Option("--any-dim", help="Cut to --dim a model that was not trained for it.")
-    ] = False,
-    max_words: Annotated[
-        int | None, typer.Option(help="Keep the most frequent words, that many.")
-    ] = None,
+    any_dim: Annotated[bool, "Cut to --dim a model that was not trained for it."] = False,
+    max_words: Annotated[int | None, "Keep the most frequent words, that many."] = None,
     unknown_buckets: Annotated[
         int | None,
-        typer.Option(help="Keep that many buckets of unknown words; 0: none."),
+        "Keep that many buckets of unknown words; 0: none.",
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the new model. Default: as it is.")
-    ] = None,
+    name: Annotated[str | None, "Name of the new model. Default: as it is."] = None,
     data: DataOption = None,
     pairs: PairsOption = None,
     overwrite: OverwriteOption = False,

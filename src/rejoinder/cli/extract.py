@@ -45,22 +45,15 @@ def extract(
         str,
         typer.Option(metavar="<path>", help="Folder to write: Parquet shards and manifest.json."),
     ],
-    rules: Annotated[
-        str, typer.Option(help=f"Rules that drop comments: {', '.join(PROFILES)}.")
-    ] = "paper",
+    rules: Annotated[str, f"Rules that drop comments: {', '.join(PROFILES)}."] = "paper",
     columns: Annotated[
         str | None,
-        typer.Option(
-            help="Your columns: id=…,parent=…,text=…[,author=…,thread=…,source=…,created=…], "
-            "or message=…,reply=…. Numbers from 1 for a table without a header."
-        ),
+        "Your columns: id=…,parent=…,text=…[,author=…,thread=…,source=…,created=…], "
+        "or message=…,reply=…. Numbers from 1 for a table without a header.",
     ] = None,
     separator: Annotated[
         str | None,
-        typer.Option(
-            help="Character between the columns of CSV and TSV files. Default: detected in the "
-            "first line."
-        ),
+        "Character between the columns of CSV and TSV files. Default: detected in the first line.",
     ] = None,
     max_line: Annotated[
         str | None,
@@ -69,26 +62,20 @@ def extract(
             help="Size beyond which a line is malformed, such as 64MB. Default: 16MiB.",
         ),
     ] = None,
-    subreddits: Annotated[
-        str | None, typer.Option(help="Read only these, separated by commas.")
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Read only comments from this date on, as 2021-02-28.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(help="Read only comments before this date.")] = None,
+    subreddits: Annotated[str | None, "Read only these, separated by commas."] = None,
+    since: Annotated[str | None, "Read only comments from this date on, as 2021-02-28."] = None,
+    until: Annotated[str | None, "Read only comments before this date."] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Largest number of pairs.")] = None,
     max_reply_count: Annotated[
         int | None, typer.Option(min=1, help="Largest number of pairs with the same reply.")
     ] = None,
-    split: Annotated[str, typer.Option(help="Shares of train, dev and test.")] = "95,2.5,2.5",
-    engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "local",
+    split: Annotated[str, "Shares of train, dev and test."] = "95,2.5,2.5",
+    engine: Annotated[str, f"One of: {', '.join(ENGINES)}."] = "local",
     master: MasterOption = None,
     memory: Annotated[
         str | None,
-        typer.Option(
-            help="Memory of the engine, 150MB or more; with --master, of each executor. Default: "
-            "2GB, or what the cluster's settings say. Reading and writing take 0.8 GB on top."
-        ),
+        "Memory of the engine, 150MB or more; with --master, of each executor. Default: "
+        "2GB, or what the cluster's settings say. Reading and writing take 0.8 GB on top.",
     ] = None,
     threads: ThreadsOption = None,
     carry: Annotated[
@@ -99,7 +86,7 @@ def extract(
             "added. For dumps month by month.",
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at a malformed line.")] = False,
+    strict: Annotated[bool, "Stop at a malformed line."] = False,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""

@@ -51,36 +51,22 @@ def index(
     columns: ColumnsOption = None,
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
-    add: Annotated[bool, typer.Option("--add", help="Add the texts to the index.")] = False,
-    update: Annotated[
-        bool, typer.Option("--update", help="Add the texts, replacing those with the same ids.")
-    ] = False,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete the texts with these ids.")
-    ] = False,
-    compact: Annotated[
-        bool, typer.Option("--compact", help="Free the space of deleted texts, join additions.")
-    ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Compare all files of the index with their SHA-256.")
-    ] = False,
-    copy_model: Annotated[
-        bool, typer.Option("--copy-model", help="Put the model inside the new index.")
-    ] = False,
+    add: Annotated[bool, "Add the texts to the index."] = False,
+    update: Annotated[bool, "Add the texts, replacing those with the same ids."] = False,
+    delete: Annotated[bool, "Delete the texts with these ids."] = False,
+    compact: Annotated[bool, "Free the space of deleted texts, join additions."] = False,
+    check: Annotated[bool, "Compare all files of the index with their SHA-256."] = False,
+    copy_model: Annotated[bool, "Put the model inside the new index."] = False,
     response: Annotated[
         bool,
-        typer.Option("--response", help="Encode texts as responses: search finds answers."),
+        "Encode texts as responses: search finds answers.",
     ] = False,
     recall: Annotated[
         float,
-        typer.Option(
-            help="Share of the 10 nearest texts that approximate search should find. It is used "
-            "for 200,000 texts and more. 1: search is exact."
-        ),
+        "Share of the 10 nearest texts that approximate search should find. It is used "
+        "for 200,000 texts and more. 1: search is exact.",
     ] = 0.98,
-    dtype: Annotated[
-        Literal["float32", "float16"], typer.Option(help="Type of the embeddings on disk.")
-    ] = "float32",
+    dtype: Annotated[Literal["float32", "float16"], "Type of the embeddings on disk."] = "float32",
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write or change an index of texts, to search them by meaning."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -31,13 +31,11 @@ ModelSha256Option = Annotated[
 ]
 """`--model-sha256`: a parameter `model_sha256` of a command that has a `ModelOption`."""
 
-DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of data sets.")]
-PairsOption = Annotated[
-    Path | None, typer.Option("--pairs", help="Folder written by `rejoinder extract`.")
-]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder to write.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all random draws.")]
+DataOption = Annotated[Path | None, "Folder of data sets."]
+PairsOption = Annotated[Path | None, "Folder written by `rejoinder extract`."]
+OutOption = Annotated[Path, "Folder to write."]
+OverwriteOption = Annotated[bool, "Replace an existing OUT."]
+SeedOption = Annotated[int, "Seed of all random draws."]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="CPU threads. Default: all cores.")
 ]
@@ -76,8 +74,8 @@ OnTooLongOption = Annotated[
 """`--on-too-long`."""
 
 _PRINTING = {
-    "json": Annotated[bool, typer.Option("--json", help="Print JSON.")],
-    "tsv": Annotated[bool, typer.Option("--tsv", help="Print tab-separated lines.")],
+    "json": Annotated[bool, "Print JSON."],
+    "tsv": Annotated[bool, "Print tab-separated lines."],
     "quiet": Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no progress and no notes, only errors.")
     ],
@@ -85,12 +83,13 @@ _PRINTING = {
 
 
 def prints(*forms: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command `--quiet` and the options of its `forms`, `json` and `tsv`.
+    """Makes a command of a function, with `--quiet` and the options of its `forms`, json and tsv.
 
-    They hold until the next command of the process.
+    They hold until the next command of the process. A parameter `Annotated[type, "help"]` is an
+    option of its name; a bool is a flag.
     """
     names = (*forms, "quiet")
-    options = [
+    more = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=_PRINTING[name])
         for name in names
     ]
@@ -102,8 +101,20 @@ def prints(*forms: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             command(*args, **given)
 
         plain = signature(command)
-        whole = plain.replace(parameters=[*plain.parameters.values(), *options])
-        run.__signature__ = whole  # type: ignore[attr-defined]
+        options = map(_option, (*plain.parameters.values(), *more))
+        run.__signature__ = plain.replace(parameters=[*options])  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def _option(parameter: Parameter) -> Parameter:
+    """Returns a parameter as Typer takes it."""
+    if get_origin(parameter.annotation) is not Annotated:
+        return parameter
+    kind, about = get_args(parameter.annotation)
+    if not isinstance(about, str):
+        return parameter
+    # Typer would give a flag without a name `--no-NAME`, too
+    names = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
+    return parameter.replace(annotation=Annotated[kind, typer.Option(*names, help=about)])

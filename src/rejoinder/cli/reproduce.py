@@ -25,24 +25,20 @@ rejoinder reproduce --data data --also runs/dan/model --out report/
 
 @prints("json")
 def reproduce(
-    data: Annotated[Path, typer.Option(help="Folder of data sets and conversations.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder of the report. Its folder work/ holds the models.")
-    ],
-    encoder: Annotated[str, typer.Option(help="dan or transformer.")] = "dan",
+    data: Annotated[Path, "Folder of data sets and conversations."],
+    out: Annotated[Path, "Folder of the report. Its folder work/ holds the models."],
+    encoder: Annotated[str, "dan or transformer."] = "dan",
     budget: Annotated[
         str,
-        typer.Option(
-            help="Amount of work: smoke (a minute), quick (ten minutes), standard (half an hour), "
-            "full (needs a GPU)."
-        ),
+        "Amount of work: smoke (a minute), quick (ten minutes), standard (half an hour), "
+        "full (needs a GPU).",
     ] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all training runs.")] = 1,
     also: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder of a trained model to add rows for. May be given again."),
+        "Folder of a trained model to add rows for. May be given again.",
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, "auto, cpu or cuda."] = "auto",
     threads: ThreadsOption = None,
 ) -> None:
     """Print every table and figure of Yang et al. 2018 with our numbers added.

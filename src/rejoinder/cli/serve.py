@@ -36,44 +36,35 @@ def serve(
         ),
     ] = None,
     model_sha256: ModelSha256Option = None,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8080,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
-    texts: Annotated[
-        str | None, typer.Option(help="File of texts, one per line, which /search searches.")
-    ] = None,
+    port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8080,
+    host: Annotated[str, "Address to listen on; 0.0.0.0 lets other machines in."] = "127.0.0.1",
+    texts: Annotated[str | None, "File of texts, one per line, which /search searches."] = None,
     columns: ColumnsOption = None,
     index: Annotated[
         Path | None,
-        typer.Option(help="Folder of `rejoinder index`, which /search searches, with its model."),
+        "Folder of `rejoinder index`, which /search searches, with its model.",
     ] = None,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(help=f"File with the key that requests need. Or set ${KEY_VARIABLE}."),
+        f"File with the key that requests need. Or set ${KEY_VARIABLE}.",
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Host that requests may name; repeatable. Default: names of the loopback with "
-            "--host 127.0.0.1, otherwise any."
-        ),
+        "Host that requests may name; repeatable. Default: names of the loopback with "
+        "--host 127.0.0.1, otherwise any.",
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(help="Origin whose pages may call the server; repeatable; * is any."),
+        "Origin whose pages may call the server; repeatable; * is any.",
     ] = None,
     threads: ThreadsOption = None,
     max_batch: Annotated[
-        int, typer.Option(help="Most texts to encode at a time; 1 encodes each request alone.")
+        int, "Most texts to encode at a time; 1 encodes each request alone."
     ] = 4_096,
-    max_queue: Annotated[int, typer.Option(help="Most waiting texts; beyond: 429.")] = 65_536,
-    max_body_bytes: Annotated[int, typer.Option(help="Most bytes of a request; beyond: 413.")] = 4
-    << 20,
-    max_texts: Annotated[int, typer.Option(help="Most texts of a request; beyond: 422.")] = 2_048,
-    drain_seconds: Annotated[
-        float, typer.Option(help="Seconds for requests to finish after SIGTERM.")
-    ] = 8.0,
+    max_queue: Annotated[int, "Most waiting texts; beyond: 429."] = 65_536,
+    max_body_bytes: Annotated[int, "Most bytes of a request; beyond: 413."] = 4 << 20,
+    max_texts: Annotated[int, "Most texts of a request; beyond: 422."] = 2_048,
+    drain_seconds: Annotated[float, "Seconds for requests to finish after SIGTERM."] = 8.0,
 ) -> None:
     """Serve a model over HTTP: the routes of text-embeddings-inference, of OpenAI, and a page."""
     from rejoinder.index.folder import TextIndex

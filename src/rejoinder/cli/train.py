@@ -31,13 +31,11 @@ rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3
 
 @prints("json")
 def train(
-    out: Annotated[Path, typer.Option(help="Folder of the run; the model is OUT/model.")],
+    out: Annotated[Path, "Folder of the run; the model is OUT/model."],
     config: Annotated[
         str | None,
-        typer.Option(
-            help="TOML file, or the name of a shipped config (`rejoinder config list`); with "
-            "--resume, the config of the run by default."
-        ),
+        "TOML file, or the name of a shipped config (`rejoinder config list`); with "
+        "--resume, the config of the run by default.",
     ] = None,
     pairs: PairsOption = None,
     overrides: Annotated[
@@ -45,9 +43,7 @@ def train(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="Continue from the last checkpoint. Begin seeds not begun yet."
-        ),
+        "Continue from the last checkpoint. Begin seeds not begun yet.",
     ] = False,
     stop_at: Annotated[
         int | None, typer.Option(min=1, help="Step to stop at; resume the run later.")
@@ -64,22 +60,16 @@ def train(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of data sets: the files of \\[\\[tasks]] are below it. If it holds the "
-            "STS Benchmark, evaluations include its dev split."
-        ),
+        "Folder of data sets: the files of \\[\\[tasks]] are below it. If it holds the "
+        "STS Benchmark, evaluations include its dev split.",
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, "auto, cpu or cuda."] = "auto",
     threads: ThreadsOption = None,
     exclude_leaks: Annotated[
         bool,
-        typer.Option(
-            "--exclude-leaks", help="Leave out pairs with evaluation sentences, whatever CONFIG is."
-        ),
+        "Leave out pairs with evaluation sentences, whatever CONFIG is.",
     ] = False,
-    no_exclude_leaks: Annotated[
-        bool, typer.Option("--no-exclude-leaks", help="Train on such pairs too.")
-    ] = False,
+    no_exclude_leaks: Annotated[bool, "Train on such pairs too."] = False,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Train an encoder on inputs and their responses."""

@@ -72,11 +72,9 @@ def similarity(
     model_sha256: ModelSha256Option = None,
     pairs: Annotated[
         str | None,
-        typer.Option(help="File with two sentences per line, separated by a tab; - is stdin."),
+        "File with two sentences per line, separated by a tab; - is stdin.",
     ] = None,
-    angular: Annotated[
-        bool, typer.Option("--angular", help="Also print the angle, from -pi to 0 (eq. 1, Yang).")
-    ] = False,
+    angular: Annotated[bool, "Also print the angle, from -pi to 0 (eq. 1, Yang)."] = False,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Compute the similarity of two sentences: the cosine, and as a score from 0 to 5."""
@@ -119,19 +117,17 @@ def search(
     model_sha256: ModelSha256Option = None,
     corpus: Annotated[
         str | None,
-        typer.Option(help="File of sentences, one per line; - is standard input, the default."),
+        "File of sentences, one per line; - is standard input, the default.",
     ] = None,
     columns: ColumnsOption = None,
     index: Annotated[
-        Path | None, typer.Option(help="Folder of `rejoinder index` to search instead of a file.")
+        Path | None, "Folder of `rejoinder index` to search instead of a file."
     ] = None,
-    queries: Annotated[
-        str | None, typer.Option(help="File with one query per line; - is standard input.")
-    ] = None,
+    queries: Annotated[str | None, "File with one query per line; - is standard input."] = None,
     top_k: Annotated[int, typer.Option(min=1, help="Number of hits per query.")] = 10,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Compare with all texts of a large index. A file always is."),
+        "Compare with all texts of a large index. A file always is.",
     ] = False,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
@@ -191,9 +187,7 @@ def rank(
     message: Annotated[str, typer.Argument(help="The message to answer.")],
     model: ModelOption = None,
     model_sha256: ModelSha256Option = None,
-    responses: Annotated[
-        str, typer.Option(help="File of responses, one per line; - is standard input.")
-    ] = "-",
+    responses: Annotated[str, "File of responses, one per line; - is standard input."] = "-",
     columns: ColumnsOption = None,
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Number of responses to print. Default: all.")
