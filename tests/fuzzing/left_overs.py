@@ -44,7 +44,9 @@ class LeftOvers:
             encode_file(self.encoder, TEXTS, self.base / f"whole.{suffix}")
             self.results[suffix] = (self.base / f"whole.{suffix}").read_bytes()
             self._interrupt(self.base / f"e.{suffix}")
-        VectorCache(self.base / "cache", "dan").write(WORDS, self.encoder.encode(WORDS))
+        VectorCache(self.base / "cache", "dan").completed(
+            WORDS, lambda texts: [self.encoder.encode(texts)]
+        )
         for name, dump in (("march", MARCH), ("april", APRIL)):
             (self.base / f"{name}.jsonl").write_bytes(dump)
         extract(self.base / "march.jsonl", self.base / "pairs", carry=self.base / "state")

@@ -109,15 +109,15 @@ class Embedder:
     def _encode(self, sentences: Sequence[str], task: str) -> Embeddings:
         """Returns embeddings of texts, from the cache or the encoder."""
         who = self.who(task, "encode")
-        known = {} if self._cache is None else self._cache.read(sentences)
-        missing = [text for text in sentences if text not in known]
-        if missing:
-            embeddings, self.dtype = encode_checked(self.encoder.encode, missing, who)
-            if self._cache is not None:
-                self._cache.write(missing, embeddings)
-        if known:
-            known |= zip(missing, embeddings if missing else (), strict=True)
-            embeddings = np.array([known[text] for text in sentences], np.float32)
+
+        def encode(texts: Sequence[str]) -> list[Embeddings]:
+            embeddings, self.dtype = encode_checked(self.encoder.encode, texts, who)
+            return [embeddings]
+
+        if self._cache is None:
+            [embeddings] = encode(sentences)
+        else:
+            embeddings = self._cache.completed(sentences, encode)
         if self._used and embeddings.shape[1] != self._embeddings.shape[1]:
             raise InputError(
                 f"{who} returned vectors of {embeddings.shape[1]} numbers, and earlier of "

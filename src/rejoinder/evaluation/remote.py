@@ -4,7 +4,7 @@ import json
 import os
 import re
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -130,18 +130,21 @@ class RemoteEncoder:
                 finite vector for each text, all of one dimension.
         """
         texts = [replace_surrogates(text) for text in sentences]
-        vectors = {} if self._cache is None else self._cache.read(texts)
-        missing = list(dict.fromkeys(text for text in texts if text not in vectors))
-        if missing:
-            rest = iter(missing)
-            with self._client() as client:
-                while batch := list(islice(rest, self._batch)):
-                    found = self._embed(client, batch)
-                    vectors |= zip(batch, found, strict=True)
-                    if self._cache is not None:
-                        self._cache.write(batch, found)
-        rows = [vectors[text] for text in texts]
-        return np.array(rows, np.float32).reshape(len(rows), -1 if rows else 0)
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        if not row_of:
+            return np.empty((0, 0), np.float32)
+        if self._cache is None:
+            embeddings = np.concatenate(list(self._batches(row_of)))
+        else:
+            embeddings = self._cache.completed(list(row_of), self._batches)
+        return embeddings[[row_of[text] for text in texts]]
+
+    def _batches(self, texts: Iterable[str]) -> Iterator[Embeddings]:
+        """Yields the embeddings of texts, a batch at a time."""
+        rest = iter(texts)
+        with self._client() as client:
+            while batch := list(islice(rest, self._batch)):
+                yield self._embed(client, batch)
 
     def _client(self) -> "httpx.Client":
         import httpx

@@ -1,9 +1,8 @@
 """Embeddings of an encoder by text, in an SQLite file: kept as soon as they are there."""
 
-import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -11,18 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.files.hashed import blake2b_number, sha256_of
 from rejoinder.io.files.storage import creation_errors
 from rejoinder.protocols import Embeddings
 
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
+_ROWS = 1024
+"""Most embeddings in a batch. A changed byte costs those of one batch."""
+_KEYS = "SELECT id, keys FROM batches WHERE encoder = ? AND id > ? ORDER BY id"
+_BATCH = "SELECT keys, vectors, crc32 FROM batches WHERE id = ?"
+_INSERT = "INSERT INTO batches (encoder, keys, vectors, crc32) VALUES (?, ?, ?, ?)"
 
 
 class VectorCache:
     """Embeddings of one encoder in a file that several encoders and processes may share.
 
-    A key is the SHA-256 of the encoder's name and the text, so the file holds no texts.
+    They are kept in batches, which never change. Keys are hashes, so the file holds no texts.
     """
 
     def __init__(self, path: Path, encoder: str) -> None:
@@ -32,53 +36,79 @@ class VectorCache:
             InputError: the file is damaged or can't be opened.
             StorageError: its folder can't be created.
         """
-        self._path, self._encoder = path, encoder
+        self._path, self._encoder = path, sha256_of(encoder.encode())
+        self._places: dict[int, int] = {}  # by key: _ROWS times the batch's id, plus the row in it
+        self._last = 0  # id of the last batch in `_places`
         with creation_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         with self._opened() as database:
-            database.execute("PRAGMA page_size = 32768")  # a row with its vector fits a page
+            database.execute("PRAGMA page_size = 65536")
+            database.execute("DROP TABLE IF EXISTS embeddings")  # of earlier versions
             database.execute(
-                "CREATE TABLE IF NOT EXISTS embeddings "
-                "(key BLOB PRIMARY KEY, vector BLOB NOT NULL, crc32 INTEGER) WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, encoder TEXT, "
+                "keys BLOB, vectors BLOB, crc32 INTEGER)"
             )
-            columns = database.execute("PRAGMA table_info(embeddings)").fetchall()
-            if "crc32" not in [column[1] for column in columns]:  # of an earlier version
-                database.execute("ALTER TABLE embeddings ADD COLUMN crc32 INTEGER")
 
-    def read(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Returns the embeddings of those texts that have one, by text.
+    def completed(
+        self, texts: Sequence[str], encode: Callable[[list[str]], Iterable[Embeddings]]
+    ) -> Embeddings:
+        """Returns (N, D) float32 embeddings of N > 0 texts, and keeps those that are new.
 
-        One whose bytes were changed, or that has no checksum, is left out, as if never kept.
-
-        Raises:
-            InputError: the file is damaged.
-        """
-        by_key = {self._key(text): text for text in texts}
-        query = "SELECT vector, crc32 FROM embeddings WHERE key = ?"
-        found = {}
-        with self._opened() as database:
-            for key in sorted(by_key):  # in the order of the file, which takes half the time
-                vector, crc32 = database.execute(query, (key,)).fetchone() or (None, None)
-                if isinstance(vector, bytes) and crc32 == zlib.crc32(key + vector):
-                    found[by_key[key]] = np.frombuffer(vector, "<f4")
-        return found
-
-    def write(self, texts: Sequence[str], embeddings: Embeddings) -> None:
-        """Keeps the embeddings of texts, (N, D) float32, and replaces any that they had.
+        `encode` gets the texts that have no embedding, if there are any. It yields their
+        embeddings in one or several parts, each of which is kept before it is asked for the next.
 
         Raises:
-            InputError: the file can't be written.
+            InputError: the file is damaged, can't be written, or has embeddings of another width.
         """
-        pairs = sorted(
-            (self._key(text), row.astype("<f4").tobytes())
-            for text, row in zip(texts, embeddings, strict=True)
-        )
-        rows = ((key, vector, zlib.crc32(key + vector)) for key, vector in pairs)
-        with self._opened() as database:
-            database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)", rows)
+        keys = np.array([blake2b_number(t.encode("utf-8", "surrogatepass")) for t in texts], "<u8")
+        embeddings, missing = self._read(keys)
+        for part in encode([texts[row] for row in missing]) if len(missing) else ():
+            if not embeddings.size:
+                embeddings = np.empty((len(texts), part.shape[1]), np.float32)
+            if part.shape[1] != embeddings.shape[1]:
+                raise InputError(
+                    f"the cache {self._path} holds vectors of {embeddings.shape[1]} numbers of "
+                    f"this encoder, and it returned {part.shape[1]}; remove the cache."
+                )
+            rows, missing = np.split(missing, [len(part)])
+            self._write(keys[rows], np.ascontiguousarray(part, "<f4"))
+            embeddings[rows] = part
+        return embeddings
 
-    def _key(self, text: str) -> bytes:
-        return bytes.fromhex(sha256_of(json.dumps([self._encoder, text]).encode()))
+    def _read(self, keys: NDArray[np.uint64]) -> tuple[Embeddings, NDArray[np.int64]]:
+        """Returns (N, D) embeddings of (N,) keys, and the rows of those that have none.
+
+        D is 0 if none has one. A batch whose bytes were changed counts as never kept.
+        """
+        embeddings, absent = np.empty((len(keys), 0), np.float32), np.ones(len(keys), np.bool_)
+        with self._opened() as database:
+            for batch, known in database.execute(_KEYS, (self._encoder, self._last)).fetchall():
+                places = range(batch * _ROWS, (batch + 1) * _ROWS)
+                self._places.update(zip(np.frombuffer(known, "<u8").tolist(), places, strict=False))
+                self._last = batch
+            place = np.array([self._places.get(key, 0) for key in keys.tolist()], np.int64)
+            order = np.argsort(place, kind="stable")
+            for rows in np.split(order, np.flatnonzero(np.diff(place[order] // _ROWS)) + 1):
+                found = database.execute(_BATCH, (int(place[rows[0]]) // _ROWS,)).fetchone()
+                known, vectors, crc32 = found or (b"", b"", None)
+                if crc32 != zlib.crc32(vectors, zlib.crc32(known)):
+                    continue
+                stored = np.frombuffer(known, "<u8")
+                matrix = np.frombuffer(vectors, "<f4").reshape(len(stored), -1)
+                chosen = place[rows] % _ROWS
+                if (stored[chosen] == keys[rows]).all():  # else the file has been replaced
+                    if not embeddings.size:
+                        embeddings = np.empty((len(keys), matrix.shape[1]), np.float32)
+                    embeddings[rows], absent[rows] = matrix[chosen], False
+        return embeddings, np.flatnonzero(absent)
+
+    def _write(self, keys: NDArray[np.uint64], embeddings: Embeddings) -> None:
+        with self._opened() as database:
+            for start in range(0, len(keys), _ROWS):
+                part = keys[start : start + _ROWS].data
+                vectors = embeddings[start : start + _ROWS].data
+                crc32 = zlib.crc32(vectors, zlib.crc32(part))
+                database.execute(_INSERT, (self._encoder, part, vectors, crc32))
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -86,7 +116,7 @@ class VectorCache:
         try:
             with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as database, database:
                 yield database
-        except sqlite3.Error as error:
+        except (sqlite3.Error, TypeError, ValueError, IndexError) as error:
             raise InputError(
                 f"the cache {self._path} can't be used: {error}; if it is damaged, remove it."
             ) from None
