@@ -90,11 +90,11 @@ def synthetic(name: str, settings: ClassifierSettings) -> tuple[float, float]:
 def real(name: str, context: Context, embedder: Embedder) -> tuple[float, float]:
     """Seconds and accuracy on the data itself, after everything has been embedded once."""
     [(family, ids)] = families_of([f"{name}/senteval"])
-    data = family.read(context, ids)
+    [(part, data)] = family.read(context, ids).items()
     short = replace(context, classifiers=ClassifierSettings(kfold=2, noreg=True))
-    family.run(embedder, short, data)
+    family.run(embedder, short, part, data)
     begun = time.perf_counter()
-    [scored] = family.run(embedder, context, data).values()
+    scored = family.run(embedder, context, part, data)
     return time.perf_counter() - begun, scored.scores["accuracy"]
 
 

@@ -51,13 +51,12 @@ def read(context, ids):
     return {("ages/cosine", "all"): Ages(PAIRS, sha256_of(repr(PAIRS).encode()))}
 
 
-def run(embedder, context, data):
-    [(part, ages)] = data.items()
+def run(embedder, context, part, ages):
     first, second, gold = zip(*ages.pairs, strict=True)
     u, v = (embedder.embed(list(side), "ages").astype(float) for side in (first, second))
     cosines, gold = (u * v).sum(axis=1), np.array(gold)
     items = Items([str(row) for row in range(len(gold))], cosines, gold, list(first))
-    return {part: Scored(ERROR.name, mean_error_share(items), items, data={"name": "ages"})}
+    return Scored(ERROR.name, mean_error_share(items), items, data={"name": "ages"})
 
 
 AGES = Family({"ages/cosine": ("ages",)}, read, run)

@@ -66,12 +66,7 @@ def matrix_of(value: Any, count: int, who: str) -> NDArray[Any]:
     Raises:
         InputError: it has another shape, or is not an array of numbers: see `numbers_of`.
     """
-    array = numbers_of(value, who, "(N, D) numbers, one row per sentence, are")
-    if array.ndim != 2 or len(array) != count:
-        raise InputError(
-            f"{who} returned an array of shape {array.shape} for {count} sentences; (N, D) is "
-            "needed, one row per sentence."
-        )
+    array = numbers_of(value, (count, None), who, "(N, D) numbers, one row per sentence, are")
     if not array.shape[1]:
         raise InputError(
             f"{who} returned vectors of 0 numbers; (N, D) with D of 1 or more is needed."
@@ -106,12 +101,8 @@ def similarities_of(value: Any, count: int, who: str) -> Floats:
     Raises:
         InputError: it has another shape, or a value is not a finite number.
     """
-    values = np.asarray(numbers_of(value, who, "(N,) numbers, one per pair, are"), np.float64)
-    if values.shape != (count,):
-        raise InputError(
-            f"{who} returned an array of shape {values.shape} for {count} pairs; (N,) is needed, "
-            "one number per pair."
-        )
+    numbers = numbers_of(value, (count,), who, "(N,) numbers, one per pair, are")
+    values = np.asarray(numbers, np.float64)
     if not np.isfinite(values).all():
         raise InputError(
             f"{who} returned a similarity of pair {int(np.argmin(np.isfinite(values)))} that is "
@@ -120,33 +111,32 @@ def similarities_of(value: Any, count: int, who: str) -> Floats:
     return values
 
 
-def numbers_of(value: Any, who: str, needed: str) -> NDArray[Any]:
+def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str) -> NDArray[Any]:
     """Returns what a function returned as an array of real numbers.
 
-    The message begins with `who`, and names what is `needed`, with its verb.
+    None in the `shape` allows any size. The message begins with `who`, and names what is `needed`,
+    with its verb.
 
     Raises:
-        InputError: it is not an array of real numbers: ragged rows, strings, complex numbers, None.
+        InputError: it has another shape, or is not an array of real numbers: ragged rows, strings,
+            complex numbers, None.
     """
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        why = _ragged_rows(value) or f"{type(value).__name__} that is not an array ({error})"
-        raise InputError(f"{who} returned {why}; {needed} needed.") from None
+        kind = type(value).__name__
+        raise InputError(
+            f"{who} returned {kind} that is not an array ({error}); {needed} needed."
+        ) from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{who} returned {_type_text(array)}; {needed} needed.")
+    sizes = zip(array.shape, shape, strict=False)
+    if array.ndim != len(shape) or any(given not in (size, None) for size, given in sizes):
+        raise InputError(
+            f"{who} returned an array of shape {array.shape} for {shape[0]} inputs; {needed} "
+            "needed."
+        )
     return array
-
-
-def _ragged_rows(value: Any) -> str:
-    """Returns how long the rows of a value are if their lengths differ, else an empty string."""
-    try:
-        lengths = sorted({len(row) for row in value})
-    except TypeError:
-        return ""
-    if len(lengths) < 2:
-        return ""
-    return f"rows of different lengths, of {lengths[0]} to {lengths[-1]} numbers"
 
 
 def _type_text(array: NDArray[Any]) -> str:

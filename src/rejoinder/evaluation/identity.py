@@ -55,14 +55,11 @@ def identity(encoder: Encodes) -> dict[str, Any]:
         try:
             json.dumps({key: value}, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
-            wrong = f"{key!r} is {short(value)} ({type(value).__name__})"
-        else:
-            wrong = "" if isinstance(key, str) else f"the key {short(key)} is not a string"
-        if wrong:
             raise InputError(
-                f"{who}: {wrong}, which JSON can't hold; strings, finite numbers, true, false, "
-                "None, lists and dictionaries of these are needed."
-            )
+                f"{who}: {short(key)} is {short(value)} ({type(value).__name__}), which JSON can't "
+                "hold; strings, finite numbers, true, false, None, lists and dictionaries of these "
+                "are needed."
+            ) from None
     if not isinstance(whole["name"], str):
         raise InputError(f"{who}: 'name' is {short(whole['name'])}; a string is needed.")
     if "sha256" not in whole:

@@ -17,7 +17,7 @@ from rejoinder.evaluation.identity import identity
 from rejoinder.evaluation.notes import leak_note
 from rejoinder.evaluation.results import Key, Missing, Result, Scored, settings_key
 from rejoinder.evaluation.tasks import families_of, resolve
-from rejoinder.evaluation.tasks.base import Context, Data
+from rejoinder.evaluation.tasks.base import Context, Data, Part
 from rejoinder.evaluation.variants import score_text, text_table, variants, with_label
 from rejoinder.evaluation.vector_cache import VectorCache
 from rejoinder.measures import ScoringError
@@ -109,13 +109,13 @@ def score_tasks(
 
         begun, settings = time.perf_counter(), family.settings(context)
         reused: list[Result] = []
-        found: Mapping[tuple[str, str], Scored] = {}
+        found: Mapping[Part, Scored] = {}
         try:
             data = family.read(context, ids)
             reused = _reused(data, settings, by_key)
             left = {part: data[part] for part in data if part[0] not in {r.task for r in reused}}
-            if left:
-                found = family.run(embedder, replace(context, tell=tell), left)
+            told = replace(context, tell=tell)
+            found = {part: family.run(embedder, told, part, value) for part, value in left.items()}
         except DataMissingError as error:
             if not skip_missing:
                 raise DataMissingError(f"{ids[0]}: {error}") from None
@@ -127,18 +127,13 @@ def score_tasks(
         taken += len(reused)
         seconds = (time.perf_counter() - begun) / max(len(found), 1)
         for (task, split), scored in found.items():
-            leaks = leak_note(task, split, about)
+            notes = (*scored.notes, leak_note(task, split, about))
+            about_data = {**scored.data, "sha256": data[task, split].sha256}
             result = Result(
                 task=task,
                 split=split,
                 n=len(scored.items.ids),
-                main=scored.main,
-                scores=scored.scores,
-                intervals=scored.intervals,
-                groups=scored.groups,
                 seed=context.classifiers.seed if family.protocol else context.seed,
-                data={**scored.data, "sha256": data[task, split].sha256},
-                notes=(*scored.notes, *([] if leaks is None else [leaks])),
                 seconds=round(seconds, 3),
                 encoder=about,
                 dtype=embedder.dtype,
@@ -147,7 +142,7 @@ def score_tasks(
                 machine=_machine(),
                 settings=settings,
                 run={} if request is None else {**request, "tasks": task},
-                items=scored.items,
+                **vars(scored) | {"data": about_data, "notes": tuple(filter(None, notes))},
             )
             results.append(keep(result))
         done += len(ids)

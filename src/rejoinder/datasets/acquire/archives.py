@@ -56,69 +56,42 @@ def unpack(archive: Path, into: Path, limits: Limits = LIMITS) -> list[Path]:
         with archive.open("rb") as file:
             head = file.read(512)
         meter = Meter(archive, limits)
+    suffix, paths = compression_of(head), []
     with damage_errors(archive, f"unpacked to {into}", *_DAMAGES), storage_errors(into):
         if head.startswith(b"PK\x03\x04"):
-            return _unzip(archive, into, meter)
-        suffix = compression_of(head)
-        if suffix is None and not _is_tar(head, archive.name):
+            entries = _zip_entries(archive, meter)
+        elif suffix is not None or _is_tar(head, archive.name):
+            entries = _stream_entries(archive, suffix, meter)
+        else:
             return [archive]
-        with archive.open("rb") as file:
-            stream = OPENERS[suffix](file) if suffix else cast("Reader", file)
-            return _unstream(archive, Metered(stream, meter, file), into, meter)
+        for name, content in entries:
+            path = _path_inside(archive, name, into)
+            if content is not None:
+                _write(content, path, archive, name)
+                paths.append(path)
+    return paths
 
 
 def _is_tar(head: bytes, name: str) -> bool:
     return head[257:].startswith(b"ustar") or name.endswith(".tar")
 
 
-def _unzip(archive: Path, into: Path, meter: Meter) -> list[Path]:
+def _zip_entries(archive: Path, meter: Meter) -> Iterator[tuple[str, Reader | None]]:
+    """Yields the name and the content of each entry. The content of a folder is None."""
     with zipfile.ZipFile(archive) as file:
-        entries = _zip_entries(archive, file.infolist(), into, meter)
-        meter.announce(sum(entry.file_size for entry in entries.values()))
-        for path, entry in entries.items():
+        meter.announce(sum(entry.file_size for entry in file.infolist()))
+        for entry in file.infolist():
+            meter.add_entry()
+            if entry.filename.endswith("/"):
+                yield entry.filename, None
+                continue
+            if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+                _refuse_entry(archive, entry.filename, "is a link or a device")
+            if entry.flag_bits & 1:
+                _refuse_entry(archive, entry.filename, "is encrypted")
             # a stream ends at the size that the directory states, and its CRC is checked there
             with file.open(entry) as stream:
-                _write(Metered(cast("Reader", stream), meter), path, archive, entry.filename)
-    return list(entries)
-
-
-def _zip_entries(
-    archive: Path, entries: list[zipfile.ZipInfo], into: Path, meter: Meter
-) -> dict[Path, zipfile.ZipInfo]:
-    """Returns the files by the paths to write. All are checked before one is written."""
-    checked: dict[Path, zipfile.ZipInfo] = {}
-    for entry in entries:
-        meter.add_entry()
-        path = _path_inside(archive, entry.filename, into)
-        if entry.filename.endswith("/"):
-            continue
-        mode = entry.external_attr >> 16
-        if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-            _refuse_entry(archive, entry.filename, "is a link or a device")
-        if entry.flag_bits & 1:
-            _refuse_entry(archive, entry.filename, "is encrypted")
-        if path in checked:
-            _refuse_entry(archive, entry.filename, "occurs twice")
-        checked[path] = entry
-    return checked
-
-
-def _unstream(archive: Path, stream: Reader, into: Path, meter: Meter) -> list[Path]:
-    """Unpacks a tar, or else the single file that was compressed."""
-    head = b""
-    while len(head) < 512 and (piece := stream.read(512 - len(head))):
-        head += piece
-    whole = _Joined(head, stream)
-    if not _is_tar(head, re.sub(r"\.\w+$", "", archive.name)):
-        name = archive.stem if archive.suffix in OPENERS else archive.name
-        _write(whole, into / name, archive, name)
-        return [into / name]
-    paths = []
-    for name, content in _tar_entries(archive, whole, meter):
-        path = _path_inside(archive, name, into)
-        _write(content, path, archive, name)
-        paths.append(path)
-    return paths
+                yield entry.filename, Metered(cast("Reader", stream), meter)
 
 
 class _Entry(tarfile.TarInfo):
@@ -133,22 +106,31 @@ class _Entry(tarfile.TarInfo):
         return entry
 
 
-def _tar_entries(archive: Path, stream: "_Joined", meter: Meter) -> Iterator[tuple[str, Reader]]:
-    whole = cast("IO[bytes]", stream)
-    with tarfile.open(
-        fileobj=whole, mode="r|", tarinfo=_Entry, encoding="utf-8", errors="replace"
-    ) as file:
-        for entry in file:
-            meter.add_entry()
-            if entry.isdir():
-                _path_inside(archive, entry.name, Path())
-                continue
-            # the holes of a sparse file are not in the stream, so they would not be counted
-            if not entry.isfile() or entry.issparse():
-                _refuse_entry(archive, entry.name, "is a link, a device or a sparse file")
-            meter.announce(entry.size)
-            content: Any = file.extractfile(entry)
-            yield entry.name, content
+def _stream_entries(
+    archive: Path, suffix: str | None, meter: Meter
+) -> Iterator[tuple[str, Reader | None]]:
+    """Yields the same of a tar, or else the single file that was compressed."""
+    with archive.open("rb") as file:
+        stream = Metered(OPENERS[suffix](file) if suffix else cast("Reader", file), meter, file)
+        head = b""
+        while len(head) < 512 and (piece := stream.read(512 - len(head))):
+            head += piece
+        whole = _Joined(head, stream)
+        if not _is_tar(head, re.sub(r"\.\w+$", "", archive.name)):
+            yield archive.stem if archive.suffix in OPENERS else archive.name, whole
+            return
+        with tarfile.open(
+            fileobj=cast("IO[bytes]", whole), mode="r|", tarinfo=_Entry,
+            encoding="utf-8", errors="replace",
+        ) as tar:  # fmt: skip
+            for entry in tar:
+                meter.add_entry()
+                # the holes of a sparse file are not in the stream, so they would not be counted
+                if not (entry.isdir() or entry.isfile()) or entry.issparse():
+                    _refuse_entry(archive, entry.name, "is a link, a device or a sparse file")
+                meter.announce(entry.size)
+                content: Any = tar.extractfile(entry)  # None for a folder
+                yield entry.name, content
 
 
 class _Joined:

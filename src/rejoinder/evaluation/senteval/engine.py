@@ -83,7 +83,8 @@ class SE:
         self.params["current_task"] = name
         encoder = _ScoringEncoder if "similarity" in self.params else _BatchEncoder
         embedder = Embedder(encoder(self.params, self.batcher, self.prepare))
-        [scored] = family.run(embedder, context, family.read(context, ids)).values()
+        [(part, data)] = family.read(context, ids).items()
+        scored = family.run(embedder, context, part, data)
         self.results = _as_original(scored)
         return self.results
 

@@ -14,6 +14,7 @@ FAMILIES: Registry[Sequence[Family]] = Registry(
         "classification": f"{__name__}.classification:FAMILIES",
         "regression": f"{__name__}.regression:FAMILIES",
         "retrieval": f"{__name__}.retrieval:FAMILIES",
+        "sts": f"{__name__}.sts:FAMILIES",
         "similarity": f"{__name__}.similarity:FAMILIES",
         "cqa": f"{__name__}.cqa:FAMILIES",
         "contrasts": f"{__name__}.contrasts:FAMILIES",

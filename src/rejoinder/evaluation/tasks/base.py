@@ -60,7 +60,9 @@ class Context:
         return self.data
 
 
-Data = Mapping[tuple[str, str], Any]
+Part = tuple[str, str]
+"""The id of a task, and a split."""
+Data = Mapping[Part, Any]
 """What is scored, by task and split. Each value has `sha256`, which goes into the result."""
 
 
@@ -72,8 +74,8 @@ class Family:
     """The groups of each task, by its id. `--tasks` takes ids and groups."""
     read: Callable[[Context, Sequence[str]], Data]
     """Reads the data of the tasks with the given ids, all of them of this family."""
-    run: Callable[[Embedder, Context, Data], Mapping[tuple[str, str], Scored]]
-    """Scores what `read` returned: all of it, or the tasks that have no result yet."""
+    run: Callable[[Embedder, Context, Part, Any], Scored]
+    """Scores one value of what `read` returned."""
     protocol: str | None = None
     """Protocol of the classifiers: `nested`, `kfold`, `split`, `regression` or `retrieval`. None
     means that no classifier is trained."""

@@ -18,7 +18,7 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.means import effect_sizes
 from rejoinder.evaluation.results import Group, Scored
 from rejoinder.evaluation.significance import permutation_test
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 from rejoinder.measures import Floats
 
@@ -51,15 +51,11 @@ def _read(_context: Context, ids: Sequence[str]) -> Data:
     return dict.fromkeys(((task, "test") for task in ids), read_word_lists())
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
-    lists = next(iter(data.values()))
+def _run(embedder: Embedder, context: Context, part: Part, lists: WordLists) -> Scored:
     # of all tests, so that no score depends on which other tasks were asked for
     everything = [text for name in lists.tables["lists"] for text in lists.sentences(name)]
     embedder.prepare("bias", list(dict.fromkeys(everything)))
-    return {part: _scored(embedder, lists, part[0], context.seed) for part in data}
-
-
-def _scored(embedder: Embedder, lists: WordLists, task: str, seed: int) -> Scored:
+    task, seed = part[0], context.seed
     test, main = lists.tables["tests"][task.split("/")[1]], "absolute_effect_size"
     targets, attributes = test["targets"], test["attributes"]
     (first, notes), (second, more) = (

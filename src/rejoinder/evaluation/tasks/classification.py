@@ -19,7 +19,7 @@ from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.metrics.shares import f1_score
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings
 
@@ -62,10 +62,9 @@ class _Task:
     """Takes the embeddings of each column."""
 
     def run(
-        self, embedder: Embedder, context: Context, parts: Data
-    ) -> dict[tuple[str, str], Scored]:
+        self, embedder: Embedder, context: Context, part: Part, data: LabelledSet | SentencePairSet
+    ) -> Scored:
         """See `Family`."""
-        [((task, scored), data)] = parts.items()
         settings = _adjusted(context.classifiers, data.name)
         texts = [_columns(part) for part in data.splits.values()]
         labels = [part.labels for part in data.splits.values()]
@@ -103,15 +102,14 @@ class _Task:
         right = (items.predictions == gold).astype(np.float64)
         counts = {name: len(part) for name, part in data.splits.items()}
         dev_n = len(labels[-2:][0])  # the split before test: dev, or else train
-        found = Scored(
+        return Scored(
             main="accuracy",
             scores=scores,
             intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
-            data={"name": task.split("/")[0], "dev_n": dev_n},
+            data={"name": part[0].split("/")[0], "dev_n": dev_n},
             notes=[*row_notes(data.name.lower(), counts), _note(settings, self.protocol)],
             items=items,
         )
-        return {(task, scored): found}
 
     def data(self, context: Context, ids: Sequence[str]) -> Data:
         """See `Family`."""

@@ -11,7 +11,7 @@ from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.intervals import mean_interval, resampled_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.results import Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 
 KINDS = ("word-order", "negation", "numbers", "swaps", "names")
@@ -41,14 +41,10 @@ def _read(_context: Context, ids: Sequence[str]) -> Data:
     return dict.fromkeys(((task, "test") for task in ids), read_contrasts())
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
-    items = next(iter(data.values()))
+def _run(embedder: Embedder, context: Context, part: Part, items: Contrasts) -> Scored:
     # of all kinds, so that no score depends on which other tasks were asked for
     embedder.prepare("contrasts", [text for name in _COLUMNS for text in items.frame[name]])
-    return {part: _scored(embedder, items, part[0], context.seed) for part in data}
-
-
-def _scored(embedder: Embedder, items: Contrasts, task: str, seed: int) -> Scored:
+    task, seed = part[0], context.seed
     kind = task.split("/")[1]
     rows = items.frame.filter(pl.col("kind") == kind)
     anchors, same, different = (rows[name].to_list() for name in _COLUMNS)

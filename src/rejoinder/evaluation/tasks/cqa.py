@@ -16,7 +16,7 @@ from rejoinder.evaluation.intervals import resampled_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.measures import Floats
 
 TEXTS = ("both", "subject", "body")
@@ -144,11 +144,8 @@ def _read(year: str, context: Context, ids: Sequence[str]) -> Data:
     }
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
-    return {
-        part: score_questions(embedder, questions, part[0], context.text, context.seed)
-        for part, questions in data.items()
-    }
+def _run(embedder: Embedder, context: Context, part: Part, questions: QuestionSet) -> Scored:
+    return score_questions(embedder, questions, part[0], context.text, context.seed)
 
 
 FAMILIES = tuple(

@@ -13,7 +13,7 @@ from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items, joined
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.measures import Indices
 from rejoinder.protocols import Entails
 
@@ -23,22 +23,32 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], split): read_snli_split(folder, split) for split in context.splits}
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
-    encoder, found = embedder.encoder, {}
-    for (task, split), pairs in data.items():
-        if not isinstance(encoder, Entails) or not encoder.entails:
-            raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
-        who = embedder.who(task, "entail")
-        returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
-        probabilities = numbers_of(returned, who, "(N, 3) probabilities are")
-        shape = probabilities.shape
-        if shape != (len(pairs), len(NLI_CLASSES)) or not np.isfinite(probabilities).all():
-            raise InputError(
-                f"{who} returned an array of shape {shape} for {len(pairs)} pairs, or a value that "
-                "is not finite; (N, 3) probabilities are needed."
-            )
-        found[task, split] = _scored(split, pairs, probabilities.argmax(axis=1), context.seed)
-    return found
+def _run(embedder: Embedder, context: Context, part: Part, pairs: InferencePairs) -> Scored:
+    encoder, (task, split) = embedder.encoder, part
+    if not isinstance(encoder, Entails) or not encoder.entails:
+        raise DataMissingError(f"{task} needs an encoder with a classifier, a method `entail`.")
+    who = embedder.who(task, "entail")
+    returned = call(encoder.entail, pairs.premises, pairs.hypotheses, who=who)
+    shape = len(pairs), len(NLI_CLASSES)
+    probabilities = numbers_of(returned, shape, who, "(N, 3) probabilities are")
+    if not np.isfinite(probabilities).all():
+        raise InputError(f"{who} returned a value that is not finite; probabilities are needed.")
+    predicted = probabilities.argmax(axis=1)
+    right = (predicted == pairs.labels).astype(np.float64)
+    return Scored(
+        main="accuracy",
+        scores={"accuracy": 100 * float(right.mean())},
+        intervals={"accuracy": mean_interval(right, context.seed, unit=100)},
+        groups=_confusions(pairs.labels, predicted),
+        notes=row_notes("snli", {split: len(pairs)}),
+        data={"name": "snli", "unlabelled": pairs.dropped},
+        items=Items(
+            [f"{split}:{row}" for row in range(len(right))],
+            predicted.astype(np.float64),
+            pairs.labels.astype(np.float64),
+            joined(pairs.premises, pairs.hypotheses),
+        ),
+    )
 
 
 def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
@@ -51,24 +61,6 @@ def _confusions(gold: Indices, predicted: Indices) -> dict[str, Group]:
             share = count / max(len(answers), 1)
             cells[f"is {name}, said {other}"] = Group(count, {"share": share})
     return cells
-
-
-def _scored(split: str, pairs: InferencePairs, predicted: Indices, seed: int) -> Scored:
-    right = (predicted == pairs.labels).astype(np.float64)
-    return Scored(
-        main="accuracy",
-        scores={"accuracy": 100 * float(right.mean())},
-        intervals={"accuracy": mean_interval(right, seed, unit=100)},
-        groups=_confusions(pairs.labels, predicted),
-        notes=row_notes("snli", {split: len(pairs)}),
-        data={"name": "snli", "unlabelled": pairs.dropped},
-        items=Items(
-            [f"{split}:{row}" for row in range(len(right))],
-            predicted.astype(np.float64),
-            pairs.labels.astype(np.float64),
-            joined(pairs.premises, pairs.hypotheses),
-        ),
-    )
 
 
 FAMILIES = (Family({"snli/head": ("snli",)}, _read, _run),)

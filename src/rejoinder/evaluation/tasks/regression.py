@@ -13,9 +13,9 @@ from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.correlation import correlations
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.evaluation.tasks.classification import pair_features, published_order
-from rejoinder.evaluation.tasks.similarity import sick_pairs
+from rejoinder.evaluation.tasks.sts import sick_pairs
 from rejoinder.io.files.hashed import sha256_of
 
 _SPLITS = ("train", "dev", "test")
@@ -47,10 +47,8 @@ def _read_sick(context: Context) -> _Data:
     return _Data("SICK", parts, (1, 5), data.sha256, notes)
 
 
-def _run(embedder: Embedder, context: Context, read: Data) -> dict[tuple[str, str], Scored]:
-    [(part, data)] = read.items()
-    task = part[0]
-    settings = context.classifiers
+def _run(embedder: Embedder, context: Context, part: Part, data: _Data) -> Scored:
+    task, settings = part[0], context.classifiers
     embedder.prepare(task, [text for part in data.parts for text in (*part.first, *part.second)])
     train, dev, test = (
         Graded(
@@ -68,7 +66,7 @@ def _run(embedder: Embedder, context: Context, read: Data) -> dict[tuple[str, st
     items = Items(scored.ids, grades, test.gold, joined(scored.first, scored.second))
     on_dev = correlations(dev_grades, dev.gold)
     form = {"form": pairs.form} if pairs.form else {}
-    found = Scored(
+    return Scored(
         main="pearson_trained",
         scores={
             **metric_of("pearson_trained").recompute(items),
@@ -79,7 +77,6 @@ def _run(embedder: Embedder, context: Context, read: Data) -> dict[tuple[str, st
         notes=[f"regression {settings.regressor}, mode {settings.mode}", *data.notes],
         items=items,
     )
-    return {part: found}
 
 
 def _family(

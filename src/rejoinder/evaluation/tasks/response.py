@@ -15,7 +15,7 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.shares import CUTOFFS, precision_name
 from rejoinder.evaluation.results import Group, Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family, ResponsePairs
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part, ResponsePairs
 from rejoinder.measures import Indices
 from rejoinder.protocols import Embeddings, EncodesResponses
 
@@ -178,10 +178,9 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], pairs.split): pairs}
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
-    [(part, pairs)] = data.items()
+def _run(embedder: Embedder, context: Context, _part: Part, pairs: ResponsePairs) -> Scored:
     embedder.prepare("response", [*pairs.inputs, *pairs.responses])
-    return {part: rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)}
+    return rank_responses(embedder, pairs, seed=context.seed, tell=context.tell)
 
 
 FAMILIES = (Family({"response/p@n": ("response",)}, _read, _run, options=("pairs",)),)

@@ -11,7 +11,7 @@ from rejoinder.evaluation.intervals import mean_interval
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.notes import row_notes
 from rejoinder.evaluation.results import Scored
-from rejoinder.evaluation.tasks.base import Context, Data, Family
+from rejoinder.evaluation.tasks.base import Context, Data, Family, Part
 from rejoinder.io.files.hashed import sha256_of
 
 _NAME = "COCO"
@@ -32,8 +32,7 @@ def _read(context: Context, ids: Sequence[str]) -> Data:
     return {(ids[0], "test"): _Splits(parts, sha256)}
 
 
-def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, str], Scored]:
-    [(found, splits)] = data.items()
+def _run(embedder: Embedder, context: Context, _part: Part, splits: _Splits) -> Scored:
     embedder.prepare(_NAME, [text for part in splits.parts for text in part.captions])
     # torch is imported after the data was read: if both are missing, the data is reported
     from rejoinder.evaluation.classifiers.retrieval import Side, fit_retrieval
@@ -44,26 +43,24 @@ def _run(embedder: Embedder, context: Context, data: Data) -> dict[tuple[str, st
     fitted = fit_retrieval(train, dev, test, context.classifiers)
     first = (fitted.image_ranks < 1).astype(np.float64)
     *_, dev_part, scored = splits.parts
-    return {
-        found: Scored(
-            main="recall_1_t2i",
-            scores=fitted.scores,
-            intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
-            data={"name": _NAME, "dev_n": len(dev_part)},
-            notes=[
-                *row_notes("coco", dict(zip(_SPLITS, map(len, splits.parts), strict=True))),
-                "classifier pytorch",
-                "ranked in folds of 1,000 images",
-                "ties count against the model",
-            ],
-            items=Items(
-                [f"test:{row}" for row in range(len(scored.captions))],
-                fitted.image_ranks.astype(np.float64),
-                np.zeros(len(scored.captions)),
-                scored.captions,
-            ),
-        )
-    }
+    return Scored(
+        main="recall_1_t2i",
+        scores=fitted.scores,
+        intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
+        data={"name": _NAME, "dev_n": len(dev_part)},
+        notes=[
+            *row_notes("coco", dict(zip(_SPLITS, map(len, splits.parts), strict=True))),
+            "classifier pytorch",
+            "ranked in folds of 1,000 images",
+            "ties count against the model",
+        ],
+        items=Items(
+            [f"test:{row}" for row in range(len(scored.captions))],
+            fitted.image_ranks.astype(np.float64),
+            np.zeros(len(scored.captions)),
+            scored.captions,
+        ),
+    )
 
 
 FAMILIES = (Family({"coco/senteval": ("coco", "senteval")}, _read, _run, protocol="retrieval"),)
