@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kernels import both_ways
 from rejoinder.kernels import kernel
 from rejoinder.training.losses import in_batch
-from rejoinder.training.losses.in_batch import Scores, softmax
+from rejoinder.training.losses.in_batch import log_sums, softmax
 
 pytestmark = pytest.mark.skipif(
     kernel("training.losses._softmax") is None, reason="the kernel was not built"
@@ -36,17 +36,15 @@ def test_kernel_and_torch_agree(seed, rows, more, scale, dtype, masked, columns)
     random = np.random.default_rng(seed)
     own = int(random.integers(0, more + 1))
     cosines = torch.from_numpy(random.uniform(-1, 1, (rows, rows + more)).astype(np.float32))
-    left_out = None
     if masked:
         chosen = random.random(cosines.shape) < 0.2
         chosen[np.arange(rows), own + np.arange(rows)] = False
-        left_out = torch.from_numpy(np.stack(chosen.nonzero())).unbind()
-    scores = Scores(cosines.to(dtype), own, left_out)
-    scale_ = torch.tensor(scale)
-    column = scores.scaled(scale_).logsumexp(dim=0) if columns else None
+        cosines[torch.from_numpy(chosen)] = in_batch._LEFT_OUT
+    cosines, scale_ = cosines.to(dtype), torch.tensor(scale)
+    column = log_sums(cosines, scale_, rows + more) if columns else None
     if column is not None:
-        column[column.isinf()] = 0.0  # nobody's candidate: masked in every row
-    kernel_, torch_ = both(lambda: softmax(scores, scale_, column))
+        column[column < -1e9] = 0.0  # nobody's candidate: left out in every row
+    kernel_, torch_ = both(lambda: softmax(cosines, own, scale_, column))
     # float32 has a score of 200 to 2e-5, and a loss is a sum of them: bounds follow the scale
     near = max(1e-6, 3e-7 * scale)
     torch.testing.assert_close(kernel_.loss, torch_.loss, atol=10 * near, rtol=1e-5)
@@ -61,14 +59,25 @@ def test_kernel_and_torch_agree(seed, rows, more, scale, dtype, masked, columns)
 def test_a_score_that_is_not_finite_makes_the_loss_nan(value):
     cosines = torch.zeros(3, 20)
     cosines[1, 17] = value
-    found = softmax(Scores(cosines, 0), torch.tensor(2.0), None)
+    found = softmax(cosines, 0, torch.tensor(2.0), None)
     assert torch.isnan(found.loss)
 
 
-def test_indices_beyond_the_scores_are_refused():
-    cosines = torch.zeros(3, 5)
-    with pytest.raises(ValueError, match="do not belong together"):
-        softmax(Scores(cosines, 3), torch.tensor(1.0), None)
-    masked = torch.tensor([0]), torch.tensor([5])
-    with pytest.raises(ValueError, match="do not belong together"):
-        softmax(Scores(cosines, 0, masked), torch.tensor(1.0), None)
+def test_candidates_beyond_the_scores_are_refused():
+    with pytest.raises(ValueError, match="softmax"):
+        softmax(torch.zeros(3, 5), 3, torch.tensor(1.0), None)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 999),
+    rows=st.integers(1, 40),
+    columns=st.integers(1, 60),
+    scale=st.sampled_from([0.5, 20.0, 200.0]),
+)
+def test_log_sums_of_columns_are_those_of_torch(seed, rows, columns, scale):
+    random = np.random.default_rng(seed)
+    cosines = torch.from_numpy(random.uniform(-1, 1, (rows, columns)).astype(np.float32))
+    size = int(random.integers(1, columns + 1))
+    kernel_, torch_ = both(lambda: log_sums(cosines, torch.tensor(scale), size))
+    torch.testing.assert_close(kernel_, torch_, atol=max(1e-6, 3e-7 * scale), rtol=1e-6)

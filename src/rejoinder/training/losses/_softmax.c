@@ -6,7 +6,6 @@
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fast.h"
@@ -18,12 +17,10 @@ typedef struct {
     float *gradients;
     int64_t columns, backwards; /* candidates, and how many of them have a column sum */
     float scale;
-    const int64_t *masked, *masked_offsets; /* columns left out, row by row */
-    const float *column_sums;               /* logarithms, or NULL */
-    int64_t own;                            /* the right candidate of row 0 */
+    const float *column_sums; /* logarithms, or NULL */
+    int64_t own;              /* the right candidate of row 0 */
     float *losses, *alongs;
     uint8_t *correct;
-    int failed; /* whether memory ran out */
 } Work;
 
 /* exp of x <= 0, to 1e-7 of its value, and 0 below the smallest normal number. Written so that the
@@ -101,19 +98,16 @@ FASTEST static int strange(const float *restrict values, int64_t count) {
     return sum != 0.0f;
 }
 
-static void one_row(const Work *work, int64_t row, float *values) {
+static void one_row(const Work *work, int64_t row) {
     int64_t columns = work->columns, own = work->own + row;
+    const float *values = work->cosines + row * columns;
     float *gradient = work->gradients + row * columns;
-    memcpy(values, work->cosines + row * columns, (size_t)columns * sizeof *values);
     if (strange(values, columns)) { /* the caller looks at losses before it uses gradients */
         work->losses[row] = work->alongs[row] = NAN;
         work->correct[row] = 0;
         memset(gradient, 0, (size_t)columns * sizeof *gradient);
         return;
     }
-    const int64_t *masked = work->masked + work->masked_offsets[row];
-    int64_t count = work->masked_offsets[row + 1] - work->masked_offsets[row];
-    for (int64_t at = 0; at < count; at++) values[masked[at]] = -INFINITY;
     float peak = largest(values, columns);
     int64_t best = 0;
     while (values[best] < peak) best++;
@@ -122,67 +116,89 @@ static void one_row(const Work *work, int64_t row, float *values) {
     multiply(gradient, 1.0f / total, columns);
     if (work->column_sums) add_backwards(values, work->column_sums, gradient, work->backwards, work->scale);
     gradient[own] -= directions;
-    for (int64_t at = 0; at < count; at++) values[masked[at]] = 0.0f; /* their gradients are 0 */
     work->losses[row] = logf(total) + work->scale * (peak - directions * values[own]);
     work->alongs[row] = dot(gradient, values, columns);
     work->correct[row] = best == own;
 }
 
 static void softmax_share(void *data, int64_t first, int64_t last) {
-    Work *work = data;
-    float *scratch = malloc((size_t)work->columns * sizeof *scratch);
-    if (!scratch) {
-        work->failed = 1;
-        return;
-    }
-    for (int64_t row = first; row < last; row++) one_row(work, row, scratch);
-    free(scratch);
-}
-
-static int fits(const Work *work, int64_t rows, int64_t masked) {
-    if (work->own < 0 || work->own + rows > work->columns || work->backwards > work->columns) return 0;
-    if (work->masked_offsets[0] != 0 || work->masked_offsets[rows] != masked) return 0;
-    for (int64_t row = 0; row < rows; row++)
-        if (work->masked_offsets[row] > work->masked_offsets[row + 1]) return 0;
-    for (int64_t at = 0; at < masked; at++)
-        if (work->masked[at] < 0 || work->masked[at] >= work->columns) return 0;
-    return 1;
+    for (int64_t row = first; row < last; row++) one_row(data, row);
 }
 
 static PyObject *softmax(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer cosines, masked, offsets, sums, gradients, losses, alongs, correct;
+    Py_buffer cosines, sums, gradients, losses, alongs, correct;
     unsigned long long parallel;
     int threads;
     Py_ssize_t columns, own;
     double scale;
-    if (!PyArg_ParseTuple(arguments, "Kinndy*y*y*y*w*w*w*w*:softmax", &parallel, &threads, &columns, &own, &scale,
-                          &cosines, &masked, &offsets, &sums, &gradients, &losses, &alongs, &correct))
+    if (!PyArg_ParseTuple(arguments, "Kinndy*y*w*w*w*w*:softmax", &parallel, &threads, &columns, &own, &scale,
+                          &cosines, &sums, &gradients, &losses, &alongs, &correct))
         return NULL;
-    int64_t rows = offsets.len / 8 - 1;
-    Work work = {cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale, masked.buf, offsets.buf,
-                 sums.len ? sums.buf : NULL, own, losses.buf, alongs.buf, correct.buf, 0};
-    int right = columns > 0 && rows >= 0 && cosines.len == rows * columns * 4 &&
-                gradients.len == cosines.len && losses.len == rows * 4 && alongs.len == rows * 4 &&
-                correct.len == rows && fits(&work, rows, masked.len / 8);
+    int64_t rows = correct.len;
+    Work work = {cosines.buf, gradients.buf, columns, sums.len / 4, (float)scale, sums.len ? sums.buf : NULL,
+                 own, losses.buf, alongs.buf, correct.buf};
+    int right = columns > 0 && cosines.len == rows * columns * 4 && gradients.len == cosines.len &&
+                losses.len == rows * 4 && alongs.len == rows * 4 && own >= 0 && own + rows <= columns &&
+                work.backwards <= columns;
     if (right) {
         Py_BEGIN_ALLOW_THREADS
         do_shares(softmax_share, &work, rows, parallel, threads);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&cosines), PyBuffer_Release(&masked), PyBuffer_Release(&offsets), PyBuffer_Release(&sums);
-    PyBuffer_Release(&gradients), PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
-    if (!right) {
-        PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes, or indices, do not belong together");
-        return NULL;
+    PyBuffer_Release(&cosines), PyBuffer_Release(&sums), PyBuffer_Release(&gradients);
+    PyBuffer_Release(&losses), PyBuffer_Release(&alongs), PyBuffer_Release(&correct);
+    if (!right) return PyErr_SetString(PyExc_ValueError, "softmax: arrays of these sizes do not belong together"), NULL;
+    Py_RETURN_NONE;
+}
+
+typedef struct {
+    const float *cosines;
+    int64_t rows, columns;
+    float scale;
+    float *sums;
+} Columns;
+
+/* The logarithm of the sum of exp(scale * cosine) of SHARE columns or fewer. */
+FASTEST static void log_sums_share(void *data, int64_t first, int64_t last) {
+    const Columns *work = data;
+    float peaks[SHARE], sums[SHARE] = {0};
+    int64_t width = last - first;
+    for (int64_t at = 0; at < SHARE; at++) peaks[at] = -INFINITY;
+    for (int64_t row = 0; row < work->rows; row++) {
+        const float *values = work->cosines + row * work->columns + first;
+        for (int64_t at = 0; at < width; at++) peaks[at] = values[at] > peaks[at] ? values[at] : peaks[at];
     }
-    if (work.failed) return PyErr_NoMemory();
+    for (int64_t row = 0; row < work->rows; row++) {
+        const float *values = work->cosines + row * work->columns + first;
+        for (int64_t at = 0; at < width; at++) sums[at] += exponential(work->scale * (values[at] - peaks[at]));
+    }
+    for (int64_t at = 0; at < width; at++) work->sums[first + at] = logf(sums[at]) + work->scale * peaks[at];
+}
+
+static PyObject *log_sums(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer cosines, sums;
+    unsigned long long parallel;
+    int threads;
+    Py_ssize_t columns;
+    double scale;
+    if (!PyArg_ParseTuple(arguments, "Kindy*w*:log_sums", &parallel, &threads, &columns, &scale, &cosines, &sums))
+        return NULL;
+    int right = columns > 0 && cosines.len % (columns * 4) == 0 && sums.len <= columns * 4;
+    Columns work = {cosines.buf, right ? cosines.len / (columns * 4) : 0, columns, (float)scale, sums.buf};
+    if (right) {
+        Py_BEGIN_ALLOW_THREADS
+        do_shares(log_sums_share, &work, sums.len / 4, parallel, threads);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&cosines), PyBuffer_Release(&sums);
+    if (!right) return PyErr_SetString(PyExc_ValueError, "log_sums: arrays of these sizes do not belong together"), NULL;
     Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
     {"softmax", softmax, METH_VARARGS,
-     "softmax(parallel, threads, columns, own, scale, cosines, masked, offsets, sums, gradients, losses, "
-     "alongs, correct)"},
+     "softmax(parallel, threads, columns, own, scale, cosines, sums, gradients, losses, alongs, correct)"},
+    {"log_sums", log_sums, METH_VARARGS, "log_sums(parallel, threads, columns, scale, cosines, sums)"},
     {NULL, NULL, 0, NULL},
 };
 

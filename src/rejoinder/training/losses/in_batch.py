@@ -28,6 +28,8 @@ _GPU_STRIP_SCORES = 1 << 28
 """The same on GPUs, which have no such cache, and wait where a batch has several strips."""
 _LEAST_WORK = 1 << 15
 """Scores below which a second thread does not pay."""
+_LEFT_OUT = -1e30
+"""The cosine of what is left out of a softmax: its probability is 0, and 0 times it as well."""
 
 
 @dataclass(frozen=True)
@@ -92,25 +94,6 @@ def in_batch_softmax(
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """The scores of some anchors, b rows, with C candidates, divided by their scale."""
-
-    cosines: Tensor
-    """(b, C) float32 or bfloat16."""
-    own: int
-    """The right candidate of row 0; that of row i is `own` + i."""
-    masked: tuple[Tensor, Tensor] | None = None
-    """(M,) int64 each, rows ascending and columns of what is left out of the softmax."""
-
-    def scaled(self, scale: Tensor) -> Tensor:
-        """Returns (b, C) float32, a new tensor, minus infinity where masked."""
-        scores = self.cosines.float() * scale
-        if self.masked is not None:
-            scores[self.masked] = -torch.inf
-        return scores
-
-
-@dataclass(frozen=True, slots=True)
 class Softmax:
     """What follows from the softmax of rows."""
 
@@ -124,25 +107,41 @@ class Softmax:
     """(b,) float32, dot products of the cosines of a row and its gradient."""
 
 
-def softmax(scores: Scores, scale: Tensor, column: Tensor | None) -> Softmax:
+def softmax(cosines: Tensor, own: int, scale: Tensor, column: Tensor | None) -> Softmax:
     """Returns the softmax of the scores of each row, against its own candidate.
 
-    With `column`, (B,) float32 logarithms of sums over all anchors, by candidate, it is also the
-    loss and gradient of the other direction, but for the sum of `column`.
+    Args:
+        cosines: (b, C) float32 or bfloat16, the scores of b anchors divided by their scale.
+        own: the right candidate of row 0; that of row i is `own` + i.
+        scale: () float32.
+        column: (B,) float32, logarithms of sums over all anchors, by candidate (`log_sums`). The
+            result is then also the loss and gradient of the other direction, but for the sum of
+            `column`.
     """
-    native = kernel("training.losses._softmax") if scores.cosines.device.type == "cpu" else None
+    native = _native(cosines)
     if native is None:
-        return _by_torch(scores, scale, column)
-    return _by_kernel(native, scores, float(scale), column)
+        return _by_torch(cosines, own, scale, column)
+    exact = cosines.float().contiguous()
+    rows, columns = exact.shape
+    by_scores = torch.empty_like(exact)
+    losses, alongs = (torch.empty(rows) for _ in range(2))
+    correct = torch.empty(rows, dtype=torch.uint8)
+    native.softmax(
+        *threads_for(rows * columns, _LEAST_WORK),
+        *(columns, own, float(scale), exact.numpy()),
+        np.empty(0, np.float32) if column is None else column.numpy(),
+        *(by_scores.numpy(), losses.numpy(), alongs.numpy(), correct.numpy()),
+    )
+    return Softmax(losses.sum(), correct.sum(), by_scores.to(cosines.dtype), alongs)
 
 
-def _by_torch(scores: Scores, scale: Tensor, column: Tensor | None) -> Softmax:
-    found = scores.scaled(scale)
+def _by_torch(cosines: Tensor, own: int, scale: Tensor, column: Tensor | None) -> Softmax:
+    found = cosines.float() * scale
     at = torch.arange(len(found), device=found.device)
-    own = at + scores.own
+    right = at + own
     directions = 1.0 if column is None else 2.0
     peak, best = found.max(dim=1, keepdim=True)
-    right_scores = directions * found[at, own].sum()
+    right_scores = directions * found[at, right].sum()
     back = None if column is None else (found[:, : len(column)] - column).exp_()
     p = found.sub_(peak).exp_()  # probabilities once divided
     totals = p.sum(dim=1, keepdim=True)
@@ -150,29 +149,27 @@ def _by_torch(scores: Scores, scale: Tensor, column: Tensor | None) -> Softmax:
     p /= totals
     if back is not None:
         p[:, : back.shape[1]] += back
-    p[at, own] -= directions
-    along = (p * scores.cosines).sum(dim=1)
-    return Softmax(loss, (best[:, 0] == own).sum(), p.to(scores.cosines.dtype), along)
+    p[at, right] -= directions
+    along = (p * cosines).sum(dim=1)
+    return Softmax(loss, (best[:, 0] == right).sum(), p.to(cosines.dtype), along)
 
 
-def _by_kernel(native: Any, scores: Scores, scale: float, column: Tensor | None) -> Softmax:
-    cosines = scores.cosines.float().contiguous()
-    rows, columns = cosines.shape
-    by_scores = torch.empty_like(cosines)
-    losses, alongs = (torch.empty(rows) for _ in range(2))
-    correct = torch.empty(rows, dtype=torch.uint8)
-    if scores.masked is None:
-        left_out, offsets = np.empty(0, np.int64), np.zeros(rows + 1, np.int64)
-    else:
-        left_out = scores.masked[1].contiguous().numpy()
-        offsets = np.searchsorted(scores.masked[0].numpy(), np.arange(rows + 1))
-    sums = np.empty(0, np.float32) if column is None else column.numpy()
-    native.softmax(
-        *threads_for(rows * columns, _LEAST_WORK),
-        *(columns, scores.own, scale, cosines.numpy(), left_out, offsets, sums),
-        *(by_scores.numpy(), losses.numpy(), alongs.numpy(), correct.numpy()),
+def log_sums(cosines: Tensor, scale: Tensor, size: int) -> Tensor:
+    """Returns (size,) float32, log of the sum of exp(score) of the first columns of (b, C)."""
+    native = _native(cosines)
+    if native is None:
+        return torch.logsumexp(cosines[:, :size].float() * scale, dim=0)
+    exact = cosines.float().contiguous()
+    sums = torch.empty(size)
+    native.log_sums(
+        *threads_for(exact.numel(), _LEAST_WORK),
+        *(exact.shape[1], float(scale), exact.numpy(), sums.numpy()),
     )
-    return Softmax(losses.sum(), correct.sum(), by_scores.to(scores.cosines.dtype), alongs)
+    return sums
+
+
+def _native(cosines: Tensor) -> Any:
+    return kernel("training.losses._softmax") if cosines.device.type == "cpu" else None
 
 
 class _Side:
@@ -203,8 +200,8 @@ class _Strip:
     """Some anchors against all candidates."""
 
     rows: slice
-    levels: list[Scores]
-    """One for each number of entries."""
+    levels: list[Tensor]
+    """(b, C) cosines, for each number of entries."""
 
 
 class _InBatchSoftmax(torch.autograd.Function):
@@ -238,18 +235,21 @@ class _InBatchSoftmax(torch.autograd.Function):
             if symmetric:
                 strips = stored = list(strips)
                 columns = sums = [
-                    _log_sums(stored, level, scale, size) for level in range(len(cuts))
+                    torch.stack(
+                        [log_sums(strip.levels[level], scale, size) for strip in stored]
+                    ).logsumexp(dim=0)
+                    for level in range(len(cuts))
                 ]
                 loss += torch.stack(sums).sum()
             for strip in strips:
                 gradients = []
-                for level, scores in enumerate(strip.levels):
-                    found = softmax(scores, scale, columns[level])
+                for level, cosines in enumerate(strip.levels):
+                    found = softmax(cosines, strip.rows.start, scale, columns[level])
                     loss += found.loss
                     by_scale += found.along.sum()
                     if level < len(nested):
                         left.along[level, strip.rows] = found.along
-                        right.along[level] += (found.by_scores * scores.cosines).sum(dim=0)
+                        right.along[level] += (found.by_scores * cosines).sum(dim=0)
                     gradients.append(found.by_scores)
                 correct += found.correct  # of the last level, the rows as they are
                 _add_gradients(left, right, strip.rows, gradients)
@@ -269,36 +269,24 @@ class _InBatchSoftmax(torch.autograd.Function):
 
 def _strip(left: _Side, right: _Side, rows: slice, same: Tensor | None) -> _Strip:
     """Returns the cosines of some anchors with all candidates at every level."""
-    masked = None
-    if same is not None and rows == slice(0, len(left.rows)):
-        masked = same[0], same[1]
-    elif same is not None:
-        ends = torch.tensor([rows.start, rows.stop], device=same.device)
-        start, stop = torch.searchsorted(same[0].contiguous(), ends).tolist()
-        masked = same[0, start:stop] - rows.start, same[1, start:stop]
+    left_out = None
+    if same is not None:
+        start, stop = np.searchsorted(same[0].cpu().numpy(), (rows.start, rows.stop))
+        left_out = same[0, start:stop] - rows.start, same[1, start:stop]
     total, levels = None, []
     for level, (start, stop) in enumerate(pairwise((0, *left.cuts))):
         added = left.rows[rows, start:stop] @ right.rows[:, start:stop].T
-        if len(left.cuts) > 1:  # several products are summed in float32
-            added = added.float()
-        total = added if total is None else total + added
+        if total is None:  # several products are summed in float32
+            total = added.float() if len(left.cuts) > 1 else added
+        else:
+            total += added
         cosines = total
         if stop < left.cuts[-1]:
-            cosines = total * left.inverse[level, rows, None] * right.inverse[level]
-        levels.append(Scores(cosines, rows.start, masked))
+            cosines = (total * left.inverse[level, rows, None]).mul_(right.inverse[level])
+        if left_out is not None:
+            cosines[left_out] = _LEFT_OUT
+        levels.append(cosines)
     return _Strip(rows, levels)
-
-
-def _log_sums(strips: Sequence[_Strip], level: int, scale: Tensor, size: int) -> Tensor:
-    """Returns (B,) the logarithm of the sum of exp(score) over all anchors, by candidate."""
-    peaks = torch.stack(
-        [strip.levels[level].scaled(scale)[:, :size].amax(dim=0) for strip in strips]
-    ).amax(dim=0)
-    sums = torch.zeros_like(peaks)
-    for strip in strips:
-        scores = strip.levels[level].scaled(scale)[:, :size]
-        sums += scores.sub_(peaks).exp_().sum(dim=0)
-    return sums.log_().add_(peaks)
 
 
 def _add_gradients(left: _Side, right: _Side, rows: slice, by_scores: Sequence[Tensor]) -> None:
