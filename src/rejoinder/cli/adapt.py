@@ -6,17 +6,14 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import OverwriteOption, SeedOption, prints
+from rejoinder.cli.options import OverwriteOption, SeedOption, epilog, prints
 from rejoinder.cli.output import asked_for, print_json, print_rows, status_line
 
-EXAMPLES = """Examples:
-
-rejoinder adapt runs/dan/model --sts data --out adapted/
-
-rejoinder evaluate adapted/ --tasks stsb,sts --data data
-
-rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/
-"""
+EXAMPLES = epilog(
+    "rejoinder adapt runs/dan/model --sts data --out adapted/",
+    "rejoinder evaluate adapted/ --tasks stsb,sts --data data",
+    "rejoinder adapt st:all-MiniLM-L6-v2 --sts data --out minilm/",
+)
 
 
 @prints("json", "tsv")

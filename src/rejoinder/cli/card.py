@@ -6,17 +6,14 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.lines import split_lists
-from rejoinder.cli.options import prints
+from rejoinder.cli.options import epilog, prints
 from rejoinder.cli.output import asked_for, print_json, status_line
 
-EXAMPLES = """Examples:
-
-rejoinder card runs/dan/model --results dan.json
-
-rejoinder card runs/dan/model --results dan.json --baseline bow.json
-
-rejoinder card exported/ --run runs/dan --out card.md
-"""
+EXAMPLES = epilog(
+    "rejoinder card runs/dan/model --results dan.json",
+    "rejoinder card runs/dan/model --results dan.json --baseline bow.json",
+    "rejoinder card exported/ --run runs/dan --out card.md",
+)
 
 
 @prints("json")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import prints
+from rejoinder.cli.options import epilog, prints
 from rejoinder.cli.output import form_of_output, note, print_rows, print_table, print_wrapped
 
 if TYPE_CHECKING:
@@ -13,12 +13,10 @@ if TYPE_CHECKING:
 
     from rejoinder.evaluation.comparison import Comparison
 
-EXAMPLES = """Examples:
-
-rejoinder evaluate baseline:bow --tasks stsb --data data --out bow.json
-
-rejoinder compare dan.json bow.json
-"""
+EXAMPLES = epilog(
+    "rejoinder evaluate baseline:bow --tasks stsb --data data --out bow.json",
+    "rejoinder compare dan.json bow.json",
+)
 _TSV = (
     *("task", "split", "settings", "score", "n", "first", "second", "difference"),
     *("low", "high", "p", "p_holm", "test", "separable", "note"),

@@ -4,19 +4,15 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import prints
+from rejoinder.cli.options import epilog, prints
 from rejoinder.cli.output import asked_for, print_json, print_rows, status_line
 
-_EPILOG = """Examples:
-
-rejoinder config list
-
-rejoinder config show dan-modern
-
-rejoinder config show dan-modern encoder.width=300 > my.toml
-
-rejoinder config check my.toml
-"""
+_EPILOG = epilog(
+    "rejoinder config list",
+    "rejoinder config show dan-modern",
+    "rejoinder config show dan-modern encoder.width=300 > my.toml",
+    "rejoinder config check my.toml",
+)
 
 
 commands = typer.Typer(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.lines import split_lists
-from rejoinder.cli.options import PairsOption, prints
+from rejoinder.cli.options import PairsOption, epilog, prints
 from rejoinder.cli.output import (
     as_options,
     asked_for,
@@ -26,20 +26,14 @@ if TYPE_CHECKING:
     from rejoinder.datasets.acquire.layout import Added
     from rejoinder.datasets.catalogue import DataSet
 
-_EPILOG = """Examples:
-
-rejoinder data list
-
-rejoinder data list stsb --json
-
-rejoinder data add stsb Stsbenchmark.tar.gz
-
-rejoinder data add all downloads/ --data data
-
-rejoinder data fetch stsb,snli
-
-rejoinder data licences dan-multitask-modern --pairs pairs/
-"""
+_EPILOG = epilog(
+    "rejoinder data list",
+    "rejoinder data list stsb --json",
+    "rejoinder data add stsb Stsbenchmark.tar.gz",
+    "rejoinder data add all downloads/ --data data",
+    "rejoinder data fetch stsb,snli",
+    "rejoinder data licences dan-multitask-modern --pairs pairs/",
+)
 
 DataFolder = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
 Overwrite = Annotated[bool, typer.Option(help="Replace files that differ.")]

@@ -18,6 +18,7 @@ from rejoinder.cli.options import (
     ModelSha256Option,
     OnTooLongOption,
     OverwriteOption,
+    epilog,
     prints,
 )
 from rejoinder.cli.output import (
@@ -38,20 +39,14 @@ if TYPE_CHECKING:
     from rejoinder.inference.encoding import EncodedFile
     from rejoinder.inference.sentence_stream import EncodedChunk
 
-EXAMPLES = """Examples:
-
-rejoinder encode 'How old are you?' --json
-
-rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy
-
-rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume
-
-rejoinder encode --json < sentences.txt
-
-rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet
-
-rejoinder encode texts/ --engine ray --master auto --out vectors.parquet
-"""
+EXAMPLES = epilog(
+    "rejoinder encode 'How old are you?' --json",
+    "rejoinder encode --model model/ --sentences sentences.txt --out embeddings.npy",
+    "rejoinder encode --sentences texts.txt.gz --out vectors.parquet --resume",
+    "rejoinder encode --json < sentences.txt",
+    "rejoinder encode texts/ --engine spark --master yarn --out vectors.parquet",
+    "rejoinder encode texts/ --engine ray --master auto --out vectors.parquet",
+)
 
 
 @prints("json", "tsv")

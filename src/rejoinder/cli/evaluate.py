@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import DataOption, PairsOption, prints
+from rejoinder.cli.options import DataOption, PairsOption, epilog, prints
 from rejoinder.cli.output import form_of_output, note, print_rows, print_table, status_line
 from rejoinder.errors import InputError
 
@@ -14,22 +14,15 @@ if TYPE_CHECKING:
 
     from rejoinder.evaluation.results import Missing
 
-EXAMPLES = """Examples:
-
-rejoinder evaluate runs/dan/model --tasks response --pairs pairs/
-
-rejoinder evaluate runs/dan/model --tasks stsb,sts --data data --out dan.json
-
-rejoinder evaluate baseline:bow --tasks sts --data data
-
-rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data
-
-rejoinder evaluate tei:http://localhost:8080 --tasks stsb --data data
-
-rejoinder evaluate py:my_module:my_encode --tasks stsb --data data --worst 20
-
-rejoinder evaluate --repeat dan.json
-"""
+EXAMPLES = epilog(
+    "rejoinder evaluate runs/dan/model --tasks response --pairs pairs/",
+    "rejoinder evaluate runs/dan/model --tasks stsb,sts --data data --out dan.json",
+    "rejoinder evaluate baseline:bow --tasks sts --data data",
+    "rejoinder evaluate st:all-MiniLM-L6-v2 --tasks senteval --data data",
+    "rejoinder evaluate tei:http://localhost:8080 --tasks stsb --data data",
+    "rejoinder evaluate py:my_module:my_encode --tasks stsb --data data --worst 20",
+    "rejoinder evaluate --repeat dan.json",
+)
 _WITH_REPEAT = ("repeat", "cache", "skip_missing", "json", "quiet")
 """Parameters that can be combined with --repeat."""
 

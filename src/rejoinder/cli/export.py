@@ -5,24 +5,25 @@ from typing import Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import DataOption, OutOption, OverwriteOption, PairsOption, prints
+from rejoinder.cli.options import (
+    DataOption,
+    OutOption,
+    OverwriteOption,
+    PairsOption,
+    epilog,
+    prints,
+)
 from rejoinder.cli.output import asked_for, note, print_json, print_rows, status_line
 from rejoinder.errors import InputError
 
-EXAMPLES = """Examples:
-
-rejoinder export runs/dan/model --dtype int8 --out small/
-
-rejoinder export runs/dan/model --dtype int8 --out small/ --data data
-
-rejoinder export rejoinder-base --max-words 20000 --out small/
-
-rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out m2v/
-
-rejoinder export rejoinder-base --to sentence-transformers --out base-st/
-
-rejoinder export runs/transformer/model --to onnx --out transformer-onnx/
-"""
+EXAMPLES = epilog(
+    "rejoinder export runs/dan/model --dtype int8 --out small/",
+    "rejoinder export runs/dan/model --dtype int8 --out small/ --data data",
+    "rejoinder export rejoinder-base --max-words 20000 --out small/",
+    "rejoinder export rejoinder-base --unknown-buckets 0 --to model2vec --out m2v/",
+    "rejoinder export rejoinder-base --to sentence-transformers --out base-st/",
+    "rejoinder export runs/transformer/model --to onnx --out transformer-onnx/",
+)
 
 
 @prints("json", "tsv")

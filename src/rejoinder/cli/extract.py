@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, prints
+from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
 from rejoinder.cli.output import asked_for, form_of_output, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
 from rejoinder.corpus.rules import PROFILES, profile
@@ -14,22 +14,15 @@ from rejoinder.errors import InputError, require
 if TYPE_CHECKING:
     from rejoinder.corpus.manifest import Carried, Manifest
 
-EXAMPLES = """Examples:
-
-rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/
-
-rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college
-
-rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a
-
-rejoinder extract mail.csv --out pairs/ --columns id=id,parent=to,text=body
-
-rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/
-
-rejoinder extract dumps/ --out pairs/ --engine spark --master spark://h:7077
-
-rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark
-"""
+EXAMPLES = epilog(
+    "rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/",
+    "rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college",
+    "rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a",
+    "rejoinder extract mail.csv --out pairs/ --columns id=id,parent=to,text=body",
+    "rejoinder extract RC_2015-03.zst --out pairs-2015-03/ --carry carried/",
+    "rejoinder extract dumps/ --out pairs/ --engine spark --master spark://h:7077",
+    "rejoinder extract 's3://logs/RC_*.zst' --out s3://logs/pairs --engine spark",
+)
 
 
 @prints("json", "tsv")

@@ -14,6 +14,7 @@ from rejoinder.cli.options import (
     ModelSha256Option,
     OutOption,
     OverwriteOption,
+    epilog,
     prints,
 )
 from rejoinder.cli.output import asked_for, note, note_foreign, status_line
@@ -23,18 +24,13 @@ from rejoinder.errors import InputError
 if TYPE_CHECKING:
     from rejoinder.index.indexing import Index
 
-EXAMPLES = """Examples:
-
-rejoinder index questions.txt --out index/
-
-rejoinder search 'How old are you?' --index index/
-
-rejoinder index more.jsonl --out index/ --add
-
-rejoinder index tickets.csv --columns text=subject,id=number --out index/
-
-rejoinder index ids.txt --out index/ --delete
-"""
+EXAMPLES = epilog(
+    "rejoinder index questions.txt --out index/",
+    "rejoinder search 'How old are you?' --index index/",
+    "rejoinder index more.jsonl --out index/ --add",
+    "rejoinder index tickets.csv --columns text=subject,id=number --out index/",
+    "rejoinder index ids.txt --out index/ --delete",
+)
 
 
 @prints("json")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rejoinder.cli.lines import split_lists
-from rejoinder.cli.options import prints
+from rejoinder.cli.options import epilog, prints
 from rejoinder.cli.output import form_of_output, print_json, print_rows
 from rejoinder.errors import InputError
 
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
     from rejoinder.datasets.leaks.search import Leak
 
-EXAMPLES = """Examples:
-
-rejoinder leaks --train pairs/ --eval stsb-test,snli
-
-rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5
-
-rejoinder leaks --train pairs/ --eval my_test.tsv --json
-"""
+EXAMPLES = epilog(
+    "rejoinder leaks --train pairs/ --eval stsb-test,snli",
+    "rejoinder leaks --train multinli.jsonl.zst,captions.jsonl --show 5",
+    "rejoinder leaks --train pairs/ --eval my_test.tsv --json",
+)
 _COLUMNS = ("train", "train_rows", "evaluation", "sentences", "of_sentences", "rows", "pairs",
             "of_pairs")  # fmt: skip
 """The keys of JSON without the examples."""

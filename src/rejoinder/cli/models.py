@@ -3,19 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.cli.options import OnTooLong, prints
+from rejoinder.cli.options import OnTooLong, epilog, prints
 from rejoinder.cli.output import form_of_output, note, print_rows
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
     from rejoinder.inference.encoder import SentenceEncoder
 
-EXAMPLES = """Examples:
-
-rejoinder models
-
-rejoinder models --json
-"""
+EXAMPLES = epilog(
+    "rejoinder models",
+    "rejoinder models --json",
+)
 _COLUMNS = ("name", "default", "kind", "dim", "bytes", "licence", "folder")
 
 

@@ -73,6 +73,12 @@ OnTooLongOption = Annotated[
 ]
 """`--on-too-long`."""
 
+
+def epilog(*examples: str) -> str:
+    """Returns the end of a command's help."""
+    return "\n\n".join(("Examples:", *examples))
+
+
 _PRINTING = {
     "json": Annotated[bool, "Print JSON."],
     "tsv": Annotated[bool, "Print tab-separated lines."],

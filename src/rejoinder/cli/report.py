@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import OutOption, OverwriteOption, prints
+from rejoinder.cli.options import OutOption, OverwriteOption, epilog, prints
 from rejoinder.cli.output import asked_for, status_line
 
-EXAMPLES = """Examples:
-
-rejoinder report dan.json bow.json --out report/
-
-rejoinder report dan.json bow.json --out report/ --overwrite --json
-"""
+EXAMPLES = epilog(
+    "rejoinder report dan.json bow.json --out report/",
+    "rejoinder report dan.json bow.json --out report/ --overwrite --json",
+)
 
 
 @prints("json")

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import ThreadsOption, prints
+from rejoinder.cli.options import ThreadsOption, epilog, prints
 from rejoinder.cli.output import asked_for, status_line
 from rejoinder.errors import require
 
 if TYPE_CHECKING:
     from rejoinder.training.loop.reporting import Reporter
 
-EXAMPLES = """Examples:
-
-rejoinder reproduce --data data --budget smoke --out report/
-
-rejoinder reproduce --data data --budget standard --out report/
-
-rejoinder reproduce --data data --also runs/dan/model --out report/
-"""
+EXAMPLES = epilog(
+    "rejoinder reproduce --data data --budget smoke --out report/",
+    "rejoinder reproduce --data data --budget standard --out report/",
+    "rejoinder reproduce --data data --also runs/dan/model --out report/",
+)
 
 
 @prints("json")

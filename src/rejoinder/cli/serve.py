@@ -8,20 +8,17 @@ import typer
 
 from rejoinder.cli.lines import stream_texts
 from rejoinder.cli.models import model_folder
-from rejoinder.cli.options import ColumnsOption, ModelSha256Option, ThreadsOption, prints
+from rejoinder.cli.options import ColumnsOption, ModelSha256Option, ThreadsOption, epilog, prints
 from rejoinder.cli.output import note
 from rejoinder.errors import InputError, require
 
 KEY_VARIABLE = "REJOINDER_API_KEY"
 
-EXAMPLES = """Examples:
-
-rejoinder serve
-
-rejoinder serve model/ --port 9000 --texts questions.txt
-
-rejoinder serve --index index/
-"""
+EXAMPLES = epilog(
+    "rejoinder serve",
+    "rejoinder serve model/ --port 9000 --texts questions.txt",
+    "rejoinder serve --index index/",
+)
 
 
 @prints()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.options import OverwriteOption, PairsOption, ThreadsOption, prints
+from rejoinder.cli.options import OverwriteOption, PairsOption, ThreadsOption, epilog, prints
 from rejoinder.cli.output import asked_for, duration, print_table, set_output, status_line
 from rejoinder.errors import InputError, RejoinderError, require
 
@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 
     from rejoinder.api.training import Run, SessionOptions
 
-EXAMPLES = """Examples:
-
-rejoinder train --config dan-modern --pairs pairs/ --out runs/dan
-
-rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume
-
-rejoinder train --config demo --pairs pairs/ --out runs/d phases.0.steps=500
-
-rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3
-"""
+EXAMPLES = epilog(
+    "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan",
+    "rejoinder train --config dan-modern --pairs pairs/ --out runs/dan --resume",
+    "rejoinder train --config demo --pairs pairs/ --out runs/d phases.0.steps=500",
+    "rejoinder train --config demo --pairs pairs/ --out runs/three --seed 1,2,3",
+)
 
 
 @prints("json")

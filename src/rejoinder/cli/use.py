@@ -14,6 +14,7 @@ from rejoinder.cli.options import (
     ModelOption,
     ModelSha256Option,
     OnTooLongOption,
+    epilog,
     prints,
 )
 from rejoinder.cli.output import (
@@ -32,36 +33,25 @@ if TYPE_CHECKING:
 _LISTED = 5
 """Number of pairs that a note names."""
 
-SIMILARITY_EXAMPLES = """Examples:
-
-rejoinder similarity 'How old are you?' 'What is your age?'
-
-rejoinder similarity --model model/ 'How old are you?' 'What is your age?'
-
-rejoinder similarity --model model/ --pairs pairs.tsv --tsv
-"""
-SEARCH_EXAMPLES = """Examples:
-
-rejoinder search 'How old are you?' --corpus questions.txt
-
-rejoinder search --model model/ --queries queries.txt --corpus questions.txt
-
-rejoinder search 'How old are you?' --index index/
-"""
-RANK_EXAMPLES = """Examples:
-
-rejoinder rank 'How old are you?' --responses replies.txt
-
-rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt
-"""
-INFO_EXAMPLES = """Examples:
-
-rejoinder info
-
-rejoinder info model/
-
-rejoinder info model/ --json
-"""
+SIMILARITY_EXAMPLES = epilog(
+    "rejoinder similarity 'How old are you?' 'What is your age?'",
+    "rejoinder similarity --model model/ 'How old are you?' 'What is your age?'",
+    "rejoinder similarity --model model/ --pairs pairs.tsv --tsv",
+)
+SEARCH_EXAMPLES = epilog(
+    "rejoinder search 'How old are you?' --corpus questions.txt",
+    "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
+    "rejoinder search 'How old are you?' --index index/",
+)
+RANK_EXAMPLES = epilog(
+    "rejoinder rank 'How old are you?' --responses replies.txt",
+    "rejoinder rank --model model/ 'How old are you?' --top-k 3 < replies.txt",
+)
+INFO_EXAMPLES = epilog(
+    "rejoinder info",
+    "rejoinder info model/",
+    "rejoinder info model/ --json",
+)
 
 
 @prints("json", "tsv")
