@@ -67,7 +67,7 @@ class Server(uvicorn.Server):
 
 def most_connections() -> int:
     """Returns how many connections may be open: almost as many as the process may open files."""
-    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, Windows
+    files = os.sysconf("SC_OPEN_MAX")  # -1: no limit
     return _MOST if files < 0 else max(8, min(_MOST, files - _SPARE_FILES))
 
 

@@ -1,10 +1,11 @@
 """Items made ahead: in order, few at a time, errors passed on, the thread gone at the end."""
 
 import threading
+from contextlib import closing
 
 import pytest
 
-from rejoinder.training.data.batches import Prefetcher
+from rejoinder.training.data.batches import prefetched
 
 
 def counting(made, last=1_000, error=None):
@@ -19,24 +20,25 @@ def counting(made, last=1_000, error=None):
 
 
 def test_items_come_in_order_and_end():
-    with Prefetcher(counting([], 20), 3) as items:
+    with closing(prefetched(counting([], 20), 3)) as items:
         assert list(items) == list(range(20))
         assert next(items, None) is None
 
 
 def test_no_more_than_the_bound_is_made_ahead():
     made = []
-    with Prefetcher(counting(made), 3) as items:
+    with closing(prefetched(counting(made), 3)) as items:
         assert [next(items), next(items)] == [0, 1]
-        for made_ahead in items._upcoming:
-            made_ahead.result()
-        # two used, and three ahead
-        assert made == [0, 1, 2, 3, 4]
+    # two used, and three ahead at most: closing waits for the one that is being made
+    *numbers, last = made
+    assert numbers == list(range(len(numbers)))
+    assert 2 <= len(numbers) <= 5
+    assert last == "closed"
 
 
 def test_an_error_is_raised_where_items_are_used_after_those_before_it():
     error = ValueError("torn")
-    with Prefetcher(counting([], 2, error), 8) as items:
+    with closing(prefetched(counting([], 2, error), 8)) as items:
         assert [next(items), next(items)] == [0, 1]
         with pytest.raises(ValueError, match="torn") as caught:
             next(items)
@@ -45,7 +47,7 @@ def test_an_error_is_raised_where_items_are_used_after_those_before_it():
 
 def test_closing_early_ends_the_thread_and_closes_the_items():
     made, before = [], threading.active_count()
-    with Prefetcher(counting(made), 2) as items:
+    with closing(prefetched(counting(made), 2)) as items:
         next(items)
     assert threading.active_count() == before
     assert made[-1] == "closed"
@@ -53,6 +55,6 @@ def test_closing_early_ends_the_thread_and_closes_the_items():
 
 def test_an_error_of_the_user_closes_too():
     before = threading.active_count()
-    with pytest.raises(KeyError), Prefetcher(counting([]), 2):
-        raise KeyError
+    with pytest.raises(KeyError), closing(prefetched(counting([]), 2)) as items:
+        raise KeyError(next(items))
     assert threading.active_count() == before

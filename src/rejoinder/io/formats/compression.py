@@ -29,23 +29,6 @@ _ZSTD_BYTES = 1 << 12
 """Bytes of zstd at a time, which has no such limit: of zeros, at most 134 MB come out of them."""
 
 
-_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
-    ".bz2": bz2.BZ2Decompressor,
-    ".xz": lzma.LZMADecompressor,
-    ".gz": lambda: zlib.decompressobj(31),
-}
-
-
-def _opener(suffix: str) -> Callable[[], Any]:
-    """Returns what opens a decompressor of one frame; those of all libraries work alike."""
-    if suffix != ".zst":
-        return _DECOMPRESSORS[suffix]
-    require("extract", "zstandard")
-    import zstandard
-
-    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj
-
-
 class Frames:
     """Decompresses the frames of a file one after another.
 
@@ -58,8 +41,9 @@ class Frames:
         Raises:
             MissingExtraError: it is zstd and `zstandard` is not installed.
         """
-        self._new = _opener(suffix)
-        self._expand = _EXPAND[suffix]
+        if suffix == ".zst":
+            require("extract", "zstandard")
+        self._new, self._expand = _FORMATS[suffix]
         self._frame: Any = None
 
     @property
@@ -112,12 +96,21 @@ def _expand_zstd(frame: Any, data: bytes) -> Generator[bytes, None, bytes]:
     return b""
 
 
-_EXPAND: dict[str, Callable[[Any, bytes], Generator[bytes, None, bytes]]] = {
-    ".zst": _expand_zstd,
-    ".bz2": _expand_blocks,
-    ".xz": _expand_blocks,
-    ".gz": _expand_zlib,
+def _zstd_frame() -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
+
+
+_FORMATS: dict[
+    str, tuple[Callable[[], Any], Callable[[Any, bytes], Generator[bytes, None, bytes]]]
+] = {
+    ".zst": (_zstd_frame, _expand_zstd),
+    ".bz2": (bz2.BZ2Decompressor, _expand_blocks),
+    ".xz": (lzma.LZMADecompressor, _expand_blocks),
+    ".gz": (lambda: zlib.decompressobj(31), _expand_zlib),
 }
+"""What opens a decompressor of one frame, and what takes all out of it."""
 
 
 def compression_of(head: bytes) -> str | None:

@@ -15,7 +15,6 @@ _DOCUMENTS = (
     (re.compile(r"From \S+.*\n(?:[>\w-]+:|\s)"), "a mailbox (mbox)"),
     (re.compile(r"\s*<(?:!doctype|html|\?xml)\b", re.IGNORECASE), "HTML or XML"),
     (re.compile(r"%PDF-"), "a PDF document"),
-    (re.compile(r"PK\x03\x04"), "a zip archive"),
 )
 _BLOCK_BYTES = 1 << 16
 """Bytes that are decoded at a time; lines that come slowly wait for as many."""

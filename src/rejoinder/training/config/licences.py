@@ -28,14 +28,9 @@ def data_rows(config: RunConfig, pairs: Pairs | None = None) -> list[DataRow]:
     files = dict.fromkeys(file.path for task in config.mixture for file in task.data)
     rows += [DataRow("file", path, licence_of_file(path)) for path in files]
     if config.training.init_from:
-        rows += _inherited(config.training.init_from)
+        initial = read_config(find_model(config.training.init_from))
+        rows += training_rows(initial.get("training") or {}, initial.get("adaptation"))
     return rows
-
-
-def _inherited(model: str) -> list[DataRow]:
-    """Returns what the model that training starts from was trained on."""
-    found = read_config(find_model(model))
-    return training_rows(found.get("training") or {}, found.get("adaptation"))
 
 
 def _sources(config: RunConfig, pairs: Pairs | None) -> list[DataRow]:

@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,37 +133,18 @@ def _equal_pairs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 Item = TypeVar("Item")
 
 
-class Prefetcher(Generic[Item]):
-    """An iterator over items that a thread makes before they are used.
+def prefetched(items: Generator[Item, None, None], ahead: int) -> Generator[Item, None, None]:
+    """Yields items, none of which may be None, that a thread makes up to `ahead` of their use.
 
-    A context manager: leaving it waits for the item that is being made, if any, and closes the
-    generator. An error of the generator is raised after the items that came before it.
+    Closing it waits for the item that is being made, if any, and closes `items`. An error of
+    `items` is raised after the items that came before it.
     """
-
-    def __init__(self, items: Generator[Item, None, None], ahead: int) -> None:
-        """Prefetches up to `ahead` of `items`, none of which may be None."""
-        self._items, self._ahead = items, ahead
-        self._upcoming: deque[Future[Item | None]] = deque()
-        self._thread = ThreadPoolExecutor(1, "prefetch")
-
-    def __enter__(self) -> Self:
-        for _ in range(self._ahead):
-            self._make()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._thread.shutdown(cancel_futures=True)
-        self._items.close()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Item:
-        item = self._upcoming.popleft().result() if self._upcoming else None
-        if item is None:
-            raise StopIteration
-        self._make()
-        return item
-
-    def _make(self) -> None:
-        self._upcoming.append(self._thread.submit(next, self._items, None))
+    thread = ThreadPoolExecutor(1, "prefetch")
+    try:
+        upcoming = deque(thread.submit(next, items, None) for _ in range(ahead))
+        while (item := upcoming.popleft().result()) is not None:
+            upcoming.append(thread.submit(next, items, None))
+            yield item
+    finally:
+        thread.shutdown(cancel_futures=True)
+        items.close()

@@ -59,7 +59,7 @@ class IdCache:
         """
         self._folders: Mapping[Path, Path] = {
             pairs.folder / shard.file: folder
-            / f"{Path(shard.file).stem}-{_key(shard.sha256, text)}"
+            / f"{Path(shard.file).stem}-{sha256_of(f'{shard.sha256} {text}'.encode())[:_DIGITS]}"
             for shard in pairs.manifest.shards
         }
         if folder.is_dir():
@@ -118,10 +118,6 @@ def text_key(vocabulary: Path, config: Mapping[str, object]) -> str:
     # keys of texts are Polars' hashes, which differ from version to version
     facts = {"format": _FORMAT, "files": files, "text": dict(config), "polars": pl.__version__}
     return sha256_of(json.dumps(facts, sort_keys=True).encode())
-
-
-def _key(shard: str, text: str) -> str:
-    return sha256_of(f"{shard} {text}".encode())[:_DIGITS]
 
 
 def _hash(tensors: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -6,6 +6,7 @@ three numbers, and a run can continue from any position as if it had never stopp
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +24,8 @@ from rejoinder.training.data.batches import (
     BatchSize,
     Part,
     Position,
-    Prefetcher,
     drop_ids,
+    prefetched,
 )
 from rejoinder.training.data.id_cache import IdCache, PairTexts
 
@@ -94,7 +95,7 @@ class PairStream:
                 f"{self.windows}; it was changed after it was written. Begin the run again."
             )
         without_batch = 0  # windows since the last batch
-        with Prefetcher(self._windows(start), ahead=1) as windows:
+        with closing(prefetched(self._windows(start), ahead=1)) as windows:
             for position, window in windows:
                 generator = self._generator(position.epoch, position.window, 0)
                 order = generator.permutation(np.flatnonzero(window.kept))

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from rejoinder.errors import TrainingError
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.config.tasks import Task
-from rejoinder.training.data.batches import Position, Prefetcher
+from rejoinder.training.data.batches import Position, prefetched
 from rejoinder.training.data.mixture import MixedBatch, Mixture
 from rejoinder.training.loop import checkpoint as checkpoints
 from rejoinder.training.loop.checkpoint import Checkpoint, TrainingState
@@ -126,7 +127,8 @@ class Trainer:
         last = min(self.config.steps, limits.stop_at or self.config.steps)
         self.model.train()
         self._begin_together()
-        with collected_signals() as signals, Prefetcher(self._batches(), _AHEAD) as batches:
+        made = prefetched(self._batches(), _AHEAD)
+        with collected_signals() as signals, closing(made) as batches:
             while self.state.step < last and not self._stopping:
                 begun = time.perf_counter()
                 mixed, collated = next(batches)
