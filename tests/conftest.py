@@ -3,15 +3,19 @@
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pytest
 
 from runs import Listener, write_labelled
 from s3_server import s3_server
+
+if TYPE_CHECKING:
+    from shared_spark import SharedSpark
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,8 +38,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--third", type=int, choices=(0, 1, 2), help="run only a third of the tests")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a third of the tests if asked for; skip those of the real data where it is absent."""
+    """Keep a third of the tests if asked for; skip those of the real data where it is absent.
+
+    With several processes, one has the tests of a file, or of a group that shares what takes long
+    to start. Such groups go first: the last tests should be short ones.
+    """
+    groups, files = [], []
+    for item in items:
+        if item.get_closest_marker("xdist_group"):
+            groups.append(item)
+        else:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            files.append(item)
+    items[:] = [*groups, *files]
     third = config.getoption("third")
     if third is not None:
         thirds: tuple[list[pytest.Item], ...] = ([], [], [])
@@ -87,6 +104,32 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with s3_server(tmp_path_factory.mktemp("s3") / "log") as address:
         FileSystem.from_uri("s3://tests?allow_bucket_creation=true")[0].create_dir("tests")
         yield address
+
+
+@pytest.fixture(scope="session")
+def shared_spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["SharedSpark"]:
+    """What `spark` and `no_spark` open and close."""
+    from shared_spark import SharedSpark
+
+    with suppress(pytest.skip.Exception):  # Spark's workers see the environment of the server
+        request.getfixturevalue("s3")
+    shared = SharedSpark(tmp_path_factory.mktemp("spark"))
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def spark(shared_spark: "SharedSpark") -> None:
+    """A session of Spark in this process. Tests with it are in the group `spark`."""
+    shared_spark.open()
+
+
+@pytest.fixture
+def no_spark(shared_spark: "SharedSpark") -> None:
+    """No session of Spark in this process. Tests with it are in the group `spark`."""
+    shared_spark.close()
 
 
 @pytest.fixture

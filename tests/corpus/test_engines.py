@@ -21,7 +21,6 @@ from rejoinder.corpus.reading.readers import Report
 from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.writer import Written, write_shards
 from rejoinder.errors import InputError
-from rejoinder.io.spark.session import OpenSession, open_session
 
 DUMP = lines(
     comment("a", "How are you?"),
@@ -36,16 +35,7 @@ ROWS = 8_192
 """Rows of a shard here: a whole one takes seconds."""
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory) -> Iterator[OpenSession]:
-    """A session for all tests of the module: Java takes seconds to start."""
-    session = open_session("local[2]", "1GB", scratch=tmp_path_factory.mktemp("spark"))
-    session.expect(0)
-    yield session
-    session.close()
-
-
-@pytest.fixture(params=["duckdb", "spark"])
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
 def engine(request, tmp_path) -> Iterator[QueryEngine]:
     """An engine that computes the query; the local one is compared by whole extractions."""
     if request.param == "spark":
@@ -216,6 +206,7 @@ def test_shards_are_those_of_one_writer(engine, tmp_path, limit, monkeypatch):
         assert content == (tmp_path / "expected" / shard.file).read_bytes()
 
 
+@pytest.mark.xdist_group("spark")
 def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
     # without threads, with ids that come twice, malformed lines, limits, and all splits
     comments = [

@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-from contextlib import contextmanager
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,6 @@ from rejoinder.inference.engines import ENCODING_ENGINES
 from rejoinder.inference.part_encoding import encode_files, finished_parts
 from rejoinder.io.files.hashed import sealed
 from rejoinder.io.files.unfinished import unfinished_folder
-from rejoinder.io.spark.session import open_session
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
 
@@ -26,34 +24,27 @@ PART = 2_000
 """Bytes of a part, of which the plain file has several."""
 
 
-@contextmanager
-def spark(folder):
-    session = open_session("local[2]", "1GB", scratch=folder)
-    yield
-    session.close()
-
-
-@contextmanager
-def ray(_folder):
+@pytest.fixture(scope="module")
+def ray():
+    """A session for all tests of the module: the processes of Ray take long to start."""
     import ray
 
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
 
 
-SESSIONS = {"spark": spark, "ray": ray}
-
-
-@pytest.fixture(scope="module", params=ENCODING_ENGINES)
-def encode(request, tmp_path_factory):
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ENCODING_ENGINES]
+)
+def encode(request):
     """Encodes with an engine whose session serves all tests."""
-    with SESSIONS[request.param](tmp_path_factory.mktemp("scratch")):
+    request.getfixturevalue(request.param)
 
-        def call(model, texts, out, **options):
-            return encode_files(model, texts, out, engine=request.param, part_bytes=PART, **options)
+    def call(model, texts, out, **options):
+        return encode_files(model, texts, out, engine=request.param, part_bytes=PART, **options)
 
-        yield call
+    return call
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ def short(monkeypatch):
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_ray_on_this_machine_leaves_nothing_behind(monkeypatch, tmp_path, short):
     model, path = tmp_path / "model", tmp_path / "texts.txt"
     write_model(model, dan_model())

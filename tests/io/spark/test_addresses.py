@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,7 +23,8 @@ from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError
 from rejoinder.io.files.address_folders import MARKER
 from rejoinder.io.files.addresses import Address
-from rejoinder.io.spark.session import OpenSession, open_session
+
+pytestmark = pytest.mark.xdist_group("spark")
 
 COMMENTS = [
     comment(
@@ -34,15 +34,6 @@ COMMENTS = [
 ]
 COLUMNS = "id=id,parent=parent_id,text=body,thread=link_id"
 OPTIONS = {"columns": COLUMNS, "split": (60.0, 20.0, 20.0)}
-
-
-@pytest.fixture(scope="module")
-def spark(s3, tmp_path_factory) -> Iterator[OpenSession]:
-    """A session for all tests of the module. Its workers see the environment of the server."""
-    session = open_session("local[2]", "1GB", scratch=tmp_path_factory.mktemp("spark"))
-    session.expect(0)
-    yield session
-    session.close()
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from ports import free_port, wait_for
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 BODY = "This is a comment of plain words"
 

@@ -10,6 +10,8 @@ from rejoinder.errors import InputError, MissingExtraError, StorageError
 from rejoinder.io.spark.failures import spark_errors, told_to_driver
 from rejoinder.io.spark.session import open_session
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 
 @pytest.mark.parametrize(
     ("settings", "message"),
@@ -22,7 +24,7 @@ from rejoinder.io.spark.session import open_session
         ({"master": "nowhere"}, "can't be started with the master nowhere: .*[Mm]aster"),
     ],
 )
-def test_what_has_no_effect_or_can_not_be_is_refused(settings, message):
+def test_what_has_no_effect_or_can_not_be_is_refused(no_spark, settings, message):
     with pytest.raises(InputError, match=message) as told:
         open_session(**settings)
     assert "\n" not in str(told.value)
@@ -33,7 +35,7 @@ def test_only_spark_has_a_master(tmp_path):
         open_engine("duckdb", Resources(tmp_path, master="local"))
 
 
-def test_java_and_pyspark_must_be_there(monkeypatch, tmp_path):
+def test_java_and_pyspark_must_be_there(no_spark, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(InputError, match=r"Java 17.*JAVA_HOME"):
         open_session()
