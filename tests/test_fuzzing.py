@@ -1,4 +1,4 @@
-"""A few hundred inputs of each area of `benchmarks/fuzz.py`: accepted, or refused in a sentence."""
+"""Some inputs of each area of `benchmarks/fuzz.py`: accepted, or refused in a sentence."""
 
 from importlib.util import find_spec
 from random import Random
@@ -31,19 +31,19 @@ _NEEDS_FAISS = [
 @pytest.mark.parametrize(
     ("area", "inputs"),
     [
-        (config, 400),
-        (texts, 150),
-        (results, 60),
-        (run_folders, 40),
-        (left_overs, 80),
+        (config, 150),
+        (texts, 100),
+        (results, 30),
+        (run_folders, 20),
+        (left_overs, 40),
         (links, 100),
-        (bombs, 12),
-        (rules, 400),
-        (dump_files, 150),
-        (index_texts, 400),
-        (index_folders, 150),
-        pytest.param(index_lists, 150, marks=_NEEDS_FAISS),
-        (requests, 400),
+        (bombs, 6),
+        (rules, 150),
+        (dump_files, 60),
+        (index_texts, 150),
+        (index_folders, 60),
+        pytest.param(index_lists, 60, marks=_NEEDS_FAISS),
+        (requests, 150),
     ],
 )
 def test_what_nobody_should_write_is_accepted_or_refused(area, inputs, tmp_path):

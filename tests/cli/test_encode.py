@@ -43,7 +43,7 @@ def run(place, *words, **options):
     [
         (".npy", signal.SIGKILL, -9),
         (".parquet", signal.SIGTERM, 143),
-        (".jsonl", signal.SIGINT, 130),
+        pytest.param(".jsonl", signal.SIGINT, 130, marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):

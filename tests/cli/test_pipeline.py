@@ -183,7 +183,14 @@ LIMITED = (
 )
 
 
-@pytest.mark.parametrize("size", [300, 1_000, 40_000])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(300, marks=pytest.mark.slow),
+        1_000,
+        pytest.param(40_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_disk_that_fills_while_training_is_one_sentence(folder, size):
     words = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", "full", "--overwrite")
     told = subprocess.run(
@@ -221,7 +228,10 @@ def test_several_seeds_resume_as_one(folder):
     assert "--config is missing" in told.stderr
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+)
 def test_a_signal_while_training_leaves_a_checkpoint_and_its_status(folder, number, status):
     out = f"stopped-{status}"
     words = ("train", "--config", "c.toml", "--pairs", "pairs", "--out", out)

@@ -216,6 +216,7 @@ def test_a_similarity_that_is_no_number_is_an_error(task_path, wrong):
         se.eval("STS13")
 
 
+@pytest.mark.slow
 def test_dev_is_told_by_pearson(task_path):
     pytest.importorskip("torch")
     se = engine_of(task_path, mode="compat")

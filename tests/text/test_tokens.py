@@ -72,8 +72,7 @@ def reference_tokens(text: str) -> list[str]:
     unicodedata.unidata_version.split(".")[0] != UNICODE.split(".")[0],
     reason=f"the rules are defined for Unicode {UNICODE}; Python has {unicodedata.unidata_version}",
 )
-@both
-def test_every_assigned_character_is_read_as_the_reference_reads_it(tokens_by):
+def test_every_assigned_character_is_read_as_the_reference_reads_it():
     characters = assigned()
     assert len(characters) > 280_000
     expected = [reference_normalize(character) for character in characters]
@@ -81,7 +80,8 @@ def test_every_assigned_character_is_read_as_the_reference_reads_it(tokens_by):
     assert [normalize_text(character) for character in characters] == expected
     texts = [f"a{character}b1{character}2" for character in characters]
     expected = [reference_tokens(reference_normalize(text)) for text in texts]
-    assert tokens_by(texts) == expected
+    assert by_columns(texts) == expected
+    assert by_sentence(texts) == expected
 
 
 @pytest.mark.skipif(not unicodedata.unidata_version.startswith(UNICODE), reason="another Unicode")

@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ports import free_port
 from rejoinder.training.loop import checkpoint
+
+pytestmark = pytest.mark.slow  # each process of torchrun imports torch
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]

@@ -109,6 +109,7 @@ def test_it_continues_where_it_stopped(report, data):
     assert "holds a reproduction with other options" in str(other.exception)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_a_model_trained_elsewhere_has_rows_of_its_own(report, data, tmp_path):
     model = report / "work/runs/multitask/model"

@@ -90,6 +90,20 @@ def test_a_killed_process_leaves_what_it_saved(tmp_path):
         assert contents(out) == [b"one", b""]
 
 
+def test_a_process_that_ended_after_publishing_left_nothing(tmp_path):
+    out = tmp_path / "out.npy"
+    with suppress(ZeroDivisionError), growing(out, ("a",), None) as parts:
+        parts.files[0].write(b"whole")
+        parts.mark({})
+        parts.save()
+        parts.close()
+        (parts.folder / "a").replace(out)
+        raise ZeroDivisionError
+    assert unfinished_folder(out).exists()
+    assert read_unfinished(out) is None
+    assert out.read_bytes() == b"whole"
+
+
 def test_new_parts_replace_old_ones(tmp_path):
     out = tmp_path / "out.npy"
     grow(out, [b"one", b"1"])

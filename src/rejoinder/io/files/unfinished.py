@@ -137,6 +137,8 @@ def read_unfinished(path: Path) -> Saved | None:
     if not (folder / _STATE).is_file():
         return None
     saved = read_sealed(folder / _STATE, Saved, _VERSION, InputError, _REMEDY)
+    if path.exists() and not any((folder / name).exists() for name in saved.parts):
+        return None  # the process ended after `publish` had renamed the output
     for name, kept in saved.parts.items():
         if not (folder / name).is_file() or (folder / name).stat().st_size < kept.bytes:
             raise InputError(f"{folder / name} is missing or cut. {_REMEDY}")
