@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,9 +32,14 @@ class Bag:
         out = np.zeros((len(sentences), self.dim), np.float32)
         for row, sentence in enumerate(sentences):
             for word in sentence.lower().split():
-                seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
-                out[row] += np.random.default_rng(seed).normal(size=self.dim)
+                out[row] += normal_vector(word, self.dim)
         return out
+
+
+@cache
+def normal_vector(word, dim):
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+    return np.random.default_rng(seed).normal(size=dim)
 
 
 class BagOfWords:
