@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rejoinder import kernels
+
 
 def both_ways(module: ModuleType, work: Callable[[], Any]) -> tuple[Any, Any]:
     """Returns what `work` computes with the kernel of a module, however little it is, and without.
@@ -15,5 +17,5 @@ def both_ways(module: ModuleType, work: Callable[[], Any]) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_LEAST_WORK", 1)
         found = work()
-        patch.setenv("REJOINDER_NATIVE", "0")
+        patch.setattr(kernels, "LEFT_OUT", True)
         return found, work()

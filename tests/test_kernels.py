@@ -1,8 +1,11 @@
 """What setuptools is told about the kernels in C."""
 
+import os
 import re
+import sys
 import tomllib
 from pathlib import Path
+from subprocess import run
 
 ROOT = Path(__file__).parents[1]
 HEADERS = "src/kernels"
@@ -18,3 +21,10 @@ def test_headers_are_named_so_that_the_source_distribution_has_them():
         [source] = module["sources"]
         headers = re.findall(r'#include "(.+)"', (ROOT / source).read_text("utf-8"))
         assert module.get("depends", []) == [f"{HEADERS}/{name}" for name in headers]
+
+
+def test_the_environment_leaves_them_out():
+    ask = "from rejoinder.kernels import kernel; print(kernel('text._words'))"
+    environment = {**os.environ, "REJOINDER_NATIVE": "0"}
+    done = run([sys.executable, "-c", ask], env=environment, capture_output=True, check=True)
+    assert done.stdout.split() == [b"None"]

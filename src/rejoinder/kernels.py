@@ -9,12 +9,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+LEFT_OUT = os.environ.get("REJOINDER_NATIVE") == "0"
+"""Whether this process does without kernels."""
+
 
 def kernel(name: str) -> Any:
     """Returns the kernels `name`, such as `text._words`; None where not built or left out."""
-    if os.environ.get("REJOINDER_NATIVE") == "0":
-        return None
-    return _module(name)
+    return None if LEFT_OUT else _module(name)
 
 
 def way(name: str) -> str:

@@ -1,7 +1,6 @@
 """The kernels in C against Polars, DuckDB and Python: the same rows, facts, strings and joins."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from rejoinder import kernels
 from rejoinder.cli.main import app
 from rejoinder.corpus.engines.by_query import QueryEngine
 from rejoinder.corpus.engines.local.join import PairsInFiles, PairsInMemory
@@ -32,7 +32,7 @@ needs_kernel = pytest.mark.skipif(
 
 @contextmanager
 def without_kernel() -> Iterator[None]:
-    with patch.dict(os.environ, REJOINDER_NATIVE="0"):
+    with patch.object(kernels, "LEFT_OUT", True):
         yield
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rejoinder import kernels
 from rejoinder.encoders.layers import Layers, unit_rows
 from rejoinder.errors import ModelError
 from rejoinder.kernels import kernel
@@ -13,7 +14,7 @@ built = pytest.mark.skipif(kernel("encoders.dan._sums") is None, reason="the ker
 @pytest.fixture(params=[pytest.param("native", marks=built), "numpy"])
 def way(request, monkeypatch):
     if request.param == "numpy":
-        monkeypatch.setenv("REJOINDER_NATIVE", "0")
+        monkeypatch.setattr(kernels, "LEFT_OUT", True)
     return request.param
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from rejoinder import kernels
 from rejoinder.cli.main import app
 from rejoinder.kernels import kernel
 from rejoinder.text.buckets import word_buckets
@@ -41,7 +42,7 @@ def way(request):
 
 def word_ids(way: str, words: tuple[str, ...], buckets: int) -> WordIds:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REJOINDER_NATIVE", "1" if way == "native" else "0")
+        patch.setattr(kernels, "LEFT_OUT", way != "native")
         made = WordIds(Vocabulary(words), buckets)
     assert made.way == way
     return made

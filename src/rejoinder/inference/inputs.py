@@ -14,6 +14,9 @@ from rejoinder.text.normalize import as_strings
 Sentences = str | Sequence[str] | Iterable[str] | NDArray[np.str_]
 """One sentence or many: a list, any iterable, a column of Polars or pandas, a NumPy array."""
 
+# tuples: a union would be made anew in each call, as much work as the rest of a check
+_INTEGERS = (int, np.integer)
+_BOOLEANS = (bool, np.bool_)
 _UNIT = 1e-5
 """Largest deviation of a row's length from 1 that rounding in float32 causes."""
 
@@ -28,7 +31,7 @@ def whole_number(name: str, value: object, most: int | None = None) -> int:
         InputError: `value` is anything else. True and False are not numbers here.
     """
     allowed = "1 or more" if most is None else f"from 1 to {most:,}"
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if isinstance(value, bool) or not isinstance(value, _INTEGERS):
         raise InputError(f"{name} must be a whole number, {allowed}; got {short(value)}.")
     if value < 1 or (most is not None and value > most):
         raise InputError(f"{name} must be {allowed}; got {value}.")
@@ -41,7 +44,7 @@ def flag(name: str, value: object) -> bool:
     Raises:
         InputError: `value` is anything else.
     """
-    if not isinstance(value, bool | np.bool_):
+    if not isinstance(value, _BOOLEANS):
         raise InputError(f"{name} must be True or False; got {short(value)}.")
     return bool(value)
 
@@ -55,11 +58,11 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
     Raises:
         InputError: an element is not a string, or `sentences` is not an ordered collection.
     """
+    if isinstance(sentences, str):
+        return as_strings([sentences]), True
     refuse_unordered(sentences)
     if isinstance(sentences, np.ndarray):
         sentences = sentences.tolist()
-    if isinstance(sentences, str):
-        return as_strings([sentences]), True
     if not isinstance(sentences, Iterable):
         raise InputError(
             f"sentences must be a string or a collection of strings; got {short(sentences)}."

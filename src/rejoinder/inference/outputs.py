@@ -209,6 +209,9 @@ def each_batch(
     called in the calling thread and may use any number of cores. Its errors are raised here.
     `show` draws a progress bar on standard error.
     """
+    if 0 < count <= min(batch_size, _MIN_SLICE) and not show:
+        work(slice(0, count))
+        return
     if workers > 1:
         batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))
     slices = [slice(low, min(low + batch_size, count)) for low in range(0, count, batch_size)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder import kernels as native
+from rejoinder import kernels
 from rejoinder.encoders.dan.runtime import BagSums
 from rejoinder.encoders.quantized import dequantize_rows, quantize_rows
 from rejoinder.kernels import kernel
@@ -18,8 +18,8 @@ ways = pytest.mark.parametrize("way", [pytest.param("native", marks=built), "num
 
 def sums_of(table, scales, way, monkeypatch):
     if way == "numpy":
-        monkeypatch.setenv("REJOINDER_NATIVE", "0")
-    assert native.way("encoders.dan._sums") == way
+        monkeypatch.setattr(kernels, "LEFT_OUT", True)
+    assert kernels.way("encoders.dan._sums") == way
     return BagSums(table, scales)
 
 
@@ -57,7 +57,7 @@ def test_sums_are_those_of_the_definition(way, dtype, rows):
 def test_sums_are_divided_by_a_power_of_the_number_of_ids(way, power, monkeypatch):
     table, _, plain = table_of(np.float32)
     if way == "numpy":
-        monkeypatch.setenv("REJOINDER_NATIVE", "0")
+        monkeypatch.setattr(kernels, "LEFT_OUT", True)
     rows = [[1, 2, 2], [], [7]]
     sums = BagSums(table, None, power)(batch_of(rows))
     expected = [plain[row].sum(axis=0) / max(len(row), 1) ** power for row in rows]
