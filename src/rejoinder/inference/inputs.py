@@ -62,7 +62,7 @@ def as_texts(sentences: Sentences) -> tuple[list[str], bool]:
         return as_strings([sentences]), True
     refuse_unordered(sentences)
     if isinstance(sentences, np.ndarray):
-        sentences = sentences.tolist()
+        return as_texts(sentences.tolist())
     if not isinstance(sentences, Iterable):
         raise InputError(
             f"sentences must be a string or a collection of strings; got {short(sentences)}."
