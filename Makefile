@@ -12,6 +12,8 @@ TOOLS   := $(VENV)/tools
 THIRD   ?=
 # Processes that share the tests.
 JOBS    ?= 2
+# Tests start many commands: Python compiles a module for the first of them alone.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow test-integration check audit lock sbom docs format clean
@@ -41,7 +43,7 @@ demo: install
 	$(BIN)/python examples/demo.py $(if $(DATA),--data $(DATA))
 
 test: install
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
 test-slow: install
 	$(BIN)/python -m pytest -m slow -n $(JOBS) $(if $(THIRD),--third $(THIRD))

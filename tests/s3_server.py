@@ -29,7 +29,7 @@ def s3_server(log: Path) -> Iterator[str]:
         running = subprocess.Popen(command, stdout=file, stderr=file)
     address = f"http://127.0.0.1:{port}"
     try:
-        wait_for(running, port, 60)
+        wait_for(running, port, 120)
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)
@@ -40,7 +40,7 @@ def s3_server(log: Path) -> Iterator[str]:
             yield address
     finally:
         running.terminate()
-        running.wait(30)
+        running.wait(120)
 
 
 def check_keys(address: str, *, requests: str) -> None:

@@ -38,11 +38,11 @@ class Running:
 
         def wait() -> None:
             begun.set()
-            assert leave.wait(30)
+            assert leave.wait(120)
 
         call = self.service.batcher.call(wait, 0)
         done = asyncio.run_coroutine_threadsafe(call, self.loop)
-        assert begun.wait(30)
+        assert begun.wait(120)
         try:
             yield
         finally:
@@ -73,10 +73,10 @@ def running_app(app: FastAPI, limits: Limits | None = None) -> Iterator[Running]
         server = server_of(app, on_start, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
-        assert started.wait(30)
+        assert started.wait(120)
         address = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=address, timeout=30, trust_env=False, verify=_PLAIN) as client:
+        with httpx.Client(base_url=address, timeout=120, trust_env=False, verify=_PLAIN) as client:
             yield Running(client, app.state.service, address, port, loops[0])
         server.should_exit = True
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()

@@ -60,14 +60,14 @@ def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):
         )  # more than one chunk; more is to come
         running.stdin.flush()
         state = place / f".e{suffix}.unfinished" / "state.json"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not state.exists():
             assert running.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
         running.send_signal(number)
         running.stdin.close()
-        assert running.wait(60) == status
+        assert running.wait(120) == status
         said = running.stderr.read().decode()
     assert not out.exists()
     if number != signal.SIGKILL:

@@ -152,7 +152,7 @@ def test_signals_leave_nothing_behind(place, number, status, said):
             assert running.poll() is None
             time.sleep(0.01)
         running.send_signal(number)
-        assert running.wait(60) == status
+        assert running.wait(120) == status
         assert running.stderr.read() == f"rejoinder: {said}\n"
     assert sorted(place.iterdir()) == before
 
@@ -172,7 +172,7 @@ def test_a_signal_that_another_thread_was_given_ends_a_command_that_reads():
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        assert running.wait(60) == 143
+        assert running.wait(120) == 143
         assert running.stderr.read() == "rejoinder: terminated\n"
 
 

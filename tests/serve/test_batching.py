@@ -30,7 +30,7 @@ def batcher(**changed):
 async def held_back(queue, work):
     """Starts `work` while the worker is busy, and returns the results."""
     held, leave = threading.Event(), threading.Event()
-    busy = asyncio.create_task(queue.call(lambda: (held.set(), leave.wait(30)), 0))
+    busy = asyncio.create_task(queue.call(lambda: (held.set(), leave.wait(120)), 0))
     await asyncio.to_thread(held.wait, 30)
     tasks = [asyncio.create_task(one) for one in work]
     await asyncio.sleep(0)
@@ -82,7 +82,7 @@ def test_work_of_a_client_that_left_is_skipped():
     held, leave = threading.Event(), threading.Event()
 
     async def main():
-        busy = asyncio.create_task(queue.call(lambda: (held.set(), leave.wait(30)), 0))
+        busy = asyncio.create_task(queue.call(lambda: (held.set(), leave.wait(120)), 0))
         await asyncio.to_thread(held.wait, 30)
         gone = asyncio.create_task(queue.encode(encode, ["gone"]))
         stays = asyncio.create_task(queue.encode(encode, ["stays"]))

@@ -64,7 +64,7 @@ def fails(monkeypatch, capsys):
 def half_a_request(address):
     """Sends the head and half of the body of a request."""
     port = int(address.rpartition(":")[2])
-    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=120)
     head = "POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     connection.sendall(f'{head}Content-Length: 17\r\n\r\n{{"inputs"'.encode())
     return connection
@@ -97,7 +97,7 @@ def test_requests_under_way_finish_and_new_ones_are_not_accepted(start):
         answer = received(connection)
     assert answer.startswith(b"HTTP/1.1 200")
     assert answer.rstrip().endswith(b"]]")
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
     assert process.stderr.read() == ""
 
 
@@ -108,7 +108,7 @@ def test_a_second_interrupt_ends_the_server_at_once(start):
         wait_until_closed(address)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == -signal.SIGINT
+        assert process.wait(120) == -signal.SIGINT
 
 
 def test_a_request_that_never_ends_does_not_keep_the_server(model):

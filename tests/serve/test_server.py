@@ -20,7 +20,7 @@ HALF = b"POST /embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{
 
 
 def connected(server, content=b""):
-    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=120)
     connection.sendall(content)
     return connection
 

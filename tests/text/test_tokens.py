@@ -72,9 +72,10 @@ def reference_tokens(text: str) -> list[str]:
     unicodedata.unidata_version.split(".")[0] != UNICODE.split(".")[0],
     reason=f"the rules are defined for Unicode {UNICODE}; Python has {unicodedata.unidata_version}",
 )
-def test_every_assigned_character_is_read_as_the_reference_reads_it():
-    characters = assigned()
-    assert len(characters) > 280_000
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 7])
+def test_every_assigned_character_is_read_as_the_reference_reads_it(step):
+    characters = assigned()[::step]
+    assert len(characters) > 280_000 // step
     expected = [reference_normalize(character) for character in characters]
     assert normalize(pl.Series(characters)).to_list() == expected
     assert [normalize_text(character) for character in characters] == expected

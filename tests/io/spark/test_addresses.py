@@ -135,7 +135,7 @@ def test_a_killed_extraction_is_replaced_by_the_next(spark, store, dumps, tmp_pa
         assert time.monotonic() < deadline
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
-    running.wait(30)
+    running.wait(120)
     assert {MARKER, "part-00000.parquet"} <= set(at(out))
     assert "manifest.json" not in at(out)
     with pytest.raises(InputError, match="pairs that are not finished; extract them again"):

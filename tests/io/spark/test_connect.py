@@ -52,7 +52,7 @@ def server(tmp_path_factory) -> Iterator[str]:
     wait_for(running, port, 120)
     yield f"sc://127.0.0.1:{port}"
     running.terminate()
-    running.wait(60)
+    running.wait(120)
 
 
 def rejoinder(folder: Path, *words: str) -> str:

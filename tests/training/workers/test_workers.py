@@ -79,7 +79,7 @@ def start(processes, small_pairs, labelled, tmp_path):
         for process in started:
             process.start()
         for process in started:
-            process.join(90)
+            process.join(120)
             process.kill()
         return (
             [process.exitcode for process in started],
