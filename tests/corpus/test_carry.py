@@ -260,7 +260,7 @@ def test_comments_that_are_repeated_in_a_later_dump_are_counted(one):
 
 def test_dumps_without_a_new_comment_are_refused(one):
     (one / "again.jsonl").write_bytes(MARCH + MARCH)
-    with pytest.raises(InputError, match=r"carried already, in \S+00001 \(march\.jsonl\)"):
+    with pytest.raises(InputError, match=r"00001 .*march\.jsonl"):
         go(one, "again")
     assert not (one / "pairs-again").exists()
 
@@ -336,7 +336,7 @@ def test_one_extraction_at_a_time(folder):
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe) as other:
         other.stdout.readline()
-        with pytest.raises(BusyError, match="state is being written by another command"):
+        with pytest.raises(BusyError, match=f"state .*process {other.pid}"):
             go(folder, "march")
         other.stdin.close()
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -389,7 +389,7 @@ def test_comments_that_cross_threads_are_refused(folder, later, said):
     before = tree_of(folder)
     (folder / "june.jsonl").write_bytes(lines(later, comment("z", "Not I, for one")))
     before = tree_of(folder)
-    with pytest.raises(InputError, match=rf"--carry can't be used .*{said}.*thread=…"):
+    with pytest.raises(InputError, match=rf"--carry .*{said}.*thread=…"):
         go(folder, "june")
     assert tree_of(folder) == before
 

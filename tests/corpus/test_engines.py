@@ -101,7 +101,7 @@ def test_each_column_must_be_in_one_of_the_files(read):
     columns = Columns({"id": "id", "parent": "to", "text": "body"}, given=True)
     first = b'{"id": "a", "body": "Nobody has answered yet"}\n'
     read(first, b'{"id": "b", "body": "Now somebody has", "to": "a"}\n', columns=columns)
-    with pytest.raises(InputError, match=r"^RC-0\.jsonl has no column 'to'; its columns are"):
+    with pytest.raises(InputError, match=r"^RC-0\.jsonl .*'to'"):
         read(first, columns=columns)
 
 
@@ -128,11 +128,11 @@ def test_no_rows_have_columns_all_the_same(engine, read, tmp_path):
 
 
 def test_what_a_reader_says_comes_through(read, tmp_path):
-    with pytest.raises(InputError, match=r"RC-1\.jsonl line 1: not JSON.* Without --strict"):
+    with pytest.raises(InputError, match=r"RC-1\.jsonl line 1.*JSON.*--strict"):
         read(DUMP, b"no JSON\n", strict=True)
-    with pytest.raises(InputError, match=r"^\S*RC-1\.jsonl is cut short"):
+    with pytest.raises(InputError, match=r"^\S*RC-1\.jsonl .*cut"):
         read(DUMP, gzip.compress(DUMP * 100)[:-20])
-    with pytest.raises(InputError, match=r"^--separator is for CSV and TSV files"):
+    with pytest.raises(InputError, match=r"^--separator .*CSV.*TSV"):
         read(DUMP, separator=";")
 
 

@@ -234,7 +234,7 @@ def test_filters_limits_and_caps(run):
 
 
 def test_no_pairs_says_what_took_the_comments(run, tmp_path):
-    with pytest.raises(InputError, match=r"rules dropped 1 \(deleted 1\); of the rest 0 answer"):
+    with pytest.raises(InputError, match=r"deleted 1.*\b0\b"):
         run(lines(comment("a", "[deleted]"), comment("b", "Some reply to it", "t1_a")))
     assert not (tmp_path / "pairs").exists()
     with pytest.raises(InputError, match="no comments in"):
@@ -274,7 +274,7 @@ def test_damaged_pairs_are_refused(run, tmp_path):
     shard = out / "part-00000.parquet"
     content = shard.read_bytes()
     shard.write_bytes(content[:-1] + b"x")
-    with pytest.raises(InputError, match="is not the file that was written"):
+    with pytest.raises(InputError, match="SHA-256"):
         open_pairs(out).frame("train")
     shard.write_bytes(content[:-1])
     with pytest.raises(InputError, match="it is cut or changed"):

@@ -159,5 +159,5 @@ def test_strings_are_gathered_from_several_columns(columns, prefix, data):
 def test_rows_outside_of_a_column_are_refused():
     column = as_strings(pl.Series(["a", "b"]))
     for which, row in ((0, 2), (1, 0)):
-        with pytest.raises(IndexError, match=f"no row {row} in column {which}"):
+        with pytest.raises(IndexError, match=f"{row} .*{which}"):
             gather([column], np.uint32([which]), np.uint32([row]))

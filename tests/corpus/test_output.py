@@ -39,7 +39,7 @@ def test_the_output_is_looked_at_before_the_dumps(tmp_path, dump):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file is a file"):
         extract(["nothing.zst"], tmp_path / "file")
-    with pytest.raises(StorageError, match="file/pairs can't be written"):
+    with pytest.raises(StorageError, match="file/pairs "):
         extract(["nothing.zst"], tmp_path / "file" / "pairs")
 
 
@@ -108,7 +108,7 @@ def test_a_disk_too_full_to_spill_is_named(tmp_path):
     engine.connection.con.execute("SET memory_limit = '20MB'")
     numbers = ibis.range(0, 2_000).unnest().name("n").as_table()
     numbers = numbers.cross_join(numbers.view().rename(m="n"))
-    with pytest.raises(StorageError, match="no space left for data that does not fit"):
+    with pytest.raises(StorageError, match="no space left"):
         engine.keep("numbers", numbers)
     engine.close()
 

@@ -166,7 +166,7 @@ def test_a_file_that_was_cut_is_named(tmp_path, name):
     path = index.folder / entry.name / name
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(InputError, match=rf"{name} has \d+ bytes, not \d+"):
+    with pytest.raises(InputError, match=rf"{name} .*\d+ bytes"):
         TextIndex(index.folder)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(InputError, match=path.stem):

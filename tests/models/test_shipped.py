@@ -23,7 +23,7 @@ def test_a_folder_is_a_model_and_nothing_else_is_registered(shipped):
     assert shipped_model() == shipped / "rejoinder-base"
     (shipped / "rejoinder-small").rename(shipped / "another")
     assert shipped_model("another") == shipped / "another"
-    with pytest.raises(ModelError, match=r"'rejoinder-small' .*installed: another, rejoinder-base"):
+    with pytest.raises(ModelError, match=r"'rejoinder-small' .*another, rejoinder-base"):
         shipped_model("rejoinder-small")
 
 

@@ -122,7 +122,7 @@ def test_any_dim_leaves_out_what_reads_more(tmp_path):
         lambda: encoder.encode_response("hello"),
         lambda: encoder.entail(["hello"], ["you"]),
     ):
-        with pytest.raises(ModelError, match=r"tiny has no .*`rejoinder export` kept 3 dimensions"):
+        with pytest.raises(ModelError, match=r"tiny .*`rejoinder export` .*3"):
             call()
     again = made(few, dtype="int8")
     assert again.export["dropped"] == ["entailment", "responses"]

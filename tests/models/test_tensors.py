@@ -46,7 +46,7 @@ def test_tensors_are_those_that_were_written(file, large, monkeypatch):
 def test_a_file_that_was_cut_is_refused(file, large, kept, monkeypatch):
     monkeypatch.setattr(module, "LARGE", large)
     file.write_bytes(file.read_bytes()[:kept])
-    with pytest.raises(ModelError, match=r"can't be read.*Copy it again\."):
+    with pytest.raises(ModelError, match=r"Copy it again\."):
         read_tensors(file, remedy="Copy it again.")
 
 

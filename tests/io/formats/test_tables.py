@@ -15,7 +15,7 @@ def test_lines_end_with_line_feeds_only():
     assert decoded_lines(content, PATH) == ["a\x0cb", "\x85\u2028c", "", "d"]
     assert decoded_lines(b"", PATH) == []
     assert decoded_lines(b"\xe9\n", PATH, "latin-1") == ["é"]
-    with pytest.raises(InputError, match=r"^a\.tsv line 8: byte 0xff is not utf-8\.$"):
+    with pytest.raises(InputError, match=r"^a\.tsv line 8.*0xff.*utf-8"):
         decoded_lines(b"a\n\xff\n", PATH, first_line=7)
 
 
@@ -24,17 +24,17 @@ def test_columns_are_counted():
         ["a", "b"],
         ["1", "2", "3"],
     ]
-    with pytest.raises(InputError, match=r"line 3: found 1 columns .* 2 or 3"):
+    with pytest.raises(InputError, match=r"line 3.*\b1\b.*2 or 3"):
         list(table_rows(b"a\tb\n\na\n", PATH, (2, 3)))
 
 
 def test_fields_are_checked():
     row = Row([" b ", "5.5"], 7, PATH)
     assert (row.one_of(0, "ab"), row.score(1, 0, 6)) == ("b", 5.5)
-    with pytest.raises(InputError, match=r"a\.tsv line 7: found 'b'; .* c, d"):
+    with pytest.raises(InputError, match=r"a\.tsv line 7.*'b'.*c, d"):
         row.one_of(0, "cd")
     for text in ("5.5", "nan", "1_0", "x"):
-        with pytest.raises(InputError, match=rf"a\.tsv line 7: .*'{text}'.* 0 to 5"):
+        with pytest.raises(InputError, match=rf"a\.tsv line 7.*'{text}'.*0 to 5"):
             Row([text], 7, PATH).score(0, 0, 5)
 
 

@@ -46,5 +46,5 @@ def test_faults_are_named(tmp_path):
         text_parts([path], 10)
     path.write_bytes(b"good\n" * 10 + b"\xff\n")
     *_, last = text_parts([path], 25)
-    with pytest.raises(InputError, match=r"lines\.txt from byte 50: line 1 is not UTF-8"):
+    with pytest.raises(InputError, match=r"lines\.txt .*byte 50.*line 1 .*UTF-8"):
         list(part_lines(last))

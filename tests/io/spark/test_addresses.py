@@ -97,10 +97,10 @@ def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, d
             assert {MARKER, "part-00000.parquet"} <= set(at(out))
             raise KeyboardInterrupt
 
-    with pytest.raises(InputError, match=r"pairs exists and is not empty; .* with overwrite=True"):
+    with pytest.raises(InputError, match=r"pairs .*overwrite=True"):
         run()
     (store / "dumps" / "RC_1-cut.gz").put(gzip.compress(lines(*COMMENTS))[:-20])
-    with pytest.raises(InputError, match=r"^s3://tests/.*/RC_1-cut\.gz is cut short"):
+    with pytest.raises(InputError, match=r"^s3://tests/.*/RC_1-cut\.gz .*cut"):
         run(overwrite=True)
     (store / "dumps" / "RC_1-cut.gz").remove()
     assert [entry.name for entry in out.iterdir()] == ["in"]
@@ -118,7 +118,7 @@ def test_an_occupied_address_is_replaced_only_if_that_is_allowed(spark, store, d
     assert CliRunner().invoke(app, shlex.split(command)).exit_code == 0
     extract(dumps / "RC_1.zst", tmp_path / "pairs")
     assert at(out) == on_disk(tmp_path / "pairs")
-    with pytest.raises(InputError, match="pairs exists and is not empty"):
+    with pytest.raises(InputError, match=r"pairs .*overwrite"):
         run()
     with pytest.raises(InputError, match="holds pairs already"):
         extract(str(out), tmp_path / "again", engine="spark")
@@ -138,7 +138,7 @@ def test_a_killed_extraction_is_replaced_by_the_next(spark, store, dumps, tmp_pa
     running.wait(120)
     assert {MARKER, "part-00000.parquet"} <= set(at(out))
     assert "manifest.json" not in at(out)
-    with pytest.raises(InputError, match="pairs that are not finished; extract them again"):
+    with pytest.raises(InputError, match="not finished"):
         extract(str(out), tmp_path / "again", engine="spark")
     extract(tmp_path / "dumps" / "RC_1.zst", tmp_path / "pairs")
     extract(f"{store}/dumps/RC_1*", str(out), engine="spark")
@@ -155,11 +155,11 @@ def test_what_can_not_be_read_is_said_before_spark_starts(store, dumps, tmp_path
         with pytest.raises(InputError, match=message):
             extract(dump, tmp_path / "out", engine="spark")
     (store / "text" / "README.md").put(b"nothing to see")
-    with pytest.raises(InputError, match=r"text holds no dump, only README\.md"):
+    with pytest.raises(InputError, match=r"text .*README\.md"):
         extract(f"{store}/text", tmp_path / "out", engine="spark")
-    with pytest.raises(InputError, match=r"dumps/RC_0\.jsonl\.gz is read, and writing s3"):
+    with pytest.raises(InputError, match=r"dumps/RC_0\.jsonl\.gz .*s3"):
         extract(f"{store}/dumps", f"{store}/dumps", engine="spark", overwrite=True)
-    with pytest.raises(InputError, match="there is no bucket 'nobody'"):
+    with pytest.raises(InputError, match="bucket 'nobody'"):
         extract(dumps, "s3://nobody/pairs", engine="spark")
 
 
@@ -173,5 +173,5 @@ def test_engines_of_one_machine_take_no_addresses(tmp_path, engine):
 
 
 def test_pairs_are_read_from_this_machine():
-    with pytest.raises(InputError, match=r"s3://tests/pairs is an address, .* copy the folder"):
+    with pytest.raises(InputError, match=r"s3://tests/pairs .*copy"):
         open_pairs(Path("s3://tests/pairs"))

@@ -162,7 +162,7 @@ def test_what_can_not_be_adapted_is_named(adaptation):
         def similarity_pairs(self, first, second):
             return np.ones(len(first))
 
-    with pytest.raises(ModelError, match=r"can't be adapted: .* scores pairs"):
+    with pytest.raises(ModelError, match=r"scores pairs"):
         Adapted(Scoring(), adaptation)
     with pytest.raises(ModelError, match="tiny is adapted already"):
         Adapted(SentenceEncoder(replace(dan_model(), adaptation=adaptation)), adaptation)
@@ -282,14 +282,14 @@ def test_adapt_prepares_encoders_and_checks_them():
         def encode(self, sentences):
             return super().encode(sentences)[1:]
 
-    with pytest.raises(ModelError, match=r"shape \(\d+, 5\) for \d+ sentences"):
+    with pytest.raises(ModelError, match=r"\(\d+, 5\).*\d+"):
         fit_adaptation(Cut(), train, dev)
 
     class Poisoned(Plain):
         def encode(self, sentences):
             return super().encode(sentences) * np.nan
 
-    with pytest.raises(InputError, match=r"the embedding of '.*' is not finite"):
+    with pytest.raises(InputError, match=r"'.*' .*finite"):
         fit_adaptation(Poisoned(), train, dev)
 
 
@@ -302,13 +302,13 @@ def test_what_is_no_encoder_is_named(encoder, adaptation):
 
 
 def test_what_is_no_adaptation_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"read_adaptation.*got a str"):
+    with pytest.raises(InputError, match=r"read_adaptation.*str"):
         Adapted(Plain(), "adapted/")
     with pytest.raises(InputError, match=r"path .*got 5"):
         read_adaptation(5)
     with pytest.raises(ModelError, match="is missing"):
         read_adaptation(str(tmp_path))
-    with pytest.raises(InputError, match=r"train .*GradedPairs.*got a list"):
+    with pytest.raises(InputError, match=r"train .*GradedPairs.*list"):
         fit_adaptation(Plain(), [("a", "b", 3.0)], None)
 
 

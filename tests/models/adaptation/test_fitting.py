@@ -125,7 +125,7 @@ def test_a_large_penalty_holds_the_map_at_the_identity():
 def test_gold_that_can_not_be_fitted_is_named(how):
     first, second, gold = planted(20, 0)
     dev = Graded(*planted(20, 1))
-    with pytest.raises(InputError, match=r"20 training pairs .* 0 to 5 .* not all equal"):
+    with pytest.raises(InputError, match=r"20 training .*0 to 5"):
         fit(Graded(first, second, how(gold)), dev)
     with pytest.raises(InputError, match="20 dev pairs"):
         fit(dev, Graded(first, second, how(gold)))

@@ -515,7 +515,7 @@ def test_files_that_are_no_toml_are_refused(tmp_path, content, message):
 
 
 def test_a_folder_is_no_config(tmp_path):
-    with pytest.raises(InputError, match=r"can't be read: Is a directory\.$"):
+    with pytest.raises(InputError, match=r"directory"):
         load_config(tmp_path)
     with pytest.raises(InputError, match="is not a file name"):
         load_config(Path("a\0b"))

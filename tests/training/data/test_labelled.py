@@ -117,7 +117,7 @@ def test_leaks_are_left_out_and_counted(folder):
     for batch in itertools.islice(stream.batches(Position(), lambda: 21), 9):
         assert "A dog runs fast now" not in texts_of(groups, stream, batch)
     everything = hashes_of(*labelled.content.texts)
-    with pytest.raises(InputError, match=r"nli.jsonl leaves 0 rows for entailment: 126 contain an"):
+    with pytest.raises(InputError, match=r"nli.jsonl .*\b0\b.*entailment.*126"):
         read(folder, "entailment", "nli", everything)
 
 
@@ -191,7 +191,7 @@ def test_the_batch_size_is_that_of_the_step(folder):
 def test_snli_s_dev_and_test_are_never_trained_on(shared_data):
     names = [f"nli/snli_1.0_{part}.jsonl.zst" for part in ("dev", "test", "train_subset18k")]
     for name in names[:2]:
-        with pytest.raises(InputError, match="leaves 0 rows for entailment"):
+        with pytest.raises(InputError, match=r"\b0\b.*entailment"):
             read_labelled(task_of("entailment", [name]), shared_data, None, {})
     [train] = read_labelled(task_of("entailment", names[2:]), shared_data, None, {})
     content = train.content

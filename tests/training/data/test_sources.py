@@ -142,7 +142,7 @@ def test_evaluations_during_training_follow_the_sources(small_pairs):
 
 def test_an_unknown_source_is_met_with_those_that_are_there(small_pairs):
     pairs = open_pairs(small_pairs)
-    with pytest.raises(InputError, match=r"training\.sources: .* has no 'Smalltalk'") as caught:
+    with pytest.raises(InputError, match=r"training\.sources.*'Smalltalk'") as caught:
         select_sources(pairs, TrainingConfig(sources=["Smalltalk"]))
     count = pairs.manifest.sources["SmallTalk"]["train"]
     assert f"SmallTalk ({count:,})" in str(caught.value)
@@ -152,7 +152,7 @@ def test_an_unknown_source_is_met_with_those_that_are_there(small_pairs):
 def test_sources_without_effect_are_refused():
     [task] = [each for each in MULTITASK["tasks"] if each["objective"] == "entailment"]
     alone = {**MULTITASK, "tasks": [{**task, "share": 1.0}]}
-    with pytest.raises(ConfigError, match=r"training\.sources has no effect: no task reads pairs"):
+    with pytest.raises(ConfigError, match=r"training\.sources .*no effect.*pairs"):
         parse_config({**alone, "training": {"sources": CHOSEN}}, "test")
 
 
