@@ -117,7 +117,7 @@ def _note(made: "Index", *, added: bool) -> None:
 
     if added:
         note_foreign(foreign_share(made.encoder, made.newest(32)), "texts")
-    if len(made) >= LEAST_ROWS and made.is_exact and made.recall < 1:
+    if len(made) >= LEAST_ROWS and made.is_exact and made.manifest.recall < 1:
         note(
             "faiss is not installed, so search compares all texts, which is slow. For fast search: "
             "pip install 'rejoinder[index]', then --compact"

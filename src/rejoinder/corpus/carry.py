@@ -10,7 +10,6 @@ pairs get theirs: if a kill comes between, the same command writes the pairs aga
 """
 
 import datetime
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +24,13 @@ from rejoinder.corpus.options import ExtractOptions, ExtractProgress
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import new_folder, write_text
 from rejoinder.io.files.claims import claim, sweep
-from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of_file
+from rejoinder.io.files.hashed import (
+    check_file,
+    file_facts,
+    read_sealed,
+    sealed_text,
+    sha256_of_file,
+)
 from rejoinder.io.files.places import Place
 from rejoinder.io.formats.decoding import Count, Digest, Record, Seconds
 from rejoinder.version import VERSION
@@ -148,9 +153,7 @@ class Carry:
             counts.kept,
             {name: FileFacts(**facts) for name, facts in file_facts(folder, [COMMENTS]).items()},
         )
-        tree = sealed({"format_version": FORMAT, **to_builtins(content)})
-        text = json.dumps(tree, indent=1, ensure_ascii=False)
-        write_text(folder / FILE, text + "\n")
+        write_text(folder / FILE, sealed_text(content, FORMAT))
 
 
 @contextmanager

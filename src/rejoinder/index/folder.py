@@ -101,11 +101,6 @@ class TextIndex:
         texts = [self._segments[part].texts[row] for part, row in self._known_places(ids)]
         return texts[0] if isinstance(ids, str) else texts
 
-    @property
-    def recall(self) -> float:
-        """Share of the ten nearest texts that approximate search is to find."""
-        return self.manifest.recall
-
     def newest(self, most: int) -> list[str]:
         """Returns at most `most` of the texts that were added last, from all over them."""
         texts = self._segments[-1].texts if self._segments else ()

@@ -1,14 +1,13 @@
 """`index.json`: the model, the settings and the segments of an index."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, to_builtins
+from msgspec import Meta
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.hashed import read_sealed, sealed_text
 from rejoinder.io.formats.decoding import Count, Record
 
 FILE = "index.json"
@@ -98,8 +97,7 @@ class Manifest(Record, frozen=True):
 
     def write(self, folder: Path) -> None:
         """Writes the file, whole or not at all."""
-        tree = sealed({"format_version": FORMAT_VERSION, **to_builtins(self)})
-        write_text(folder / FILE, json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
+        write_text(folder / FILE, sealed_text(self, FORMAT_VERSION))
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -8,8 +8,6 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
-
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import EncodedFile, refuse_changes, settings_of
@@ -26,7 +24,7 @@ from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.sentence_stream import EncodingProgress
 from rejoinder.io.files.atomic import write_text
 from rejoinder.io.files.claims import claim_output, swap_in
-from rejoinder.io.files.hashed import read_sealed, sealed
+from rejoinder.io.files.hashed import read_sealed, sealed, sealed_text
 from rejoinder.io.files.outputs import resolved
 from rejoinder.io.files.storage import creation_errors, read_errors, storage_errors
 from rejoinder.io.files.unfinished import discard_unfinished, unfinished_folder
@@ -207,10 +205,7 @@ def _begin(out: Path, facts: _Begun, *, resume: bool, overwrite: bool) -> None:
     discard_unfinished(out)
     with creation_errors(out):
         place.mkdir()
-    write_text(
-        place / _STATE,
-        json.dumps(sealed({"format_version": _VERSION, "facts": to_builtins(facts)})),
-    )
+    write_text(place / _STATE, sealed_text(_State(facts), _VERSION))
 
 
 def _is_finished(place: Path, number: int, suffix: str) -> bool:

@@ -1,18 +1,15 @@
 """What an engine of `rejoinder encode` is handed, and what its executors do with it."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import to_builtins
 
 from rejoinder.errors import InputError, ModelError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import encode_file
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import check_file, read_sealed, sealed, sha256_of_file
+from rejoinder.io.files.hashed import check_file, read_sealed, sealed_text, sha256_of_file
 from rejoinder.io.formats.decoding import Count, Digest, Record
 from rejoinder.io.formats.text_parts import TextPart, part_lines
 
@@ -123,4 +120,4 @@ def encode_part(task: PartTask, encoder: SentenceEncoder, number: int) -> None:
     told = PartRecord(
         written.n, written.unknown, written.too_long, path.stat().st_size, sha256_of_file(path)
     )
-    write_text(record, json.dumps(sealed({"format_version": _RECORD_VERSION, **to_builtins(told)})))
+    write_text(record, sealed_text(told, _RECORD_VERSION))

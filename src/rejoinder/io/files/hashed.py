@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from msgspec import to_builtins
+
 from rejoinder.errors import RejoinderError
-from rejoinder.io.formats.decoding import decoded
+from rejoinder.io.formats.decoding import Record, decoded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,6 +135,12 @@ def sealed(tree: Mapping[str, Any]) -> dict[str, Any]:
     {'step': 3}
     """
     return {**tree, _SEAL: _digest(tree)}
+
+
+def sealed_text(record: Record, version: int) -> str:
+    """Returns a record as JSON that `read_sealed` reads."""
+    tree = sealed({"format_version": version, **to_builtins(record)})
+    return json.dumps(tree, indent=1) + "\n"  # in ASCII: bytes of file names may not be UTF-8
 
 
 def check_seal(

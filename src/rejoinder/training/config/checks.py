@@ -17,7 +17,7 @@ from rejoinder.training.objectives.paraphrase import ParaphraseTask
 _MAX_GIB = 64
 """Largest size of the hash buckets' rows, which are allocated whatever the data is."""
 _Rules = Callable[[RunConfig], Iterator[tuple[str, str]]]
-"""Yields keys that have no effect, with the reason; `*` stands for each index of a list."""
+"""Yields keys that have no effect, with the reason."""
 
 
 def _encoder(config: RunConfig) -> Iterator[tuple[str, str]]:
@@ -25,7 +25,8 @@ def _encoder(config: RunConfig) -> Iterator[tuple[str, str]]:
     if kind.table is None:
         why = "this kind of encoder has no sparse table; optimizer.dense trains all of it"
         yield "optimizer.table", why
-        yield "phases.*.table_learning_rate", why
+        for number in range(len(config.phases)):
+            yield f"phases.{number}.table_learning_rate", why
         yield "training.rank_init", why
     if kind.token_rows is None:
         yield "training.row_init", "this kind of encoder names no tensor with a row per token"
@@ -69,7 +70,8 @@ def _tasks(config: RunConfig) -> Iterator[tuple[str, str]]:
     if all(task.word_dropout is not None for task in config.mixture):
         yield "objective.word_dropout", "every task sets word_dropout"
     if all(task.batch_size is not None for task in config.mixture):
-        yield "phases.*.batch_size", "every task sets batch_size"
+        for number in range(len(config.phases)):
+            yield f"phases.{number}.batch_size", "every task sets batch_size"
     if "entailment" not in config.objectives:
         yield "entailment.hidden", "no task is entailment"
         yield "entailment.activation", "no task is entailment"
@@ -101,18 +103,8 @@ def idle_keys(config: RunConfig, faulty: frozenset[str] = frozenset()) -> dict[s
     idle: dict[str, str] = {}
     for table, rules in _RULES.items():
         if table not in faulty:
-            for key, reason in rules(config):
-                idle |= dict.fromkeys(_paths(config, key), reason)
+            idle |= dict(rules(config))
     return idle
-
-
-def _paths(config: RunConfig, key: str) -> Iterator[str]:
-    first, star, rest = key.partition(".*.")
-    if not star:
-        yield key
-        return
-    for index in range(len(getattr(config, first))):
-        yield f"{first}.{index}.{rest}"
 
 
 def is_set(config: RunConfig, path: str) -> bool:

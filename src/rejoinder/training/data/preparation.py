@@ -35,10 +35,6 @@ class Selection:
     """Number of pairs in the train split, by source."""
     left_out: Mapping[str, int]
 
-    def keeps(self, sources: pl.Series) -> pl.Series:
-        """Returns for each source whether its pairs are kept."""
-        return sources.is_in(list(self.chosen))
-
 
 def select_sources(pairs: Pairs, training: TrainingConfig) -> Selection:
     """Returns the sources that `training.sources` chooses.
@@ -184,7 +180,7 @@ def prepare(
             frame = data.needed_pairs().read(block, columns)
             kept = np.arange(len(frame))
             if selection.left_out:
-                kept = np.flatnonzero(selection.keeps(frame.get_column("source")))
+                kept = np.flatnonzero(frame.get_column("source").is_in(list(selection.chosen)))
                 frame = frame[kept]
             inputs, responses = frame.get_column("input"), frame.get_column("response")
             pairs += len(kept)

@@ -1,18 +1,17 @@
 """The start of a run on disk: config, vocabulary, excluded rows, and a manifest to check them."""
 
 import datetime
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from msgspec import field, to_builtins
+from msgspec import field
 from safetensors.numpy import load_file, save_file
 
 from rejoinder.errors import TrainingError
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed
+from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed_text
 from rejoinder.io.formats.decoding import Count, Digest, Record
 from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.text.features import load_features
@@ -91,8 +90,7 @@ def write_start(
         initial=prepared.initial,
         files=file_facts(run, files),
     )
-    tree = sealed({"format_version": FORMAT, **to_builtins(manifest)})
-    write_text(run / _MANIFEST, json.dumps(tree, indent=1) + "\n")
+    write_text(run / _MANIFEST, sealed_text(manifest, FORMAT))
 
 
 def read_start(run: Path, data: Data, config: RunConfig) -> tuple[Prepared, str]:
