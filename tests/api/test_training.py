@@ -42,7 +42,7 @@ def test_a_run_is_one_call_and_the_same_when_stopped_and_resumed(small_pairs, tm
 
     common = {"out": str(tmp_path / "parts"), "pairs": str(small_pairs)}
     parts = train(CONFIG, **common, stop_at=2)
-    with pytest.raises(TrainingError, match="parts stopped at step 2 and has no model yet"):
+    with pytest.raises(TrainingError, match=r"parts .*step 2"):
         parts.load_encoder()
     parts = train(None, **common, resume=True)
     assert weights(parts) == weights(whole)
@@ -53,7 +53,7 @@ def test_runs_of_several_seeds(small_pairs, tmp_path):
     [first] = train_seeds(CONFIG, [1], **common).values()
     with pytest.raises(InputError, match=r"runs exists and is not empty"):
         train_seeds(CONFIG, [1, 2], **common)
-    with pytest.raises(InputError, match=r"runs holds runs of several seeds; .* --seed 1\."):
+    with pytest.raises(InputError, match=r"runs .*seeds.*--seed 1\."):
         train(CONFIG, out=tmp_path / "runs", pairs=small_pairs, resume=True)
     runs = train_seeds(CONFIG, [1, 2, 1], **common, resume=True)
     assert list(runs) == [1, 2]
@@ -143,7 +143,7 @@ def test_a_run_is_replaced_once_the_new_one_has_a_model(small_pairs, tmp_path):
     assert stopped.folder == tmp_path / ".run.unfinished"
     assert bytes_below(old.folder) == before
     for begin_again in ({}, {"out": tmp_path / "run"}):
-        with pytest.raises(InputError, match=r"\.run\.unfinished; continue it with resume=True"):
+        with pytest.raises(InputError, match=r"\.run\.unfinished.*resume=True"):
             train(CONFIG, **{**other, **begin_again})
     new = train(None, **common, resume=True)
     whole = train(CONFIG, **{**other, "out": tmp_path / "whole"})
@@ -171,6 +171,6 @@ def test_a_run_does_not_replace_what_it_reads(small_pairs, tmp_path, way):
         out = tmp_path / "link"
         out.symlink_to(pairs)
     before = bytes_below(tmp_path)
-    with pytest.raises(InputError, match=rf"{pairs} is read, and writing {out} would replace it"):
+    with pytest.raises(InputError, match=rf"{pairs} .*{out} "):
         train(CONFIG, out=out, pairs=pairs, overwrite=True)
     assert bytes_below(tmp_path) == before

@@ -57,7 +57,7 @@ def test_the_texts_of_named_fields_are_a_group(tmp_path):
     groups = read_groups(path, ("members", "definition"))
     assert groups.sentences == ["big", "large", "above average in size", "able", "having the means"]
     assert (groups.offsets.tolist(), groups.dropped) == ([0, 3, 5], 2)
-    with pytest.raises(InputError, match=r"line 1: 'members' is .*; a list of strings is needed"):
+    with pytest.raises(InputError, match=r"line 1: 'members' .*list of strings"):
         read_groups(written(tmp_path / "b.jsonl", [{"members": [1]}]), ("members",))
 
 
@@ -71,7 +71,7 @@ def test_rows_are_chosen_by_the_values_of_fields(tmp_path, label):
     path = written(tmp_path / "a.jsonl", lines)
     train = read_groups(path, where={"split": "train"})
     assert (train.sentences, train.negatives) == (["a", "b"], [("c", "d")])
-    with pytest.raises(InputError, match="has no row with split = dev; split is test, train"):
+    with pytest.raises(InputError, match=r"split = dev.*test, train"):
         read_groups(path, where={"split": "dev"})
     with pytest.raises(InputError, match="line 1: no 'genre'"):
         read_groups(path, where={"genre": "news"})
@@ -84,7 +84,7 @@ def test_lists_of_pairs_of_words(tmp_path):
     path.write_text("big large\nhot dog\tsausage in a roll\n\n", "utf-8")
     assert read_groups(path).sentences == ["big", "large", "hot dog", "sausage in a roll"]
     path.write_text("big large\nbig\n", "utf-8")
-    with pytest.raises(InputError, match=r"line 2: found 1 texts; expected two"):
+    with pytest.raises(InputError, match=r"line 2: .*1 .*two"):
         read_groups(path)
     with pytest.raises(InputError, match="has no fields"):
         read_groups(path, where={"split": "train"})

@@ -69,7 +69,7 @@ def test_compressed_files_are_the_same_and_cut_ones_are_named(tmp_path, suffix, 
     packed = read_inference(place)
     assert (packed.premises, packed.sha256) == (plain.premises, plain.sha256)
     place.write_bytes(place.read_bytes()[:-9])
-    with pytest.raises(InputError, match=rf"a\.jsonl{suffix}.* damaged or cut"):
+    with pytest.raises(InputError, match=rf"a\.jsonl{suffix}.*damaged"):
         read_inference(place)
 
 
@@ -160,7 +160,7 @@ def test_real_files_of_other_forms(shared_data):
     assert several.premises[0].startswith(
         "Very young girl holding a spoon in a restaurant setting A"
     )
-    with pytest.raises(InputError, match="line 1: gold_label is 'not_entailment'"):
+    with pytest.raises(InputError, match=r"line 1: gold_label .*'not_entailment'"):
         read_inference(shared_data / "nli" / "rte_glue.jsonl")
     two = {"entailment": "entailment", "not_entailment": ""}
     found = read_inference(shared_data / "nli" / "rte_glue.jsonl", labels=two)

@@ -60,7 +60,7 @@ def test_the_path_is_added_where_the_address_has_none(server):
     for address in (server.address, f"{server.address}/", f"{server.address}/v1"):
         assert open_openai(f"base@{address}").encode(["a"]).shape == (1, 512)
     assert [body["model"] for body in server.requests] == ["base"] * 3
-    with pytest.raises(InputError, match=r"/v2/embeddings .*404.*no such route"):
+    with pytest.raises(InputError, match=r"/v2/embeddings .*404"):
         open_openai(f"base@{server.address}/v2").encode(["a"])
 
 

@@ -119,7 +119,7 @@ def test_wrong_and_missing_parts_are_named(path):
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
 def test_numbers_that_are_not_finite_are_refused(number, path):
     path.write_text(path.read_text().replace('"seconds": 0.0', f'"seconds": {number}'))
-    with pytest.raises(InputError, match=r"r\.json can't be read as results"):
+    with pytest.raises(InputError, match=r"r\.json"):
         read_results(path)
 
 
@@ -156,7 +156,7 @@ def test_an_unknown_main_score_is_an_error(tmp_path):
 
 
 def test_predictions_that_repeat_an_id_are_refused(tmp_path):
-    with pytest.raises(InputError, match="the id 's:1' is in the data more than once"):
+    with pytest.raises(InputError, match="'s:1'"):
         Result("t", "s", 2, "map", {}, {}, {}, 0, {}, items=Items(
             ["s:1", "s:1"], PREDICTED[:2], GOLD[:2], ["", ""]))  # fmt: skip
 
@@ -192,7 +192,7 @@ def test_results_of_other_settings_are_compared_with_a_note_where_nothing_else_i
     [one] = compare(first, second).tasks
     assert "seed 0 against 7" in one.note
     write_results(first, [made_up(settings={"seed": seed}) for seed in (1, 2)])
-    with pytest.raises(InputError, match="mr/senteval on all is left out: 2 results in the first"):
+    with pytest.raises(InputError, match=r"mr/senteval on all.* 2 "):
         compare(first, second)
 
 
@@ -208,7 +208,7 @@ def test_files_without_a_common_task_are_refused_with_the_tasks_of_each(tmp_path
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     write_results(first, [made_up()])
     write_results(second, [made_up(task="cr/senteval")])
-    with pytest.raises(InputError, match=r"a\.json has mr/senteval all; .*b\.json has cr/senteval"):
+    with pytest.raises(InputError, match=r"a\.json.*mr/senteval.*b\.json.*cr/senteval"):
         compare(first, second)
 
 
@@ -244,7 +244,7 @@ def test_another_encoder_is_refused_or_takes_the_place(tmp_path):
     path = tmp_path / "r.json"
     write_results(path, [made_up()])
     with open_results(path) as file:
-        with pytest.raises(InputError, match=r"holds results of mine, another encoder than other"):
+        with pytest.raises(InputError, match=r"mine.*other"):
             file.keep({"name": "other"}, overwrite=False)
         file.keep({"name": "other"}, overwrite=True)
         file.add(made_up(encoder="other"))
@@ -365,5 +365,5 @@ def test_a_name_of_predictions_that_is_no_path_is_refused(name, tmp_path):
         resealed(tree["results"][0])
 
     edit(path, change)
-    with pytest.raises(InputError, match=r"results\[0\]|predictions of .* can't be read"):
+    with pytest.raises(InputError, match=r"results\[0\]|predictions of "):
         read_results(path)

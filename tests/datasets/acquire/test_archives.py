@@ -129,9 +129,9 @@ def test_bombs(tmp_path, into):
     (tmp_path / "a.tar.xz").write_bytes(lzma.compress(tar_of(plain("zeros", zeros))))
     (tmp_path / "zeros.gz").write_bytes(gzip.compress(zeros))
     for name in ("a.zip", "a.tar.xz", "zeros.gz"):
-        with pytest.raises(InputError, match="more than 50 times its own"):
+        with pytest.raises(InputError, match="50 times"):
             unpack(tmp_path / name, into / name, tight)
-    with pytest.raises(InputError, match="2,000,000 bytes, more than 1,000;"):
+    with pytest.raises(InputError, match=r"2,000,000 bytes.*1,000;"):
         unpack(tmp_path / "a.zip", into / "total", Limits(total=1_000))
     (tmp_path / "many.tar").write_bytes(tar_of(plain("1"), plain("2"), plain("3")))
     with pytest.raises(InputError, match="more than 2 files"):
@@ -173,7 +173,7 @@ def test_a_zip_whose_directory_says_that_it_is_a_bomb_is_refused_unopened(tmp_pa
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("small", b"text")
         file.writestr("zeros", bytes(2_000_000))
-    with pytest.raises(InputError, match="unpacks to 2,000,004 bytes, more than 1,000,000"):
+    with pytest.raises(InputError, match=r"2,000,004 bytes.*1,000,000"):
         unpack(tmp_path / "a.zip", into, Limits(total=1_000_000))
     assert not any(into.iterdir())
 
@@ -185,7 +185,7 @@ def test_a_zip_whose_directory_lies_stops_at_the_size_it_states(tmp_path, into):
     (tmp_path / "a.zip").write_bytes(
         content.replace((2_000_000).to_bytes(4, "little"), (1_000).to_bytes(4, "little"))
     )
-    with pytest.raises(InputError, match=r"damaged or cut: Bad CRC-32 for file 'zeros'"):
+    with pytest.raises(InputError, match=r"CRC-32.*'zeros'"):
         unpack(tmp_path / "a.zip", into)
     assert (into / "zeros").stat().st_size <= 1_000
 
@@ -194,12 +194,12 @@ def test_a_tar_is_refused_by_a_header_before_its_bytes(tmp_path, into):
     entry = tarfile.TarInfo("huge")
     entry.size = 1 << 40
     (tmp_path / "a.tar").write_bytes(entry.tobuf() + bytes(1024))
-    with pytest.raises(InputError, match=r"unpacks to 1,099,511,63\d,\d* bytes, more than"):
+    with pytest.raises(InputError, match=r"1,099,511,63\d,\d* bytes"):
         unpack(tmp_path / "a.tar", into)
     entry = tarfile.TarInfo("header")
     entry.type, entry.size = tarfile.XHDTYPE, 1 << 30
     (tmp_path / "a.tar").write_bytes(entry.tobuf() + bytes(1024))
-    with pytest.raises(InputError, match="a header of 1,073,741,824 bytes"):
+    with pytest.raises(InputError, match="1,073,741,824"):
         unpack(tmp_path / "a.tar", into)
     (tmp_path / "a.tar").write_bytes(tar_of(special("holes", tarfile.GNUTYPE_SPARSE)))
     with pytest.raises(InputError, match="a sparse file"):
@@ -210,7 +210,7 @@ def test_a_tar_is_refused_by_a_header_before_its_bytes(tmp_path, into):
 def test_a_stream_is_stopped_by_what_was_read_of_it_not_by_its_whole_size(tmp_path, into):
     """A large archive may hold much, but not all of it in its first bytes."""
     (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(50_000_000)) + os.urandom(2_000_000))
-    with pytest.raises(InputError, match=r"more than 50 times its own \d\d?,\d{3};? ?"):
+    with pytest.raises(InputError, match=r"50 times its own \d\d?,\d{3}"):
         unpack(tmp_path / "a.gz", into, Limits(ratio=50, free=1_000_000))
     assert (into / "a").stat().st_size < 5_000_000
 
@@ -231,7 +231,7 @@ def test_names(tmp_path, into):
     assert unpack(tmp_path / "a.tar", into) == [into / "caf\ufffd"]
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as file:
         file.writestr("x" * 300, "text")
-    with pytest.raises(InputError, match=r"b\.zip can't be unpacked to .*: File name too long"):
+    with pytest.raises(InputError, match=r"b\.zip .*File name too long"):
         unpack(tmp_path / "b.zip", into)
 
 
@@ -271,5 +271,5 @@ def test_compressed_files_of_readers_are_metered_and_whole(tmp_path, suffix):
     with pytest.raises(InputError, match="is damaged or cut"):
         read_bytes(path)
     path.write_bytes(PACKERS[suffix](bytes(3_000_000)))
-    with pytest.raises(InputError, match="more than 50 times its own"):
+    with pytest.raises(InputError, match="50 times"):
         read_packed(path, suffix, Limits(ratio=50, free=1_000_000))

@@ -146,7 +146,7 @@ def test_a_busy_server_is_asked_again(server, tmp_path):
 
 def test_a_proxy_that_can_t_be_used_is_named(server, tmp_path, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
-    with pytest.raises(InputError, match=r"can't be reached: .*gopher.*ADVICE"):
+    with pytest.raises(InputError, match=r"gopher.*ADVICE"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet, advice="ADVICE")
 
 
@@ -209,7 +209,7 @@ def test_dead_addresses(server, tmp_path, monkeypatch):
         download(tmp_path.as_uri(), tmp_path / "f", quiet)
     server.awake.clear()
     monkeypatch.setattr("rejoinder.datasets.acquire.fetch._TIMEOUT", 0.05)
-    with pytest.raises(InputError, match=r"broke off 3 times|can't be reached: timed out"):
+    with pytest.raises(InputError, match=r"3 times|timed out"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 
@@ -234,7 +234,7 @@ def test_no_redirect_from_https_to_http():
         response = httpx.Response(302, headers={"Location": target}, request=request)
         _refuse_unsafe_redirect("https://example.org/a", response)
     response = httpx.Response(302, headers={"Location": "http://example.org/b"}, request=request)
-    with pytest.raises(InputError, match=r"a redirects to http://example.org/b\. Only https"):
+    with pytest.raises(InputError, match=r"http://example.org/b\. .*https"):
         _refuse_unsafe_redirect("https://example.org/a", response)
 
 
@@ -265,7 +265,7 @@ def test_the_missing_extra_is_named_only_when_something_is_downloaded(
     server, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"httpx is not installed.*rejoinder\[data\]"):
+    with pytest.raises(MissingExtraError, match=r"httpx.*rejoinder\[data\]"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
     (tmp_path / "f").write_bytes(b"here")
     download(f"{server.address}/file.bin", tmp_path / "f", quiet)
@@ -273,7 +273,7 @@ def test_the_missing_extra_is_named_only_when_something_is_downloaded(
 
 def test_a_file_that_no_set_is_as_large_as(server, tmp_path, monkeypatch):
     monkeypatch.setattr("rejoinder.datasets.acquire.fetch._MAX_BYTES", 1_000)
-    with pytest.raises(InputError, match=r"file\.bin sends .* 1,000 bytes"):
+    with pytest.raises(InputError, match=r"file\.bin .* 1,000 bytes"):
         download(f"{server.address}/file.bin", tmp_path / "f", quiet)
 
 

@@ -81,9 +81,7 @@ def test_what_is_there_is_not_lost(tmp_path):
         add([mr], [tmp_path / "two"], tmp_path / "data")
     add([mr], [tmp_path / "two"], tmp_path / "data", overwrite=True)
     assert read_binary(tmp_path / "data", "MR").splits["all"].sentences == ["c", "d"] * 2
-    with pytest.raises(
-        InputError, match=r"one/rt-polarity\.pos and .*two/rt-polarity\.pos .* differ"
-    ):
+    with pytest.raises(InputError, match=r"one/rt-polarity\.pos .*two/rt-polarity\.pos "):
         add([mr], [tmp_path / "one", tmp_path / "two"], tmp_path / "other")
 
 
@@ -122,7 +120,7 @@ def test_sets_with_the_same_names_of_files_are_all_recognised(same_names, tmp_pa
 def test_one_set_that_is_cut_keeps_all_of_them(same_names, tmp_path):
     sets, source = same_names
     (source / "fine/sentiment-dev").write_bytes(sst("fine", 2))
-    with pytest.raises(InputError, match=r"fine/sentiment-dev has 2 rows; .* has 4"):
+    with pytest.raises(InputError, match=r"fine/sentiment-dev .*2 rows.* 4"):
         add(sets, [source], tmp_path / "data")
     assert not (tmp_path / "data").exists()
     (source / "copy").mkdir()

@@ -79,7 +79,7 @@ def test_a_malicious_pickle_runs_nothing(tmp_path, where):
 def test_other_pickles_are_refused(tmp_path, content):
     path = tmp_path / "test.pkl"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"test\.pkl is refused, cut or not"):
+    with pytest.raises(InputError, match=r"test\.pkl"):
         read_coco_pickle(path)
 
 

@@ -70,7 +70,7 @@ def test_long_files_are_read_in_pieces_and_faults_have_their_lines(tmp_path, mon
     assert len(list(read_rows(place))) > 5
     assert rows_of(place) == [[f"a {n}", "b"] for n in range(50)]
     written(place, lines(*rows) + '{"sentence1": "x"}\n')
-    with pytest.raises(InputError, match=r"a\.jsonl line 51: no 'sentence2'"):
+    with pytest.raises(InputError, match=r"a\.jsonl line 51: .*'sentence2'"):
         rows_of(place)
     written(place, b"text\n" * 40 + b"\xff\n")
     with pytest.raises(InputError, match=r"line 41: byte 0xff is not utf-8"):
@@ -134,7 +134,7 @@ def test_evaluation_sets_by_name_family_and_file(tmp_path):
     assert [one.name for one in found] == ["snli-dev", "snli-test", "sts12", str(place)]
     assert (len(found[-1].sentences), len(found[-1].pairs)) == (2, 0)
     assert [one.name for one in evaluation_sets([])] == sorted(shipped())
-    with pytest.raises(InputError, match=r"'stsb-tets' is neither a file nor .* 'stsb-test'"):
+    with pytest.raises(InputError, match=r"'stsb-tets'.*'stsb-test'"):
         evaluation_sets(["stsb-tets"])
     with pytest.raises(InputError, match="no sentence to look for"):
         evaluation_sets([str(written(tmp_path / "none.txt", "…\n?\n"))])
