@@ -20,8 +20,7 @@ class Labelled:
 
     sentences: list[str]
     labels: NDArray[np.int64]
-    """(N,) int64, indices in `classes`."""
-    classes: tuple[str, ...]
+    """(N,) int64, the index of each class."""
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -169,4 +168,4 @@ def _labelled(rows: Iterable[tuple[str, str]], classes: tuple[str, ...]) -> Labe
     """Collects sentences and the names of their classes."""
     index_of = {name: index for index, name in enumerate(classes)}
     pairs = [(text, index_of[name]) for text, name in rows]
-    return Labelled([text for text, _ in pairs], np.array([i for _, i in pairs]), classes)
+    return Labelled([text for text, _ in pairs], np.array([i for _, i in pairs]))

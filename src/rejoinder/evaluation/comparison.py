@@ -115,15 +115,13 @@ def compare(first: Source, second: Source, *, seed: int = 0) -> Compared:
         for source in (first, second)
     )
     matched, left_out = _matched(ours, theirs)
-    if left_out and not matched:
-        raise InputError(f"nothing can be compared: {'; '.join(left_out)}.")
     if not matched:
         has = [
             f"{source if isinstance(source, Path | str) else 'results'} has "
             + (", ".join(dict.fromkeys(f"{one.task} {one.split}" for one in results)) or "none")
             for source, results in ((first, ours), (second, theirs))
         ]
-        raise InputError(f"nothing can be compared, as no task is shared: {'; '.join(has)}.")
+        raise InputError(f"nothing can be compared: {'; '.join(left_out or has)}.")
     labels = variants(ours)
     # p is at least 1 / draws: with these, a corrected p can be a quarter of the level
     draws = min(_MOST_DRAWS, math.ceil(4 * len(matched) / LEVEL))

@@ -130,17 +130,18 @@ class Work:
         base = self._trained("responses", tree, 1.0)
         nli = self._nli()
         both = self._trained("multitask", multitask_config(tree, budget, str(base), nli), 0.5)
-        models = [*self._with_tuned(base), *self._with_tuned(both)]
-        for name, model in zip(MODELS, models, strict=True):
-            self.results[name] = self._evaluated(name, model, _TASKS)
+        for name, folder in (("Reddit", base), ("Reddit+SNLI", both)):
+            made = folder.parent / "adaptation.safetensors"
+            self._evaluate(name, SentenceEncoder.load(folder), name, made)
         self.also = tuple(also)
         for name, encoder in also.items():
-            self.results |= self._evaluated_elsewhere(name, encoder)
+            stem = f"also-{encoder.describe()['sha256'][:12]}"
+            self._evaluate(name, encoder, stem, self.folder / "also" / f"{stem}.safetensors")
         for share in budget.curve:
             config = multitask_config(tree, budget, str(base), nli, share)
             name = f"multitask-{round(100 * share)}"
             model = SentenceEncoder.load(self._trained(name, config, 0.125))
-            self.curve[share] = self._evaluated(name, model, ("stsb/angular",))
+            self.curve[share] = self._evaluated(name, model, ("stsb/angular",), name)
         count = open_pairs(self.folder / "pairs").count("train")
         stages = self._stored.stages
         self.facts = {"stages": stages, "machine": describe_machine(), "pairs": count}
@@ -202,21 +203,23 @@ class Work:
             "batch size": phase["batch_size"],
         }
 
-    def _with_tuned(self, model: Path) -> tuple[Encodes, Encodes]:
-        """Returns a model, and the model with its adaptation."""
-        encoder = SentenceEncoder.load(model)
-        run = model.parent
-        return encoder, self._tuned(run.name, encoder, run / "adaptation.safetensors")
+    def _evaluate(self, name: str, encoder: SentenceEncoder, stem: str, made: Path) -> None:
+        """Scores a model, and the model with its adaptation, the file `made`, unless it has one.
 
-    def _tuned(self, name: str, encoder: SentenceEncoder, made: Path) -> Encodes:
-        """Returns an encoder with its adaptation, which is the file `made`."""
+        The files of the results are called `stem` and "stem tuned".
+        """
+        self.results[name] = self._evaluated(name, encoder, _TASKS, stem)
+        if encoder.describe()["adaptation"] is not None:
+            return
 
         def work() -> None:
             train, dev = (read_stsb(self.options.data, split) for split in ("train", "dev"))
             fit_adaptation(encoder, train, dev).write(made)
 
-        self._stage(f"{name} tuned", made, work)
-        return Adapted(encoder, read_adaptation(made))
+        tuned = f"{name} tuned"
+        self._stage(tuned, made, work)
+        adapted = Adapted(encoder, read_adaptation(made))
+        self.results[tuned] = self._evaluated(tuned, adapted, _TASKS, f"{stem} tuned")
 
     def _also(self) -> dict[str, SentenceEncoder]:
         """Returns the models that were trained elsewhere, by name."""
@@ -232,23 +235,11 @@ class Work:
             models[name] = encoder
         return models
 
-    def _evaluated_elsewhere(self, name: str, encoder: SentenceEncoder) -> dict[str, list[Result]]:
-        """Returns the results of a model that was trained elsewhere, as given and tuned."""
-        about = encoder.describe()
-        stem = f"also-{about['sha256'][:12]}"
-        results = {name: self._evaluated(name, encoder, _TASKS, stem)}
-        if about["adaptation"] is None:
-            tuned = f"{name} tuned"
-            made = self.folder / "also" / f"{stem}.safetensors"
-            adapted = self._tuned(name, encoder, made)
-            results[tuned] = self._evaluated(tuned, adapted, _TASKS, f"{stem}-tuned")
-        return results
-
     def _evaluated(
-        self, name: str, encoder: Encodes, tasks: Sequence[str], stem: str | None = None
+        self, name: str, encoder: Encodes, tasks: Sequence[str], stem: str
     ) -> list[Result]:
-        """Returns the results of an encoder on tasks. Their file is called `stem`, or `name`."""
-        path = self.folder / "results" / f"{stem or name}.json"
+        """Returns the results of an encoder on tasks. Their file is called `stem`."""
+        path = self.folder / "results" / f"{stem}.json"
         pairs = self.folder / "pairs"
         context = Context(self.options.data, pairs=lambda: response_pairs(pairs, "test"))
 
