@@ -37,14 +37,12 @@ def test_the_solver_reaches_the_optimum(classes):
     penalties = np.array([4.0, 0.125, 4.0, 0.125], np.float32)
     problems = masks, np.array([0, 0, 1, 1]), penalties
     solver = LogisticGrid(x, y)
-    predicted = solver.predict(x, solver.fit(*problems))
-    right = solver.correct(solver.fit(*problems))
+    predicted = solver.predict(np.arange(len(x)), solver.fit(*problems))
     for place in range(4):
         rows = masks[:, problems[1][place]]
         model = LogisticRegression(C=1 / penalties[place], max_iter=10_000, tol=1e-10)
         expected = model.fit(x[rows], y[rows]).predict(x)
         assert (predicted[:, place] == expected).mean() >= 0.995
-        assert np.array_equal(right[:, place], predicted[:, place] == y)
 
 
 @pytest.mark.shared_data

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import require
-from rejoinder.evaluation.classifiers.logistic import Float32s, LogisticGrid
+from rejoinder.evaluation.classifiers.logistic import LogisticGrid
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
-from rejoinder.measures import Floats, Indices
+from rejoinder.measures import Indices
 
 Labels = NDArray[np.int64]
 """The class of each row, from 0."""
@@ -29,15 +29,8 @@ class Fold(NamedTuple):
 class Learner(Protocol):
     """Fits classifiers on rows of the features that it was opened with."""
 
-    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
-        """Returns (F, G) accuracies from 0 to 1 of G penalties on the test rows of F folds.
-
-        Learners that stop early stop by the test rows.
-        """
-        ...
-
-    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
-        """Returns the predicted classes of the test rows of each fold, each with its penalty."""
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
+        """Returns (G, N) predicted classes of the N test rows of each fold, for its G penalties."""
         ...
 
 
@@ -57,32 +50,22 @@ class FastLearner:
         # each half of our single vector, so half the decay has the same effect.
         return strength * rows * (0.5 if self._solver.classes == 2 else 1.0)
 
-    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
         """See `Learner`."""
-        fold_of = np.repeat(np.arange(len(folds)), len(grid))
-        weights = self._fitted(folds, fold_of, list(grid) * len(folds))
-        right = self._solver.correct(weights).reshape(-1, len(folds), len(grid))
-        return np.stack([right[fold.test, index].mean(axis=0) for index, fold in enumerate(folds)])
-
-    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
-        """See `Learner`."""
-        weights = self._fitted(folds, np.arange(len(folds)), penalties)
-        return [
-            self._solver.predict(self._features[fold.test], weights[:, index : index + 1])[:, 0]
-            for index, fold in enumerate(folds)
-        ]
-
-    def _fitted(
-        self, folds: Sequence[Fold], fold_of: Indices, strengths: Sequence[float]
-    ) -> Float32s:
         masks = np.zeros((len(self._features), len(folds)), np.bool_)
         for index, fold in enumerate(folds):
             masks[fold.train, index] = True
-        penalties = [
-            self._penalty(strength, len(folds[index].train))
-            for index, strength in zip(fold_of.tolist(), strengths, strict=True)
+        fold_of = np.repeat(np.arange(len(folds)), [len(each) for each in penalties])
+        factors = [
+            self._penalty(strength, len(fold.train))
+            for fold, strengths in zip(folds, penalties, strict=True)
+            for strength in strengths
         ]
-        return self._solver.fit(masks, fold_of, np.array(penalties, np.float32))
+        weights = self._solver.fit(masks, fold_of, np.array(factors, np.float32))
+        return [
+            self._solver.predict(fold.test, weights[:, fold_of == index]).T
+            for index, fold in enumerate(folds)
+        ]
 
 
 class LibraryLearner:
@@ -108,17 +91,11 @@ class LibraryLearner:
             model = OneVsRestClassifier(model)
         return model.fit(self._features[rows], labels)
 
-    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
-        """See `Learner`."""
-        accuracies = np.empty((len(folds), len(grid)))
-        for row, fold in enumerate(folds):
-            features, labels = self._features[fold.test], self._labels[fold.test]
-            accuracies[row] = [self._fitted(fold.train, c).score(features, labels) for c in grid]
-        return accuracies
-
-    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
         """See `Learner`."""
         return [
-            np.asarray(self._fitted(fold.train, strength).predict(self._features[fold.test]))
-            for fold, strength in zip(folds, penalties, strict=True)
+            np.stack(
+                [self._fitted(fold.train, each).predict(self._features[fold.test]) for each in some]
+            )
+            for fold, some in zip(folds, penalties, strict=True)
         ]

@@ -39,19 +39,15 @@ class LogisticGrid:
         self.labels = labels
         self.classes = int(labels.max()) + 1
         self._outputs = 1 if self.classes == 2 else self.classes
-        self._center = features.mean(axis=0, dtype=np.float64).astype(np.float32)
-        centered = features.astype(np.float32) - self._center
+        center = features.mean(axis=0, dtype=np.float64).astype(np.float32)
+        centered = features.astype(np.float32) - center
         gram = (centered.T @ centered).astype(np.float64)
-        curvature, self._basis = np.linalg.eigh(gram)
-        self._basis = self._basis.astype(np.float32)
-        self.rows = self._rotated(features)
+        curvature, basis = np.linalg.eigh(gram)
+        rotated = centered @ basis.astype(np.float32)
+        self.rows = np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
         bound = 0.25 if self.classes == 2 else 0.5
         # the last feature is the intercept's, which is 1 everywhere
         self._curvature = bound * np.append(np.maximum(curvature, 0.0), len(features))
-
-    def _rotated(self, features: NDArray[np.floating]) -> Float32s:
-        rotated = (features.astype(np.float32) - self._center) @ self._basis
-        return np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
 
     def fit(self, folds: NDArray[np.bool_], fold: Indices, penalties: Float32s) -> Float32s:
         """Returns (D + 1, P, K) weights in the rotated basis; K is 1 if there are two classes.
@@ -107,17 +103,13 @@ class LogisticGrid:
             total += rows.T @ scores.reshape(len(rows), -1)
         return total.reshape(weights.shape)
 
-    def correct(self, weights: Float32s) -> NDArray[np.bool_]:
-        """Returns (N, P) whether each problem's weights predict the class of each row."""
-        right = np.empty((len(self.rows), weights.shape[1]), np.bool_)
-        for start in range(0, len(self.rows), _ROWS):
-            rows = slice(start, start + _ROWS)
-            right[rows] = self._best(self.rows[rows], weights) == self.labels[rows, None]
-        return right
-
-    def predict(self, features: NDArray[np.floating], weights: Float32s) -> NDArray[np.int64]:
-        """Returns (N, P) predicted classes of (N, D) features, not rotated, by `fit`'s weights."""
-        return self._best(self._rotated(features), weights)
+    def predict(self, rows: Indices, weights: Float32s) -> NDArray[np.int64]:
+        """Returns (N, P) predicted classes of N rows of the features, by weights of `fit`."""
+        predicted = np.empty((len(rows), weights.shape[1]), np.int64)
+        for start in range(0, len(rows), _ROWS):
+            part = slice(start, start + _ROWS)
+            predicted[part] = self._best(self.rows[rows[part]], weights)
+        return predicted
 
     @staticmethod
     def _best(rows: Float32s, weights: Float32s) -> NDArray[np.int64]:

@@ -41,36 +41,27 @@ class NetworkLearner:
         self._labels = torch.from_numpy(labels)
         self._classes = int(labels.max()) + 1
 
-    def held_out(self, folds: Sequence[Fold], grid: Sequence[float]) -> Floats:
-        """See `Learner`. The test rows also say when to stop, as in SentEval."""
-        accuracies = np.empty((len(folds), len(grid)))
-        splits = [(fold.train, fold.test, grid) for fold in folds]
-        seeds = [self._settings.seed] * len(folds)
-        for group, _, best in self._trained(splits, [*map(np.random.RandomState, seeds)]):
-            accuracies[group] = best
-        return accuracies
-
-    def predict(self, folds: Sequence[Fold], penalties: Sequence[float]) -> list[Labels]:
+    def predict(self, folds: Sequence[Fold], penalties: Sequence[Sequence[float]]) -> list[Labels]:
         """See `Learner`."""
         generators, splits = [np.random.RandomState(self._settings.seed) for _ in folds], []
-        for fold, generator, penalty in zip(folds, generators, penalties, strict=True):
+        for fold, generator, decays in zip(folds, generators, penalties, strict=True):
             rows, stop_rows = fold.train, fold.stop
             if stop_rows is None:
                 order = rows[generator.permutation(len(rows))]
                 stop_rows, rows = np.split(order, [max(1, int(_STOP_SHARE * len(order)))])
-            splits.append((rows, stop_rows, [penalty]))
+            splits.append((rows, stop_rows, decays))
         predictions: dict[int, Labels] = {}
-        for group, networks, _ in self._trained(splits, generators):
+        for group, networks in self._trained(splits, generators):
             predicted = networks.predict([folds[index].test for index in group])
-            predictions |= zip(group, (classes[0].numpy() for classes in predicted), strict=True)
+            predictions |= zip(group, (classes.numpy() for classes in predicted), strict=True)
         return [predictions[index] for index in range(len(folds))]
 
     def _trained(
         self,
         splits: Sequence[tuple[Indices, Indices, Sequence[float]]],
         generators: Sequence[np.random.RandomState],
-    ) -> Iterator[tuple[list[int], "Networks", Floats]]:
-        """Yields groups of folds, their networks, and their best accuracies on the stop rows.
+    ) -> Iterator[tuple[list[int], "Networks"]]:
+        """Yields groups of folds, and their networks.
 
         `splits` are the train rows, stop rows and decays of each fold. All folds of a group have as
         many steps per epoch.
@@ -88,7 +79,8 @@ class NetworkLearner:
                 networks = Networks(
                     self._settings, self._features, self._labels, self._classes, decays
                 )
-                yield group, networks, networks.fit(train, stop, [generators[i] for i in group])
+                networks.fit(train, stop, [generators[i] for i in group])
+                yield group, networks
 
 
 class Networks:
@@ -143,11 +135,11 @@ class Networks:
         train: Sequence[Indices],
         stop: Sequence[Indices],
         generators: Sequence[np.random.RandomState],
-    ) -> Floats:
+    ) -> None:
         """Trains each network until its accuracy on the stop rows has not grown `tenacity` times.
 
         The train rows of all F folds have the same number of batches. `generators` draw their
-        order. Returns the (F, G) best accuracies, 0 to 1.
+        order.
         """
         accuracy = np.full(self._shape, -1.0)
         waited = np.zeros(self._shape, np.int64)
@@ -169,7 +161,6 @@ class Networks:
                 break
         for kept, parameter in zip(best, self.parameters, strict=True):
             parameter.data.copy_(kept)
-        return accuracy
 
     def _epoch(self, train: Sequence[Indices], generators: Sequence[np.random.RandomState]) -> None:
         size = self._settings.batch_size

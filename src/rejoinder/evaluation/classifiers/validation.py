@@ -62,6 +62,23 @@ def _opened(settings: ClassifierSettings, features: Features, labels: Labels) ->
     return kind(settings, features, labels)
 
 
+def _held_out(
+    learner: Learner, folds: Sequence[Fold], grid: Sequence[float], labels: Labels
+) -> Floats:
+    """Returns (F, G) accuracies from 0 to 1 of G penalties on the test rows of F folds.
+
+    As in SentEval, the test rows also say when to stop.
+    """
+    predicted = learner.predict([fold._replace(stop=fold.test) for fold in folds],
+                                [grid] * len(folds))  # fmt: skip
+    return np.stack(
+        [
+            (classes == labels[fold.test]).mean(axis=1)
+            for fold, classes in zip(folds, predicted, strict=True)
+        ]
+    )
+
+
 def _best(accuracy: Floats) -> tuple[Any, Any]:
     """Returns the index and the accuracy, in percent, of the best penalty of the last axis."""
     # as in the original, accuracies are rounded before they are compared
@@ -85,13 +102,13 @@ def nested(features: Features, labels: Labels, settings: ClassifierSettings) -> 
         for part in _folds(labels[fold.train], settings, "nested")
     ]
     learner, grid = _opened(settings, features, labels), settings.grid("nested")
-    accuracy = learner.held_out(inner, grid)
+    accuracy = _held_out(learner, inner, grid, labels)
     means = accuracy.reshape(len(outer), settings.kfold, len(grid)).mean(axis=1)
     chosen, dev = _best(means)
-    predicted = learner.predict(outer, [grid[index] for index in chosen])
+    predicted = learner.predict(outer, [[grid[index]] for index in chosen])
     predictions, folds = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
     scores = []
-    for index, (fold, classes) in enumerate(zip(outer, predicted, strict=True)):
+    for index, (fold, [classes]) in enumerate(zip(outer, predicted, strict=True)):
         predictions[fold.test], folds[fold.test] = classes, index
         scores.append(_percent(classes, labels[fold.test]))
     accuracy_of_folds = round(float(np.mean(scores)), 2)
@@ -114,10 +131,10 @@ def split(
     train, *dev, test = np.split(np.arange(ends[-1]), ends[:-1])
     protocol = "split" if dev else "kfold"
     folds = [Fold(train, *dev)] if dev else _folds(labels[0], settings, protocol)
-    learner = _opened(settings, np.concatenate(features), np.concatenate(labels))
-    grid = settings.grid(protocol)
-    index, best = _best(learner.held_out(folds, grid).mean(axis=0))
-    [predictions] = learner.predict([Fold(train, test, *dev)], [grid[index]])
+    together, grid = np.concatenate(labels), settings.grid(protocol)
+    learner = _opened(settings, np.concatenate(features), together)
+    index, best = _best(_held_out(learner, folds, grid, together).mean(axis=0))
+    [[predictions]] = learner.predict([Fold(train, test, *dev)], [[grid[index]]])
     return Outcome(float(best), _percent(predictions, labels[-1]), predictions)
 
 
