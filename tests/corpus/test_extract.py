@@ -291,7 +291,7 @@ def test_damaged_pairs_are_refused(run, tmp_path):
         ({"counts": {**tree["counts"], "pairs": "9"}}, r"int.*str.*counts\.pairs"),
         ({"splits": {"train": None}}, "int.*null.*splits"),
         ({"shards": [{**other, "file": "../x"}]}, r"str.*shards\[0\]\.file"),
-        ({"shards": [other]}, r"part-00000\.parquet has .* rows, and .* are listed"),
+        ({"shards": [other]}, r"part-00000\.parquet .*rows"),
     ):
         path.write_text(json.dumps(sealed({**tree, **change})))
         with pytest.raises(InputError, match=said):

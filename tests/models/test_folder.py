@@ -308,7 +308,7 @@ def test_a_damaged_config(model, content, said):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("format_version",), 5, "format version 5; this version reads 1 to 4"),
+        (("format_version",), 5, r"\b5\b.*1 to 4"),
         (("text", "rules"), 99, r"99.*rules"),
         (("text", "kind"), "letters", r"text\.kind is 'letters': .*subwords\|words"),
         (
@@ -319,9 +319,9 @@ def test_a_damaged_config(model, content, said):
         (("text", "rules"), True, r"bool.*rules"),
         (("text", "words"), None, r"text\.words is None: Expected `int`"),
         (("text", "unknown_buckets"), True, r"text\.unknown_buckets is True"),
-        (("text", "words"), 12, f"lists {len(WORDS)} words where its config says 12"),
+        (("text", "words"), 12, rf"\b{len(WORDS)}\b.*\b12\b"),
         (("encoder", "kind"), "lstm", "encoder.kind 'lstm' is unknown"),
-        (("encoder", "width"), 9, r"encoder\.table\.weight has shape \(\d+, 6\); the config"),
+        (("encoder", "width"), 9, r"encoder\.table\.weight .*\(\d+, 6\)"),
         (("encoder", "width"), "6", r"encoder\.width is '6'"),
         (("encoder", "width"), -6, r"encoder\.width is -6"),
         (("encoder", "width"), 2**70, r"encoder\.width is 1180591620717411303424"),
@@ -361,11 +361,11 @@ def test_a_damaged_config(model, content, said):
         (("training", "leak_sets"), 5, r"training\.leak_sets is 5: Expected `array"),
         (("encoder", "layers"), [7, 0], r"encoder\.layers\[1\] is 0: Expected `int` >= 1"),
         (("encoder", "residual"), "no", r"encoder\.residual is 'no': Expected `bool`"),
-        (("encoder", "layers"), [5], r"\['encoder.dnn.layers.1.bias', .*\] are unknown"),
+        (("encoder", "layers"), [5], r"encoder.dnn.layers.1.bias"),
         (("heads", "responses", "layers"), [4, 6], "embeddings have 5"),
         (("training",), "none", "training is 'none': Expected `object"),
         (("files", "weights.safetensors"), 3, r"files.* is .*: Expected `object`, got `int`"),
-        (("files", "../escape"), {"bytes": 0}, r"files lists .*\.\./escape; such a model has"),
+        (("files", "../escape"), {"bytes": 0}, r"files .*\.\./escape"),
     ],
 )
 def test_a_config_that_does_not_fit(model, path, value, said):
@@ -388,9 +388,9 @@ def test_a_config_that_does_not_fit(model, path, value, said):
             5,
             r"encoder\.forwards\.weight_ih_l0 has shape \(16, 6\); the config",
         ),
-        (("encoder", "dim"), 8, r"\['encoder.projection.bias', .*\] are unknown"),
+        (("encoder", "dim"), 8, r"encoder.projection.bias"),
         (("encoder", "max_tokens"), 0, r"encoder\.max_tokens is 0: .* >= 1"),
-        (("text", "bigram_buckets"), 9, r"text\.bigram_buckets is 9; a bilstm reads none"),
+        (("text", "bigram_buckets"), 9, r"text\.bigram_buckets .*9.*bilstm"),
     ],
 )
 def test_a_config_that_does_not_fit_a_bilstm(tmp_path, path, value, said):

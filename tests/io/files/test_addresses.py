@@ -64,7 +64,7 @@ def test_paths_stay_paths():
     [
         ("ftp://host/a", "'ftp'.*s3://, s3a://, gs://"),
         ("s3:///a", "s3:///a .*bucket.*s3://BUCKET/KEY"),
-        ("s3://name:word@bucket/a", r"^s3://…@bucket: an address holds no password"),
+        ("s3://name:word@bucket/a", r"^s3://…@bucket.*password"),
     ],
 )
 def test_text_that_is_not_an_address_is_refused(text, message):

@@ -66,12 +66,12 @@ def test_a_file_is_compared_with_its_facts(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"^the run: .*No such file.* Begin again\."),
+        (None, r"^the run.*No such file.*Begin again\."),
         (b"\xff", r"^the run: .*decode"),
         (b"[" * 100_000, "^the run: "),
-        (b"[1]", r"x\.json is of format version None; this version reads 2\. Update\."),
+        (b"[1]", r"x\.json .*None.*\b2\b.*Update\."),
         (b'{"format_version": 3}', "version 3.*reads 2"),
-        (b'{"format_version": 2}', r"x\.json was changed after it was written .* Begin again\."),
+        (b'{"format_version": 2}', r"x\.json .*SHA-256.*Begin again\."),
         (json.dumps(sealed({"format_version": 2, "step": -1})).encode(), "step.* Begin again"),
     ],
 )
