@@ -36,7 +36,7 @@ _EPILOG = epilog(
 )
 
 DataFolder = Annotated[Path, typer.Option("--data", help="Folder of data sets.")]
-Overwrite = Annotated[bool, typer.Option(help="Replace files that differ.")]
+Overwrite = Annotated[bool, "Replace files that differ."]
 
 
 commands = typer.Typer(

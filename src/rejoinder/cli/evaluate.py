@@ -51,7 +51,7 @@ def evaluate(
         str, "How classifiers are fitted: fast, or compat (as SentEval does)."
     ] = "fast",
     pytorch: Annotated[
-        bool, typer.Option(help="With compat, use SentEval's PyTorch classifier and penalties.")
+        bool, "With compat, use SentEval's PyTorch classifier and penalties."
     ] = False,
     nhid: Annotated[int, typer.Option(min=0, help="Hidden units of classifiers.")] = 0,
     kfold: Annotated[int, typer.Option(min=2, help="Folds of cross-validation.")] = 10,
@@ -63,13 +63,9 @@ def evaluate(
         "encoder, data and settings are reused; those of other settings stay.",
     ] = None,
     overwrite: Annotated[
-        bool,
-        typer.Option(help="Score again what OUT holds; drop its results of other encoders."),
+        bool, "Score again what OUT holds; drop its results of other encoders."
     ] = False,
-    skip_missing: Annotated[
-        bool,
-        typer.Option(help="Exit with 0 even if data of some tasks is missing."),
-    ] = False,
+    skip_missing: Annotated[bool, "Exit with 0 even if data of some tasks is missing."] = False,
     worst: Annotated[
         int, typer.Option(min=0, help="Number of items with the largest errors to show.")
     ] = 0,
