@@ -7,7 +7,7 @@ Raises:
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar, Union
 
 from rejoinder.errors import ConfigError, nearest, require
@@ -44,11 +44,7 @@ class Settings(BaseModel):
     )
 
 
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-AsTuple = BeforeValidator(_as_tuple)
+AsTuple = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 """Converts the lists of TOML to tuples, which frozen settings hold."""
 
 
@@ -82,16 +78,13 @@ def tagged(kinds: tuple[type[Settings], ...], tag: str, default: str | None = No
     _TAGS.add(tag)
     # type checkers can't follow a union that is built from a tuple
     union = Annotated[Union[kinds], Field(discriminator=tag)]  # type: ignore[valid-type]  # noqa: UP007
-    return union if default is None else Annotated[union, BeforeValidator(_filled(tag, default))]
-
-
-def _filled(tag: str, default: str) -> Callable[[Any], Any]:
-    """Returns a validator that adds the default tag to a table without one."""
+    if default is None:
+        return union
 
     def fill(value: Any) -> Any:
-        return {tag: default, **value} if isinstance(value, Mapping) and tag not in value else value
+        return {tag: default, **value} if isinstance(value, Mapping) else value
 
-    return fill
+    return Annotated[union, BeforeValidator(fill)]
 
 
 Table = TypeVar("Table", bound=Settings)

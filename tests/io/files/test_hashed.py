@@ -18,6 +18,7 @@ from rejoinder.io.files.hashed import (
     md5_of,
     read_sealed,
     sealed,
+    sealed_text,
     sha256_number,
     sha256_of_array,
 )  # fmt: skip
@@ -26,6 +27,10 @@ from rejoinder.io.formats.decoding import Count, Record
 
 class Step(Record, frozen=True):
     step: Count
+
+
+class Named(Record, frozen=True):
+    name: str
 
 
 VALUES = st.recursive(
@@ -82,13 +87,18 @@ def test_sealed_json_of_a_version_is_read_or_refused(tmp_path, content, message)
         )
 
     path = tmp_path / "x.json"
-    path.write_text(json.dumps(sealed({"format_version": 2, "step": 7})))
+    path.write_text(sealed_text(Step(7), 2))
     assert read() == Step(7)
     path.unlink()
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ModelError, match=message):
         read()
+
+
+def test_names_that_are_not_utf_8_can_be_kept(tmp_path):
+    (tmp_path / "x.json").write_text(sealed_text(Named("a\udcff"), 1), "ascii")
+    assert read_sealed(tmp_path / "x.json", Named, 1, ModelError, "") == Named("a\udcff")
 
 
 def test_hashes_that_seeds_and_formats_depend_on_never_change():

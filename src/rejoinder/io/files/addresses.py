@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from rejoinder.io.files.stores import NoStoreError, connected, store_errors, write_whole
+from rejoinder.io.files.stores import NO_BUCKET, connected, store_errors, write_whole
 
 _FIRST_BYTES = 64 << 10
 _BLOCK_BYTES = 8 << 20
@@ -66,7 +66,7 @@ class Address:
             if found.kind == "missing":
                 store = filesystem.get_file_info(connected(self._connection())[1] or "/")
                 if store.type.name == "NotFound":
-                    raise NoStoreError
+                    raise OSError(NO_BUCKET)
         return found
 
     def is_dir(self) -> bool:

@@ -26,14 +26,8 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _UNREACHABLE = re.compile(r"NETWORK_CONNECTION|curlCode|could not connect|resolve host", re.I)
-_NO_BUCKET = "NO_SUCH_BUCKET"
-
-
-class NoStoreError(OSError):
-    """The bucket or container of an address does not exist."""
-
-    def __init__(self) -> None:
-        super().__init__(_NO_BUCKET)
+NO_BUCKET = "NO_SUCH_BUCKET"
+"""What an error says where the bucket or container of an address does not exist."""
 
 
 @lru_cache
@@ -95,7 +89,7 @@ def store_errors(address: object, store: str, *, writing: bool = False) -> Itera
 
 def _cause(said: str, store: str) -> str:
     """Returns why a store refuses, for the end of a sentence."""
-    if _NO_BUCKET in said:
+    if NO_BUCKET in said:
         return f"there is no bucket {store!r}; make it first, or name another"
     if _DENIED.search(said):
         return (

@@ -19,10 +19,6 @@ from rejoinder.io.schema import (
 _Label = Annotated[str, Field(max_length=200), Printable]
 
 
-def _as_table(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
 def _task_name(value: str) -> str:
     if not re.fullmatch(r"[\w-]*", value):
         raise ValueError(f"is {shown(value)}; a name is letters, digits, - and _")
@@ -71,12 +67,13 @@ class InferenceFile(DataFile):
     are skipped."""
 
 
+_AsTable = BeforeValidator(lambda value: {"path": value} if isinstance(value, str) else value)
 _FILES = "Files to train on: a list of paths, or of tables with a path."
 
 
 _File = TypeVar("_File", bound=DataFile)
 _Files = Annotated[
-    tuple[Annotated[_File, BeforeValidator(_as_table)], ...],
+    tuple[Annotated[_File, _AsTable], ...],
     Field(min_length=1, max_length=1_000, description=_FILES),
     AsTuple,
 ]
