@@ -4,7 +4,7 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from rejoinder.serve.routes import all_routers
+from rejoinder.serve.routes import ROUTERS
 
 ROUTES = {
     "/embed", "/similarity", "/rerank", "/tokenize", "/info", "/health", "/metrics", "/rank",
@@ -62,7 +62,7 @@ def test_answers_have_the_form_that_it_states(server):
     """Routes write their JSON themselves, so it is compared with the stated models."""
     stated = {
         (method, route.path): TypeAdapter(route.response_model)
-        for router in all_routers()
+        for router in ROUTERS
         for route in router.routes
         if isinstance(route, APIRoute) and route.include_in_schema and route.response_model
         for method in route.methods

@@ -9,7 +9,7 @@ from rejoinder.index.folder import TextIndex
 from rejoinder.models.folder import ModelContents
 from rejoinder.serve.errors import add_handlers
 from rejoinder.serve.middleware import Checked, CountRequests, LimitBody, host_check, key_check
-from rejoinder.serve.routes import all_routers
+from rejoinder.serve.routes import ROUTERS
 from rejoinder.serve.routes.page import PATHS
 from rejoinder.serve.service import Service
 from rejoinder.serve.settings import ServerSettings
@@ -54,7 +54,7 @@ def create_app(
     )
     app.state.service = service
     add_handlers(app)
-    for router in all_routers():
+    for router in ROUTERS:
         app.include_router(router)
     # the last one added is called first
     app.add_middleware(LimitBody, most=settings.max_body_bytes)
