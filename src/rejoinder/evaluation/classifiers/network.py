@@ -194,17 +194,17 @@ class Networks:
 
     def predict(self, rows: Sequence[Indices]) -> list[Any]:
         """Returns the (G, N) int64 tensor of predicted classes of the rows of each fold."""
-        with torch.no_grad():
-            return [self._predicted(fold, kept) for fold, kept in enumerate(rows)]
-
-    def _predicted(self, fold: int, rows: Indices) -> Any:
-        parameters = [parameter[fold : fold + 1] for parameter in self.parameters]
         block = max(1, _NUMBERS_AT_ONCE // self._features.shape[1])
-        scores = [
-            _scores(parameters, self._features[torch.from_numpy(rows[start : start + block])][None])
-            for start in range(0, len(rows), block)
-        ]
-        return torch.cat([part[0].argmax(dim=-1) for part in scores], dim=1)
+        predicted = []
+        for fold, kept in enumerate(rows):
+            every: Any = torch.from_numpy(kept)
+            parameters = [parameter.detach()[fold : fold + 1] for parameter in self.parameters]
+            blocks = [
+                _scores(parameters, self._features[some][None])[0].argmax(dim=-1)
+                for some in every.split(block)
+            ]
+            predicted.append(torch.cat(blocks, dim=1))
+        return predicted
 
     def _accuracy(self, rows: Sequence[Indices]) -> Floats:
         right = [

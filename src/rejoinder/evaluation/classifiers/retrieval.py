@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtraError
 from rejoinder.evaluation.classifiers.learners import Features
-from rejoinder.evaluation.classifiers.relatedness import EarlyStopping
+from rejoinder.evaluation.classifiers.relatedness import trained
 from rejoinder.evaluation.classifiers.settings import ClassifierSettings
 from rejoinder.measures import Indices
 
@@ -27,9 +27,6 @@ _DIM = 1_000
 _MARGIN = 0.2
 _CONTRASTS = 30
 _BATCH = 128
-_EPOCHS = 21
-"""The original has 20 epochs, but compares their number by <=, and so trains another."""
-_PATIENCE = 3
 CUTOFFS = (1, 5, 10)
 FOLD = 1_000
 """Number of images that are ranked together."""
@@ -47,48 +44,35 @@ class Side:
     captions: Features
 
 
-@dataclass(frozen=True)
-class Retrieved:
-    """The scores, and ranks on test."""
+def fit_retrieval(
+    train: Side, dev: Side, test: Side, settings: ClassifierSettings
+) -> tuple[dict[str, float], Ranks]:
+    """Trains on one split, stops by the second, and ranks the third in folds of 1,000 images.
 
-    scores: dict[str, float]
-    """Recalls in percent and median ranks on test, and the mean recall of the best epoch on dev."""
-    image_ranks: Ranks
-    """(5 M,) the rank of a caption's image among those of its fold, from 0."""
-
-
-def fit_retrieval(train: Side, dev: Side, test: Side, settings: ClassifierSettings) -> Retrieved:
-    """Trains on one split, stops by the second, and ranks the third in folds of 1,000 images."""
-    generator = np.random.RandomState(settings.seed)
+    Returns recalls in percent and median ranks on test, with the mean recall of the best epoch on
+    dev, and the (5 M,) ranks of each caption's image among those of its fold, from 0.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         widths = train.images.shape[1], train.captions.shape[1]
         model: Any = torch.nn.ModuleList([torch.nn.Linear(width, _DIM) for width in widths])
-    optimizer = torch.optim.Adam(model.parameters())
     images, captions = torch.from_numpy(train.images), torch.from_numpy(train.captions)
-    stopping = EarlyStopping(model, _PATIENCE)
-    for _ in range(_EPOCHS):
-        order = generator.permutation(len(captions))
-        for start in range(0, len(order), _BATCH):
-            rows = order[start : start + _BATCH]
-            outside = np.concatenate([order[:start], order[start + _BATCH :]])
-            if not len(outside):
-                outside = order
-            shape = len(rows), _CONTRASTS
-            contrasts = [generator.choice(outside, shape) for _ in range(2)]
-            loss = _loss(model, images, captions, rows, contrasts)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        on_dev = [recall for ranks in _ranks(model, dev) for recall in recalls(ranks)]
-        if stopping.stops(float(np.mean(on_dev)), model):
-            break
-    scores, ranks = {}, _ranks(stopping.best, test)
+
+    def loss(rows: Indices, others: Indices, generator: np.random.RandomState) -> Any:
+        outside = others if len(others) else rows
+        contrasts = [generator.choice(outside, (len(rows), _CONTRASTS)) for _ in range(2)]
+        return _loss(model, images, captions, rows, contrasts)
+
+    def score(model: Any) -> float:
+        return float(np.mean([one for ranks in _ranks(model, dev) for one in recalls(ranks)]))
+
+    best, on_dev = trained(model, len(captions), loss, score, settings.seed, batch=_BATCH, epochs=1)
+    scores, ranks = {}, _ranks(best, test)
     for way, found, fold in zip(("i2t", "t2i"), ranks, (FOLD, PER_IMAGE * FOLD), strict=True):
         for cutoff, recall in zip(CUTOFFS, recalls(found), strict=True):
             scores[f"recall_{cutoff}_{way}"] = recall
         scores[f"median_rank_{way}"] = median_rank(found, fold)
-    return Retrieved({**scores, "dev_mean_recall": stopping.score}, ranks[1])
+    return {**scores, "dev_mean_recall": on_dev}, ranks[1]
 
 
 def _loss(

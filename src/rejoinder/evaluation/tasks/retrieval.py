@@ -40,12 +40,12 @@ def _run(embedder: Embedder, context: Context, _part: Part, splits: _Splits) -> 
     train, dev, test = (
         Side(part.features, embedder.embed(part.captions, _NAME)) for part in splits.parts
     )
-    fitted = fit_retrieval(train, dev, test, context.classifiers)
-    first = (fitted.image_ranks < 1).astype(np.float64)
+    scores, image_ranks = fit_retrieval(train, dev, test, context.classifiers)
+    first = (image_ranks < 1).astype(np.float64)
     *_, dev_part, scored = splits.parts
     return Scored(
         main="recall_1_t2i",
-        scores=fitted.scores,
+        scores=scores,
         intervals={"recall_1_t2i": mean_interval(first, context.seed, unit=100)},
         data={"name": _NAME, "dev_n": len(dev_part)},
         notes=[
@@ -56,7 +56,7 @@ def _run(embedder: Embedder, context: Context, _part: Part, splits: _Splits) -> 
         ],
         items=Items(
             [f"test:{row}" for row in range(len(scored.captions))],
-            fitted.image_ranks.astype(np.float64),
+            image_ranks.astype(np.float64),
             np.zeros(len(scored.captions)),
             scored.captions,
         ),
