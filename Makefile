@@ -12,8 +12,6 @@ TOOLS   := $(VENV)/tools
 THIRD   ?=
 # Processes that share the tests.
 JOBS    ?= 2
-# Tests start many commands: Python compiles a module for the first of them alone.
-unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow test-integration check audit lock sbom docs format clean

@@ -25,6 +25,10 @@ ROOT = Path(__file__).resolve().parent.parent
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+# Some commands run with a limit on the size of files, at which Python would cut compiled modules
+# and keep them.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
 # a job in the background ignores SIGINT, and so would everything that it starts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -98,7 +98,10 @@ def _explained(error: BaseException) -> str | None:
         missing = missing_extra(error)
         return None if missing is None else str(missing)
     if "can't start new thread" in str(error) or "ThreadPoolBuildError" in str(error):
-        return "no more threads can be started; raise the limit of processes (ulimit -u)."
+        return (
+            "no more threads can be started; raise the limit of processes (ulimit -u), or of "
+            "memory (ulimit -v)."
+        )
     if lacks_memory(error):
         return (
             "memory does not suffice; give more of it, or ask for less at a time (smaller batches, "

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from rejoinder.corpus.manifest import SPLITS, Manifest, read_manifest
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import check_file, sha256_of
+from rejoinder.io.files.storage import lacks_memory
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
 BLOCK_ROWS = 4_096
@@ -99,6 +100,8 @@ def _check_rows(path: Path, expected: int) -> None:
     try:
         rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        if lacks_memory(error):
+            raise
         raise InputError(f"{path} can't be read: {error}. {_REMEDY}") from None
     if rows != expected:
         raise InputError(f"{path} has {rows:,} rows, and {expected:,} are listed. {_REMEDY}")

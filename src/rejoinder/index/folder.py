@@ -27,7 +27,7 @@ from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file
 from rejoinder.io.files.states import read_one_state, stamp_of
-from rejoinder.io.files.storage import storage_errors
+from rejoinder.io.files.storage import lacks_memory, storage_errors
 from rejoinder.protocols import Embeddings
 
 MODEL = "model"
@@ -67,6 +67,8 @@ class TextIndex:
                 Segment(self.folder, entry, self.manifest) for entry in self.manifest.segments
             ]
         except OSError as error:  # another process just removed it
+            if lacks_memory(error):
+                raise
             raise InputError(f"{self.folder} can't be read: {error.strerror or error}.") from None
 
     def reload(self) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.index.manifest import REMEDY
+from rejoinder.io.files.storage import lacks_memory
 
 _OFFSET = np.dtype("<i8")
 
@@ -84,6 +85,8 @@ def mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[
             # as a plain array: slices of np.memmap are slower
             return np.asarray(np.memmap(path, dtype, "r", shape=shape))
     except OSError as error:
+        if lacks_memory(error):
+            raise
         raise InputError(f"{path} can't be read: {error.strerror or error}.") from None
     except ValueError:  # it became shorter between the two calls
         size = 0

@@ -30,7 +30,7 @@ _REFUSALS = {
 """Errors of a path that is written. The same codes may come from reading another path."""
 _NO_MEMORY = re.compile(
     r"cannot allocate memory|can't allocate memory|failed to map segment|not enough memory|"
-    r"out of memory|can't start new thread",
+    r"out of memory|can't start new thread|could not spawn threads",
     re.IGNORECASE,
 )
 """What the system and libraries say where memory does not suffice."""
