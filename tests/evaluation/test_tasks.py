@@ -282,3 +282,18 @@ def test_zero_vectors_are_counted(shared_data):
 
     result = score_stsb(Deaf(), read_stsb(shared_data, "dev"))
     assert any("pairs hold a zero vector" in note for note in result.notes)
+
+
+def test_an_encoder_is_prepared_once_for_the_same_task_and_sentences():
+    class Prepared(Bag):
+        def __init__(self):
+            self.calls = []
+
+        def prepare(self, task, sentences):
+            self.calls.append((task, list(sentences)))
+
+    encoder = Prepared()
+    embedder = Embedder(encoder)
+    for task, sentences in (("a", ["x"]), ("a", ["x"]), ("b", ["x"]), ("a", ["x"]), ("a", ["y"])):
+        embedder.prepare(task, sentences)
+    assert encoder.calls == [("a", ["x"]), ("b", ["x"]), ("a", ["x"]), ("a", ["y"])]

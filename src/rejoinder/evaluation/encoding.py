@@ -44,7 +44,7 @@ class Embedder:
         self._cache = None if isinstance(encoder, Prepares) else cache
         self._index: dict[str, int] = {}  # row of each text in `_embeddings`
         self._embeddings = np.empty((0, 0), np.float32)
-        self._prepared: Sequence[str] = ()
+        self._prepared: tuple[str, Sequence[str]] = "", ()
         self._used = 0  # rows of `_embeddings` that are filled
         self.dtype: str | None = None
         """dtype that the encoder returned; tasks compute on float32. None before the first call."""
@@ -52,10 +52,10 @@ class Embedder:
     def prepare(self, task: str, sentences: Sequence[str]) -> None:
         """Shows the encoder all sentences of a task. A task calls this before it embeds any.
 
-        It is called once for several tasks of the same sentences.
+        A call like the one before it does nothing: several tasks may share their sentences.
         """
-        if isinstance(self.encoder, Prepares) and sentences != self._prepared:
-            self._prepared = sentences
+        if isinstance(self.encoder, Prepares) and (task, sentences) != self._prepared:
+            self._prepared = task, sentences
             call(self.encoder.prepare, task, sentences, who=self.who(task, "prepare"))
             self._index, self._used = {}, 0
 
