@@ -19,7 +19,7 @@ JOBS    ?= 2
 help:
 	@echo 'make demo [DATA=dump]   install into $(VENV), then extract, train, evaluate and encode'
 	@echo 'make test               install, then run the tests'
-	@echo 'make test-slow          kill commands, take their disk away, damage their files'
+	@echo 'make test-slow          kill commands, take their disk away, try rare variants'
 	@echo 'make test-integration   test the wheel and frameworks, each in a fresh virtual environment'
 	@echo 'make check              English, lint, types, import contracts, docstrings, known vulnerabilities'
 	@echo 'make lock               write requirements.lock: constraints.txt with hashes'
