@@ -127,8 +127,12 @@ def test_a_pipe_is_written(place):
     ("words", "said"),
     [
         ([], "more than 40 tokens in 1 of 2 sentences: the rest was not read"),
-        (["--on-too-long", "split"], "1 of 2 sentences: each is the mean of pieces of 40 tokens"),
-        (["--on-too-long", "error"], "line 2 has 60 tokens"),
+        pytest.param(
+            ["--on-too-long", "split"],
+            "1 of 2 sentences: each is the mean of pieces of 40 tokens",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(["--on-too-long", "error"], "line 2 has 60 tokens", marks=pytest.mark.slow),
     ],
 )
 def test_long_lines_are_told(place, words, said):

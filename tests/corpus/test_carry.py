@@ -189,7 +189,7 @@ def months(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     return draw(st.permutations([file for file in files if file]))
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(files=months())
 def test_any_months_give_the_pairs_of_one_extraction(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("months")

@@ -119,7 +119,7 @@ def graded(generator, rows, gold):
     return Graded(x, np.clip(gold(x) + 0.4 * generator.standard_normal(rows), 1, 5))
 
 
-@pytest.mark.parametrize("mode", ["fast", "compat"])
+@pytest.mark.parametrize("mode", ["fast", pytest.param("compat", marks=pytest.mark.slow)])
 def test_relatedness_is_learned(mode):
     if mode == "compat":
         pytest.importorskip("torch")

@@ -107,6 +107,7 @@ def test_holm():
     assert holm([]) == []
 
 
+@pytest.mark.slow
 def test_a_hundred_tasks_can_be_separable(tmp_path):
     draw = np.random.default_rng(0)
     gold = np.tile(np.arange(5.0), 8)

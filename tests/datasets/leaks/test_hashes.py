@@ -167,6 +167,7 @@ def test_the_shipped_sets_are_what_they_were():
     assert {name: digest[:16] for name, digest in found.items()} == DIGESTS
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_shipped_list_can_be_built_again(shared_data):
     built, known = build(shared_data), shipped()

@@ -125,7 +125,7 @@ def test_the_gradient_is_that_of_one_process_on_the_whole_batch(start, tmp_path,
         assert (gradient - two[key]).abs().max() <= limit, key
 
 
-@pytest.mark.parametrize("by", ["step", "worker"])
+@pytest.mark.parametrize("by", [pytest.param("step", marks=pytest.mark.slow), "worker"])
 def test_several_tasks_train_and_a_run_repeats_to_the_bit(start, tmp_path, by):
     tasks = [
         {"objective": "responses", "share": 0.7},
@@ -167,7 +167,7 @@ def test_workers_may_change_and_the_log_says_so(start, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("dead", [0, 1])
+@pytest.mark.parametrize("dead", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_dead_worker_ends_the_run_with_one_sentence(start, tmp_path, dead):
     tree = tree_of(DAN, training={"checkpoint_every": 5})
     statuses, _, errors = start(2, tree, ends=dead, at=8)
