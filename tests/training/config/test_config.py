@@ -142,28 +142,8 @@ def test_the_tree_and_the_hash_are_those_of_other_versions():
         ("whitening", 0.0),
     ]
     assert config_hash(config) == (
-        "41046b65f0b9199f79775ce39cc309901fb7909647dd22cff0541b8afa5fbe2d"
+        "e034b4475dd84b4507d5844e9871b4633f9fbc779cde7c6b1237347ddcd34964"
     )
-
-
-def test_keys_of_earlier_versions_are_read_where_they_say_what_is_done_now():
-    files = [{"path": "x", "share": 1.0}]
-    tree = {
-        "phases": PHASES,
-        "objective": {"symmetric": False},
-        "optimizer": {"dense": "adam", "adam_betas": [0.9, 0.99]},
-        "training": {"exclude_sources": []},
-        "export": {"weights": "last"},
-        "tasks": [{**RANKING, "data": files, "hard_negatives": True, "symmetric": True}],
-    }
-    plain = {"phases": PHASES, "optimizer": {"dense": "adam"}, "tasks": [RANKING]}
-    config = parse_config(tree, "test")
-    assert to_tree(config) == to_tree(parse_config(plain, "test"))
-    assert config_hash(config) == (
-        "71788e76b6debd282e8c2d20f31d7adedb0739f7b4a01bd3a0d49714546aa749"
-    )
-    [line] = told({**plain, "export": {"weights": "best"}})
-    assert "'export.weights'" in line
 
 
 def test_a_string_of_any_characters_survives_toml():

@@ -1,7 +1,7 @@
 """Configs from TOML files: all faults are found and reported before any work begins."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -78,9 +78,6 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
     if not isinstance(tree, Mapping):
         raise refused(where, [f"a config is a table; found {shown(tree)}"])
     values = deepcopy(dict(tree))
-    for table, key, value in removed_keys(values):
-        if table.get(key, value) == value:
-            table.pop(key, None)
     model = config_class()
     lines: list[str] = []
     faulty: frozenset[Any] = frozenset()
@@ -98,34 +95,6 @@ def parse_config(tree: Mapping[str, Any], where: str) -> RunConfig:
     if lines:
         raise refused(where, lines)
     return config
-
-
-_REMOVED: Mapping[str, Mapping[str, Any]] = {
-    "objective": {"symmetric": False, "gather_across_workers": False},
-    "optimizer": {"adam_betas": [0.9, 0.99]},
-    "training": {"exclude_sources": []},
-    "export": {"weights": "last"},
-}
-
-
-def removed_keys(tree: Any) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yields the keys that earlier versions had: their table, name, and the value that still holds.
-
-    Configs and runs of earlier versions set them.
-    """
-    for name, keys in _REMOVED.items():
-        if isinstance(table := tree.get(name), dict):
-            yield from ((table, *item) for item in keys.items())
-    tasks = tree.get("tasks")
-    for task in tasks if isinstance(tasks, list) else ():
-        if not isinstance(task, dict):
-            continue
-        if task.get("objective") == "entailment-ranking":
-            yield from ((task, key, True) for key in ("hard_negatives", "symmetric"))
-        files = task.get("data")
-        for file in files if isinstance(files, list) else ():
-            if isinstance(file, dict):
-                yield file, "share", 1.0
 
 
 def to_tree(config: Any) -> Any:

@@ -17,11 +17,11 @@ from rejoinder.io.files.atomic import new_folder
 from rejoinder.io.files.hashed import check_file, file_facts, read_sealed, sealed, sha256_of
 from rejoinder.io.formats.decoding import Count, Digest, FileName, Record, Seconds
 from rejoinder.io.formats.tensor_files import UNREADABLE
-from rejoinder.training.config.loading import removed_keys, to_tree
+from rejoinder.training.config.loading import to_tree
 from rejoinder.training.config.settings import RunConfig
 from rejoinder.training.data.batches import Position
 
-FORMAT = 3
+FORMAT = 4
 """Format version of a checkpoint's `state.json`."""
 _STATE = "state.json"
 _STEP = re.compile(r"step-(0|[1-9]\d{0,17})")
@@ -43,30 +43,11 @@ class TrainingState(Record, frozen=True):
     """Step of the last evaluation, -1 if there was none."""
 
 
-class _Stored(TrainingState, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """The content of `state.json`, without its format and seal. Earlier versions had more keys."""
+class _Stored(TrainingState, frozen=True, kw_only=True):
+    """The content of `state.json`, without its format and seal."""
 
     config_sha256: Digest
     files: Mapping[FileName, Any]
-
-
-_ADDED: Mapping[str, Any] = {
-    "compile": False,
-    "gather_across_workers": False,
-    "mini_batch_size": 0,
-    "tasks_by": "step",
-    "exclude_sources": [],
-    "fields": [],
-    "nested_dims": [],
-    "retrofit": False,
-    "row_init": "random",
-    "sif": 0.0,
-    "sources": [],
-    "where": {},
-    "whitening": 0.0,
-}
-"""Keys that earlier versions did not have, and the values that mean what those versions did: runs
-that they began can be resumed."""
 
 
 @dataclass(frozen=True)
@@ -83,26 +64,11 @@ class Checkpoint:
 def config_hash(config: RunConfig) -> str:
     """Returns the SHA-256 of every setting that affects what a run computes (not its name)."""
     tree = to_tree(config)
-    for table, key, value in removed_keys(tree):
-        table[key] = value
     for name in ("name", "export"):
         tree.pop(name)
     for name in ("id_cache_gb", "log_every", "keep_checkpoints", "checkpoint_every"):
         tree["training"].pop(name)
-    return sha256_of(json.dumps(_without_added(tree), sort_keys=True).encode())
-
-
-def _without_added(tree: Any) -> Any:
-    """Returns the tree of a config without the keys in `_ADDED` that have no effect in it."""
-    if isinstance(tree, list):
-        return [_without_added(value) for value in tree]
-    if not isinstance(tree, dict):
-        return tree
-    return {
-        name: _without_added(value)
-        for name, value in tree.items()
-        if name not in _ADDED or value != _ADDED[name]
-    }
+    return sha256_of(json.dumps(tree, sort_keys=True).encode())
 
 
 def save(run: Path, config: RunConfig, checkpoint: Checkpoint) -> Path:

@@ -22,7 +22,7 @@ from rejoinder.training.loop.checkpoint import config_hash
 from rejoinder.training.loop.machine import describe_machine
 from rejoinder.version import VERSION
 
-FORMAT = 2
+FORMAT = 3
 """Format version of a run's `manifest.json`."""
 _MANIFEST = "manifest.json"
 _EXCLUDED = "excluded.safetensors"
