@@ -6,7 +6,6 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from msgspec import field
 from safetensors.numpy import load_file, save_file
 
 from rejoinder.errors import TrainingError
@@ -43,16 +42,15 @@ class Manifest(Record, frozen=True, kw_only=True):
     labelled: dict[str, dict[str, Any]]
     """See `Prepared`, as for `pairs` and `leaks`."""
     leaks: Count
-    leaks_by_set: dict[str, Count] = field(default_factory=dict)
-    """Absent in runs of earlier versions, as are the other keys with a default."""
-    sources_left_out: Mapping[str, Count] = field(default_factory=dict)
-    leak_sets: Sequence[str] = ()
+    leaks_by_set: dict[str, Count]
+    sources_left_out: Mapping[str, Count]
+    leak_sets: Sequence[str]
     text: Mapping[str, Any]
     """Result of `TextFeatures.config`."""
     config_sha256: Digest
     initial_sha256: str
     """That of the weights that training starts from, empty if there are none."""
-    initial: Mapping[str, Any] = field(default_factory=dict)
+    initial: Mapping[str, Any]
     files: Mapping[str, Any]
 
 
