@@ -28,9 +28,12 @@ class Called:
         return {"name": self._name}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
-        """Returns what the function returns. The caller checks it."""
+        """Returns what the function returns, as an array if possible. The caller checks it."""
         returned: Embeddings = self._encode(list(sentences))
-        return returned
+        try:
+            return np.asarray(returned)
+        except (ValueError, TypeError, RuntimeError):  # ragged rows, tensors on a device
+            return returned
 
 
 def open_function(reference: str) -> Encodes:
