@@ -127,8 +127,8 @@ def test_a_host_that_is_not_there_is_one_sentence():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda rows: rows[1:], "2 embeddings for 3 texts|shape .2, 512. for 3 sentences"),
-        (lambda rows: [*rows, rows[0]], "4 embeddings for 3 texts|shape .4, 512. for 3 sent"),
+        (lambda rows: rows[1:], "2 embeddings for 3 texts|shape .2, 512. for 3"),
+        (lambda rows: [*rows, rows[0]], "4 embeddings for 3 texts|shape .4, 512. for 3"),
         (lambda rows: [rows[0], rows[1][:7], rows[2]], "different lengths.*7 to 512"),
         (lambda rows: [[] for _ in rows], "0 numbers"),
         (lambda rows: [rows[0], [float("nan")] * 512, rows[2]], "JSON: NaN"),

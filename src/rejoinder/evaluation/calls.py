@@ -124,10 +124,8 @@ def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        kind = type(value).__name__
-        raise InputError(
-            f"{who} returned {kind} that is not an array ({error}); {needed} needed."
-        ) from None
+        why = _ragged_rows(value) or f"{type(value).__name__} that is not an array ({error})"
+        raise InputError(f"{who} returned {why}; {needed} needed.") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{who} returned {_type_text(array)}; {needed} needed.")
     sizes = zip(array.shape, shape, strict=False)
@@ -137,6 +135,17 @@ def numbers_of(value: Any, shape: tuple[int | None, ...], who: str, needed: str)
             "needed."
         )
     return array
+
+
+def _ragged_rows(value: Any) -> str:
+    """Returns how long the rows of a value are if their lengths differ, else an empty string."""
+    try:
+        lengths = {len(row) for row in value}
+    except TypeError:
+        return ""
+    if len(lengths) < 2:
+        return ""
+    return f"rows of different lengths, of {min(lengths)} to {max(lengths)} numbers"
 
 
 def _type_text(array: NDArray[Any]) -> str:
