@@ -33,7 +33,7 @@ def inner(text):
             r"raised KeyError: 'one' \(.*:\d+ in inner",
         ),
         (lambda: None, "TypeError: .*takes 0 positional arguments but 1"),
-        (lambda texts: [[1.0] * len(text) for text in texts], r"list.*inhomogeneous.*\(N, D\)"),
+        (lambda texts: [[1.0] * len(text) for text in texts], r"lengths.*3 to 16.*\(N, D\)"),
         (lambda texts: [["a", "b"] for _ in texts], "strings"),
         (lambda texts: np.ones((len(texts), 2)) * 1j, "complex numbers"),
         (lambda texts: np.ones((len(texts), 0)), "0 numbers"),
