@@ -1,8 +1,7 @@
 """Dense layers: the network of the DAN, and the heads of objectives."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -58,29 +57,30 @@ class FeedForward(nn.Module):
             return y
         return y + (x if self.skip is None else self.skip(x))
 
-    def nested(self, x: Tensor, sizes: Sequence[int]) -> Iterator[Tensor]:
-        """Yields (N, n), the first n outputs for the first n entries of (N, width) `x`, by size.
+    def first_entries(self, x: Tensor) -> Tensor:
+        """Returns (N, n), the first `n` entries of the outputs for (N, n) `x` padded with zeros.
 
-        These entries are scaled to length 1 and followed by zeros; all `width` of them are taken
-        as they are. What entries add to the first layer is computed once for all sizes, which are
-        ascending, and outputs that nobody reads are left out. Outputs are as wide as inputs.
+        Products that zeros and unread outputs would take are left out.
         """
-        added: Tensor | float = 0.0
-        for start, size in pairwise((0, *sizes)):
-            inputs = x[:, :size]
-            factor: Tensor | float = 1.0
-            if size < x.shape[1]:
-                factor = 1 / torch.linalg.vector_norm(inputs, dim=1, keepdim=True).clamp_min(1e-12)
-            y = inputs * factor
-            for number, layer in enumerate(cast("Iterable[nn.Linear]", self.layers), 1):
-                units = size if number == len(self.layers) else layer.out_features
-                weight, bias = layer.weight, layer.bias[:units]
-                if number == 1:
-                    added = F.linear(x[:, start:size], weight[:, start:size]) + added
-                    y = (added * factor)[:, :units] + bias
-                else:
-                    y = F.linear(self.activation(y), weight[:units], bias)
-            yield y + inputs * factor if self.residual else y
+        size, last = x.shape[1], len(self.layers) - 1
+        y = x
+        for number, layer in enumerate(self.layers):
+            y = _block(
+                layer,
+                y if number == 0 else self.activation(y),
+                outside=size if number == last else None,
+                inside=size if number == 0 else None,
+            )
+        if not self.residual:
+            return y
+        return y + (x if self.skip is None else _block(self.skip, x, size, size))
+
+
+def _block(layer: nn.Module, x: Tensor, outside: int | None, inside: int | None) -> Tensor:
+    """Applies the first `outside` units of a linear layer to its first `inside` inputs."""
+    assert isinstance(layer, nn.Linear)  # noqa: S101 -- for the type checker
+    bias = None if layer.bias is None else layer.bias[:outside]
+    return F.linear(x, layer.weight[:outside, :inside], bias)
 
 
 def unit_rows(x: Tensor, present: Tensor) -> Tensor:

@@ -43,21 +43,21 @@ def _loss(step: "StepInputs") -> "StepLoss":
     import torch
     import torch.nn.functional as F
 
-    from rejoinder.encoders.nn.dense import unit_rows
     from rejoinder.training.losses.in_batch import StepLoss, in_batch_softmax
 
     assert step.head is not None  # noqa: S101 -- the record has one
+
+    def loss(left: "Tensor", responses: "Tensor") -> StepLoss:
+        return in_batch_softmax(left, responses, step.scale, same=step.same)
+
+    whole = loss(step.left, respond(step.head, step.right))
     if not step.nested:
-        replies = respond(step.head, step.right)
-        return in_batch_softmax(step.left, replies, step.scale, same=step.same)
-    sizes = (*step.nested, step.left.shape[1])
-    losses = []
-    for size, outputs in zip(sizes, step.head.nested(step.right, sizes), strict=True):
-        present = torch.linalg.vector_norm(step.right.detach()[:, :size], dim=1) > 0
-        left = step.left if size == sizes[-1] else F.normalize(step.left[:, :size], dim=1)
-        replies = unit_rows(outputs, present)
-        losses.append(in_batch_softmax(left, replies, step.scale, same=step.same))
-    return StepLoss(torch.stack([each.loss for each in losses]).mean(), losses[-1].correct)
+        return whole
+    parts = [whole.loss]
+    for dim in step.nested:
+        left, right = (F.normalize(side[:, :dim], dim=1) for side in (step.left, step.right))
+        parts.append(loss(left, respond(step.head.first_entries, right)).loss)
+    return StepLoss(torch.stack(parts).mean(), whole.correct)
 
 
 RESPONSES = ObjectiveKind(name="responses", task=ResponsesTask, loss=_loss, head=_head)
