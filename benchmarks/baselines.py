@@ -3,7 +3,7 @@
     python benchmarks/baselines.py --pairs pairs/ --out baselines/
 
 Writes `words.bin` (skip-gram word vectors, for baseline:average, sif and soft-cosine) and
-`doc2vec.safetensors` (PV-DBOW, for baseline:doc2vec). With more than one worker two runs differ.
+`doc2vec.safetensors` (PV-DBOW, for `doc2vec.py`). With more than one worker two runs differ.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from gensim.models import Word2Vec
 from gensim.models.doc2vec import TaggedDocument
 from safetensors.numpy import save
 
+from doc2vec import untrained
 from rejoinder.corpus.shards import open_pairs
-from rejoinder.evaluation.baselines.doc2vec import untrained
 from rejoinder.evaluation.baselines.words import tokens
 
 SAMPLE = 1e-5

@@ -15,7 +15,6 @@ COMMANDS = {
     "network": ["baseline:bow", "--nhid", "5"],
     "tfidf": ["baseline:tfidf"],
     "average": ["baseline:average:vectors.txt"],
-    "doc2vec": ["baseline:doc2vec:vectors.txt"],
     "sentence-transformers": ["st:anything"],
 }
 CODE = """
@@ -82,7 +81,6 @@ def outcomes(folder):
         ("network", "(torch|scikit-learn) is not installed: "),
         ("tfidf", "scikit-learn is not installed: .*eval"),
         ("average", "gensim is not installed: .*eval"),
-        ("doc2vec", "gensim is not installed: .*eval"),
         ("sentence-transformers", "sentence-transformers"),
         ("report", r"jinja2 is not installed: pip install 'rejoinder\[report\]'"),
     ],

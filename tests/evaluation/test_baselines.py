@@ -1,8 +1,6 @@
 """The baselines: figures told with the data, and what they do with small files."""
 
 import json
-import runpy
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,7 +13,6 @@ from rejoinder.evaluation.baselines.words import BagOfWords
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 TEXTS = ["A cat sat.", "The cat slept", "A dog ran", "zzz qqq", ""]
 GLOVE = "the 1 0 0.5\ncat 0 1 0\ndog 0.1 0.9 0\nran 1 1 1\na 0.5 0 0\n"
 
@@ -71,21 +68,6 @@ def test_formats_of_word_vectors_give_the_same(vectors, tmp_path):
     assert plain[2].tolist() == pytest.approx([(0.5 + 0.1 + 1) / 3, 1.9 / 3, 1 / 3])
     for name in ("words.bin", "words.vec"):
         np.testing.assert_allclose(open_baseline(f"average:{tmp_path / name}").encode(TEXTS), plain)
-
-
-def test_doc2vec_is_stored_without_pickle(tmp_path):
-    write_doc2vec = runpy.run_path(str(BENCHMARKS / "baselines.py"))["write_doc2vec"]
-    texts = [f"the cat number {n % 7} sat on the mat" for n in range(60)]
-    write_doc2vec(tmp_path / "model.safetensors", texts, dim=12, epochs=3)
-    loaded = open_baseline(f"doc2vec:{tmp_path / 'model.safetensors'}")
-    rows = loaded.encode([*TEXTS, texts[0]])
-    assert rows.shape == (6, 12)
-    assert not rows[3].any()
-    assert rows[5].any()
-    np.testing.assert_array_equal(rows, loaded.encode([*TEXTS, texts[0]]))
-    (tmp_path / "other").write_bytes(b"\x80\x04pickle")
-    with pytest.raises(InputError, match=r"doc2vec.*benchmarks/baselines.py"):
-        open_baseline(f"doc2vec:{tmp_path / 'other'}")
 
 
 def test_names_and_files_that_are_wrong(tmp_path):

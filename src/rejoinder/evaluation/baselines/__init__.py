@@ -20,7 +20,6 @@ BASELINES: Registry[Any] = Registry(
         "average": f"{__name__}.vectors:Averaged",
         "sif": f"{__name__}.vectors:Sif",
         "soft-cosine": f"{__name__}.vectors:SoftCosine",
-        "doc2vec": f"{__name__}.doc2vec:ParagraphVectors",
     },
 )
 """Classes of encoders, each imported when it is first used."""

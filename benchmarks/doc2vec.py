@@ -1,9 +1,12 @@
-"""PV-DBOW (Le and Mikolov 2014), trained and inferred by gensim, stored without pickle.
+"""Scores PV-DBOW (Le and Mikolov 2014), which `baselines.py` trains with gensim.
+
+    python benchmarks/doc2vec.py doc2vec.safetensors --data ../shared/data --out results.json
 
 Word vectors are trained together with those of texts, and frequent words are skipped more often
 than usual. Lau and Baldwin (2016, §3 and §5) found that both matter for pairs of sentences.
 """
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +15,8 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-from rejoinder.errors import InputError, require
+from rejoinder import evaluate
 from rejoinder.evaluation.baselines.words import tokens
-from rejoinder.io.formats.tensor_files import UNREADABLE
 from rejoinder.protocols import Embeddings
 
 _EPOCHS = 200
@@ -41,7 +43,7 @@ class ParagraphVectors:
     def describe(self) -> dict[str, object]:
         """Returns the identity of the baseline."""
         dim = self._model.vector_size
-        return {"name": f"baseline:doc2vec:{self._name}", "dim": dim, "max_tokens": None}
+        return {"name": f"doc2vec:{self._name}", "dim": dim, "max_tokens": None}
 
     def encode(self, sentences: Sequence[str]) -> Embeddings:
         """Returns (N, D) float32; zeros where no word is known."""
@@ -56,30 +58,13 @@ class ParagraphVectors:
 
     @classmethod
     def load(cls, path: Path) -> "ParagraphVectors":
-        """Reads a model that `benchmarks/baselines.py` wrote.
-
-        Raises:
-            InputError: the file is missing, damaged, or not such a model.
-            MissingExtraError: gensim is not installed.
-        """
-        require("eval", "gensim")
-        try:
-            with safe_open(path, "numpy") as file:
-                output = file.get_tensor("output")
-                metadata = file.metadata() or {}
-            counts = json.loads(metadata["counts"])
-        except UNREADABLE as error:
-            raise InputError(
-                f"{path} is not a doc2vec model of rejoinder: {error}. gensim's own files are "
-                "pickles and are not read. See benchmarks/baselines.py."
-            ) from None
+        """Reads a model that `baselines.py` wrote."""
+        with safe_open(path, "numpy") as file:
+            output = file.get_tensor("output")
+            counts = json.loads(file.metadata()["counts"])
         # with a sample of 0, inference skips no word: short sentences need all of theirs
         model = untrained(output.shape[1], sample=0.0)
         model.build_vocab_from_freq(counts)
-        if len(model.wv) != len(output):
-            raise InputError(
-                f"{path} is damaged: it has {len(output)} rows for {len(model.wv)} words."
-            )
         model.syn1neg = output.copy()
         return cls(model, path.name)
 
@@ -92,3 +77,19 @@ def untrained(dim: int, *, sample: float, epochs: int = 1, workers: int = 1) -> 
     from gensim.models.doc2vec import Doc2Vec
 
     return Doc2Vec(vector_size=dim, epochs=epochs, workers=workers, sample=sample, **_OPTIONS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--tasks", default="stsb")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    chosen = parser.parse_args()
+    encoder = ParagraphVectors.load(chosen.model)
+    evaluate(encoder, chosen.tasks, data=chosen.data, pairs=chosen.pairs, out=chosen.out)
+
+
+if __name__ == "__main__":
+    main()
