@@ -221,10 +221,6 @@ def test_misuse_is_named(encoder):
         encoder.similarity(np.zeros((1, 3), np.float32), "b")
     with pytest.raises(InputError, match="top_k must be 1 or more; got 0"):
         encoder.search("how", ["old"], top_k=0)
-    with pytest.raises(ModelError, match="combiner 'max'"):
-        SentenceEncoder(dan_model(combiner="max"))
-    with pytest.raises(ModelError, match=r"activation 'tan'.*'tanh'"):
-        SentenceEncoder(dan_model(activation="tan"))
 
 
 def test_all_kinds_of_lists_are_taken(encoder):

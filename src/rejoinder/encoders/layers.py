@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import ModelError, nearest
+from rejoinder.errors import ModelError
 from rejoinder.kernels import kernel
 
 Array = NDArray[np.float32]
@@ -46,15 +46,8 @@ class Layers:
     def __init__(
         self, name: str, config: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Takes the tensors `NAME.layers.0.weight`, `NAME.layers.0.bias`, … of a model.
-
-        Raises:
-            ModelError: the activation is unknown.
-        """
-        activation = config["activation"]
-        if activation not in _ACTIVATIONS:
-            raise ModelError(f"activation {activation!r}: {nearest(activation, _ACTIVATIONS)}.")
-        self.activation = _ACTIVATIONS[activation]
+        """Takes the tensors `NAME.layers.0.weight`, `NAME.layers.0.bias`, … of a model."""
+        self.activation = _ACTIVATIONS[config["activation"]]
         each = [f"{name}.layers.{number}" for number in range(len(config["layers"]))]
         self.weights = [
             (_transposed(tensors[f"{a}.weight"]), np.asarray(tensors[f"{a}.bias"], np.float32))

@@ -103,9 +103,8 @@ def test_long_batches_are_cut_into_groups_that_together_are_the_batch():
     lists = [[index % ROWS] * (index % 90) for index in range(700)]
     model = encoder().eval()
     batch = model.collate(ragged(lists))
-    assert len(batch.padded.groups) > 1
-    indices = torch.cat([group.sentences for group in batch.padded.groups]).tolist()
-    assert sorted(indices) == [index for index in range(700) if index % 90]
+    assert len(batch.padded.parts) > 1
+    assert sorted(batch.padded.order.tolist()) == [index for index in range(700) if index % 90]
     with torch.no_grad():
         whole, alone = model(batch), model(model.collate(ragged(lists[85:86])))
     torch.testing.assert_close(whole[85:86], alone, atol=1e-5, rtol=0)

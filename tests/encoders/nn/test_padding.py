@@ -22,15 +22,15 @@ def test_groups_hold_each_sentence_once_within_the_bound(lengths, positions, ove
     batch = batch_of(lengths)
     padded = pad_groups(batch, positions, overhead)
     assert padded.count == len(lengths)
-    found = {}
-    for group in padded.groups:
+    rows = []
+    for group in padded.parts:
         assert group.ids.shape == group.present.shape
-        assert group.ids.numel() <= positions or len(group.sentences) == 1
+        assert group.ids.numel() <= positions or len(group.ids) == 1
         assert group.present.any(dim=0).all()  # no column of padding alone
         assert not group.ids[~group.present].any()
-        for index, ids, present in zip(group.sentences, group.ids, group.present, strict=True):
-            assert int(index) not in found
-            found[int(index)] = ids[present].tolist()
+        rows += [ids[kept].tolist() for ids, kept in zip(group.ids, group.present, strict=True)]
+    found = dict(zip(padded.order.tolist(), rows, strict=True))
+    assert len(found) == len(rows)
     assert found == {i: batch[i].tolist() for i, length in enumerate(lengths) if length}
 
 
@@ -41,8 +41,8 @@ def time_of(ascending, cuts, overhead):
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(0, 20))
 def test_no_other_groups_take_less_time(lengths, overhead):
-    groups = pad_groups(batch_of(lengths), 10_000, overhead).groups
-    found = sum((len(group.sentences) + overhead) * group.ids.shape[1] for group in groups)
+    groups = pad_groups(batch_of(lengths), 10_000, overhead).parts
+    found = sum((len(group.ids) + overhead) * group.ids.shape[1] for group in groups)
     count = len(lengths)
     least = min(
         time_of(sorted(lengths), [*cuts, count], overhead)
@@ -53,5 +53,5 @@ def test_no_other_groups_take_less_time(lengths, overhead):
 
 
 def test_sentences_of_one_length_are_divided_evenly():
-    groups = pad_groups(batch_of([10] * 9), 40, 5).groups
-    assert [len(group.sentences) for group in groups] == [3, 3, 3]
+    groups = pad_groups(batch_of([10] * 9), 40, 5).parts
+    assert [len(group.ids) for group in groups] == [3, 3, 3]

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from rejoinder.encoders.nn.padding import pad_groups
+from rejoinder.encoders.nn.padding import encode_parts, pad_groups
 from rejoinder.encoders.transformer.config import TransformerConfig
 from rejoinder.encoders.transformer.module import TransformerEncoder, attention, sinusoids
 from rejoinder.errors import ConfigError
@@ -30,14 +30,14 @@ def encoder(config=SMALL):
 def test_long_batches_are_cut_into_packs_that_together_are_the_batch():
     lists = [[index % 20] * (index % 90) for index in range(900)]
     batch = encoder().collate(ragged(lists))
-    assert len(batch.packs) > 1
+    assert len(batch.parts) > 1
     assert sorted(batch.order.tolist()) == [index for index in range(900) if index % 90]
-    for pack in batch.packs:
+    for pack in batch.parts:
         tokens = sum(len(group.slots) for group in pack.groups)
         assert tokens <= 32_768
         assert len(pack.ids) == len(pack.positions) == tokens
         assert all(group.present.numel() <= 8_192 for group in pack.groups)
-    found = torch.cat([pack.ids for pack in batch.packs])
+    found = torch.cat([pack.ids for pack in batch.parts])
     expected = [item for index in batch.order.tolist() for item in lists[index]]
     assert found.tolist() == expected
 
@@ -47,9 +47,8 @@ def test_packed_batches_have_the_vectors_and_gradients_of_padded_ones():
     lists = [random.integers(0, 20, size).tolist() for size in random.integers(0, 30, 200)]
     packed, padded = encoder(NO_DROPOUT), encoder(NO_DROPOUT)
     vectors = packed(packed.collate(ragged(lists)), normalize=False)
-    expected = torch.zeros_like(vectors)
-    for group in pad_groups(ragged(lists), 500, 3).groups:
-        expected = expected.index_copy(0, group.sentences, padded.encode_group(group))
+    batch = pad_groups(ragged(lists), 500, 3)
+    expected = encode_parts(batch, padded.encode_group, SMALL.dim, normalize=False)
     assert torch.allclose(vectors, expected, atol=1e-5)
     vectors.square().mean().backward()
     expected.square().mean().backward()

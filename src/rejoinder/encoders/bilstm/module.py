@@ -7,6 +7,7 @@ beginning and end, and word vectors are learned, not pre-trained.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rejoinder.encoders.bilstm.config import BilstmConfig
-from rejoinder.encoders.nn.padding import PaddedBatch, PaddedGroup, encode_groups, pad_groups
+from rejoinder.encoders.nn.devices import OnDevice
+from rejoinder.encoders.nn.padding import PaddedGroup, SortedBatch, encode_parts, pad_groups
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.text.ragged import Ragged
 
@@ -26,17 +28,13 @@ inefficient for few sentences."""
 
 
 @dataclass(frozen=True, slots=True)
-class WordBatch:
+class WordBatch(OnDevice):
     """Padded sentences over the U different words that they contain."""
 
     rows: Tensor
     """(U,) int64, the touched rows of the table, in ascending order."""
-    padded: PaddedBatch
-    """Its ids are indices into `rows`."""
-
-    def to(self, device: torch.device) -> "WordBatch":
-        """Returns a copy on `device`."""
-        return WordBatch(self.rows.to(device, non_blocking=True), self.padded.to(device))
+    padded: SortedBatch
+    """Its parts are of type `PaddedGroup`, with indices into `rows` as ids."""
 
 
 class BilstmEncoder(nn.Module):
@@ -74,19 +72,14 @@ class BilstmEncoder(nn.Module):
     def forward(self, batch: WordBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
         values = self.table.gather(batch.rows)  # (U, W)
-        return encode_groups(
-            batch.padded,
-            lambda group: self._encode(group, values),
-            self.dim,
-            values.device,
-            normalize=normalize,
-        )
+        encode = partial(self._encode, values)
+        return encode_parts(batch.padded, encode, self.dim, normalize=normalize)
 
     def encode_group(self, group: PaddedGroup) -> Tensor:
         """Returns the embeddings of a group whose ids are rows of the table, (G, D)."""
-        return self._encode(group, self.table.weight)
+        return self._encode(self.table.weight, group)
 
-    def _encode(self, group: PaddedGroup, values: Tensor) -> Tensor:
+    def _encode(self, values: Tensor, group: PaddedGroup) -> Tensor:
         """(G, D), not normalised."""
         # positions come first: an LSTM steps through them
         forth = _states(self.forwards, F.embedding(group.ids.T, values))  # (T, G, H)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from rejoinder.encoders.dan.kind import BIGRAM_ROWS, COMBINERS
 from rejoinder.encoders.layers import Array, Layers
 from rejoinder.encoders.quantized import dequantize_rows, scales_name
-from rejoinder.errors import ModelError, nearest
 from rejoinder.io.files.platform import default_workers
 from rejoinder.kernels import kernel
 from rejoinder.text.ragged import Ragged
@@ -26,17 +25,10 @@ class DanRuntime:
     library: ClassVar[str] = "numpy"
 
     def __init__(self, model: "ModelContents", threads: int | None) -> None:
-        """The runtime of a model of kind `dan`, on `threads` threads, by default one per core.
-
-        Raises:
-            ModelError: the combiner or the activation is unknown.
-        """
-        combiner = model.encoder["combiner"]
-        if combiner not in COMBINERS:
-            raise ModelError(f"encoder.combiner {combiner!r}: {nearest(combiner, COMBINERS)}.")
+        """The runtime of a model of kind `dan`, on `threads` threads, by default one per core."""
         self.workers = threads or default_workers()
         scales = model.tensors.get(scales_name(_TABLE))
-        self.sums = BagSums(model.tensors[_TABLE], scales, COMBINERS[combiner])
+        self.sums = BagSums(model.tensors[_TABLE], scales, COMBINERS[model.encoder["combiner"]])
         self.layers = Layers("encoder.dnn", model.encoder, model.tensors)
         self.bigram_rows = model.tensors.get(BIGRAM_ROWS)
         buckets = 0 if self.bigram_rows is None else len(self.bigram_rows)

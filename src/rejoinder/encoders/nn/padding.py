@@ -1,72 +1,65 @@
-"""Padded batches for encoders that read tokens in order: groups of sentences of like lengths."""
+"""Batches for encoders that read tokens in order: their sentences sorted by length, in parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rejoinder.encoders.nn.dense import unit_rows
-from rejoinder.text.padding import padded_groups
+from rejoinder.encoders.nn.devices import OnDevice
+from rejoinder.text.padding import Padded, padded_groups
 from rejoinder.text.ragged import Ragged
 
 
 @dataclass(frozen=True, slots=True)
-class PaddedGroup:
+class PaddedGroup(OnDevice):
     """G sentences of similar lengths, padded to T positions, the length of the longest."""
 
-    sentences: Tensor
-    """(G,) int64, their indices in the batch."""
     ids: Tensor
     """(G, T) int64, 0 where padded."""
     present: Tensor
     """(G, T) bool, false where padded."""
 
-    def to(self, device: torch.device) -> "PaddedGroup":
-        """Returns a copy on `device`."""
-        parts = (self.sentences, self.ids, self.present)
-        return PaddedGroup(*(part.to(device, non_blocking=True) for part in parts))
-
 
 @dataclass(frozen=True, slots=True)
-class PaddedBatch:
-    """A batch of N sentences in groups of similar lengths, without its empty sentences."""
+class SortedBatch(OnDevice):
+    """A batch of N sentences in parts, without its empty sentences."""
 
     count: int
     """N, empty sentences included."""
-    groups: tuple[PaddedGroup, ...]
-
-    def to(self, device: torch.device) -> "PaddedBatch":
-        """Returns a copy on `device`."""
-        return PaddedBatch(self.count, tuple(group.to(device) for group in self.groups))
-
-
-def pad_groups(batch: Ragged, positions: int, overhead: int) -> PaddedBatch:
-    """Returns the groups of `text.padding.padded_groups` as tensors. NumPy only."""
-    groups = tuple(
-        PaddedGroup(*map(torch.from_numpy, (group.sentences, group.ids, group.present)))
-        for group in padded_groups(batch, positions, overhead)
-    )
-    return PaddedBatch(len(batch), groups)
+    order: Tensor
+    """(F,) int64, the indices of the sentences in the order of the parts."""
+    parts: tuple[Any, ...]
+    """What the encoder reads at a time, such as a `PaddedGroup`."""
 
 
-def encode_groups(
-    batch: PaddedBatch,
-    encode: Callable[[PaddedGroup], Tensor],
-    dim: int,
-    device: torch.device,
-    *,
-    normalize: bool,
+def sorted_batch(count: int, groups: Sequence[Padded], parts: Iterable[Any]) -> SortedBatch:
+    """Returns `parts`, which hold the sentences of `groups`, as a batch of `count` sentences."""
+    order = np.concatenate([np.empty(0, np.int64), *(group.sentences for group in groups)])
+    return SortedBatch(count, torch.from_numpy(order), tuple(parts))
+
+
+def pad_groups(batch: Ragged, positions: int, overhead: int) -> SortedBatch:
+    """Returns a batch whose parts are the groups of `text.padding.padded_groups`. NumPy only."""
+    groups = padded_groups(batch, positions, overhead)
+    tensors = ((torch.from_numpy(each.ids), torch.from_numpy(each.present)) for each in groups)
+    return sorted_batch(len(batch), groups, (PaddedGroup(*pair) for pair in tensors))
+
+
+def encode_parts(
+    batch: SortedBatch, encode: Callable[[Any], Tensor], dim: int, *, normalize: bool
 ) -> Tensor:
     """Returns (N, dim) float32 in the order of the batch, with zero rows for empty sentences.
 
-    `encode` maps a group to (G, dim), not normalised. `device` is that of the batch.
+    `encode` maps a part to the rows of its sentences, not normalised.
     """
-    out = torch.zeros(batch.count, dim, dtype=torch.float32, device=device)
-    if not batch.groups:
+    out = torch.zeros(batch.count, dim, dtype=torch.float32, device=batch.order.device)
+    if not batch.parts:
         return out
-    vectors = torch.cat([encode(group) for group in batch.groups])  # (filled, D)
-    order = torch.cat([group.sentences for group in batch.groups])
+    vectors = torch.cat([encode(part) for part in batch.parts])  # (F, dim)
     if normalize:
-        vectors = unit_rows(vectors, torch.ones_like(order, dtype=torch.bool))
-    return out.index_copy(0, order, vectors.float())
+        vectors = unit_rows(vectors, torch.ones_like(batch.order, dtype=torch.bool))
+    return out.index_copy(0, batch.order, vectors.float())

@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rejoinder.encoders.nn.devices import OnDevice
 from rejoinder.encoders.nn.threads import threads_for
 from rejoinder.io.files.platform import ask_for_huge_pages
 from rejoinder.kernels import kernel
@@ -34,7 +35,7 @@ EPSILON = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class BagIndex:
+class BagIndex(OnDevice):
     """The rows that N bags sum, by bag and, for the gradient, by row.
 
     There are n ids in total, of U different rows.
@@ -50,11 +51,6 @@ class BagIndex:
     """(n,) int64, the bag of each id, row by row."""
     row_offsets: Tensor
     """(U + 1,) int64, where each row begins in `bags`."""
-
-    def to(self, device: torch.device) -> "BagIndex":
-        """Returns a copy on `device`."""
-        parts = (self.ids, self.offsets, self.rows, self.bags, self.row_offsets)
-        return BagIndex(*(part.to(device, non_blocking=True) for part in parts))
 
     @property
     def counts(self) -> Tensor:

@@ -11,11 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rejoinder.encoders.nn.dense import unit_rows
-from rejoinder.encoders.nn.padding import PaddedGroup
+from rejoinder.encoders.nn.padding import PaddedGroup, SortedBatch, encode_parts
 from rejoinder.encoders.nn.sparse import SparseTable
 from rejoinder.encoders.transformer.config import TransformerConfig
-from rejoinder.encoders.transformer.packing import Pack, PackedBatch, pack_sentences
+from rejoinder.encoders.transformer.packing import Pack, pack_sentences
 from rejoinder.text.ragged import Ragged
 
 Attend = Callable[[Tensor, int], Tensor]
@@ -43,20 +42,13 @@ class TransformerEncoder(nn.Module):
         """Returns an empty list: subword tables are small, and their gradients are dense."""
         return []
 
-    def collate(self, batch: Ragged) -> PackedBatch:
+    def collate(self, batch: Ragged) -> SortedBatch:
         """Returns what `forward` reads; NumPy only, so that another thread can run it."""
         return pack_sentences(batch)
 
-    def forward(self, batch: PackedBatch, *, normalize: bool = True) -> Tensor:
+    def forward(self, batch: SortedBatch, *, normalize: bool = True) -> Tensor:
         """(N, D) float32: unit rows if `normalize`, and zero rows for empty sentences."""
-        device = self.projection.weight.device
-        out = torch.zeros(batch.count, self.dim, dtype=torch.float32, device=device)
-        if not batch.packs:
-            return out
-        vectors = torch.cat([self._encode(pack) for pack in batch.packs])
-        if normalize:
-            vectors = unit_rows(vectors, torch.ones_like(batch.order, dtype=torch.bool))
-        return out.index_copy(0, batch.order, vectors.float())
+        return encode_parts(batch, self._encode, self.dim, normalize=normalize)
 
     def _encode(self, pack: Pack) -> Tensor:
         """Returns the (G, D) embeddings of the sentences of a pack, not normalised."""

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rejoinder.encoders.nn.devices import OnDevice
+from rejoinder.encoders.nn.padding import SortedBatch, sorted_batch
 from rejoinder.text.padding import Padded, padded_groups
 from rejoinder.text.ragged import Ragged
 
@@ -18,7 +20,7 @@ _GROUP_OVERHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
-class PackedGroup:
+class PackedGroup(OnDevice):
     """Where the K tokens of G sentences of similar lengths go if padded to T positions."""
 
     lengths: Tensor
@@ -28,15 +30,10 @@ class PackedGroup:
     slots: Tensor
     """(K,) int64, the place of each token among the G * T."""
 
-    def to(self, device: torch.device) -> "PackedGroup":
-        """Returns a copy on `device`."""
-        parts = (self.lengths, self.present, self.slots)
-        return PackedGroup(*(part.to(device, non_blocking=True) for part in parts))
-
     def pad(self, rows: Tensor) -> Tensor:
         """Takes the (K, C) rows of the tokens to (G, T, C), with zeros where padded."""
-        padded: Tensor = _Scatter.apply(rows, self.slots, self.present.numel())  # type: ignore[no-untyped-call]
-        return padded.view(*self.present.shape, -1)
+        padded = rows.new_zeros(self.present.numel(), rows.shape[1])
+        return padded.index_copy_(0, self.slots, rows).view(*self.present.shape, -1)
 
     def unpad(self, padded: Tensor) -> Tensor:
         """Takes (G, T, C) to the (K, C) rows of the tokens."""
@@ -45,7 +42,7 @@ class PackedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(OnDevice):
     """The P tokens of some sentences, one after the other."""
 
     ids: Tensor
@@ -59,32 +56,10 @@ class Pack:
         # one operation, whose gradient is one, too
         return torch.split(rows, [len(group.slots) for group in self.groups])
 
-    def to(self, device: torch.device) -> "Pack":
-        """Returns a copy on `device`."""
-        ids, positions = (part.to(device, non_blocking=True) for part in (self.ids, self.positions))
-        return Pack(ids, positions, tuple(group.to(device) for group in self.groups))
 
-
-@dataclass(frozen=True, slots=True)
-class PackedBatch:
-    """A batch of N sentences in packs, without its empty sentences."""
-
-    count: int
-    """N, empty sentences included."""
-    order: Tensor
-    """(F,) int64, the indices of the sentences in the order of the packs."""
-    packs: tuple[Pack, ...]
-
-    def to(self, device: torch.device) -> "PackedBatch":
-        """Returns a copy on `device`."""
-        order = self.order.to(device, non_blocking=True)
-        return PackedBatch(self.count, order, tuple(pack.to(device) for pack in self.packs))
-
-
-def pack_sentences(batch: Ragged) -> PackedBatch:
-    """Returns a batch for `forward`. NumPy only, so that another thread can run it."""
+def pack_sentences(batch: Ragged) -> SortedBatch:
+    """Returns a batch whose parts are packs. NumPy only, so that another thread can run it."""
     groups = padded_groups(batch, _GROUP_TOKENS, _GROUP_OVERHEAD)
-    order = np.concatenate([np.empty(0, np.int64), *(group.sentences for group in groups)])
     packs, pack, size = [], list[Padded](), 0
     for group in groups:
         tokens = int(group.present.sum())
@@ -95,7 +70,7 @@ def pack_sentences(batch: Ragged) -> PackedBatch:
         size += tokens
     if pack:
         packs.append(_packed(pack))
-    return PackedBatch(len(batch), torch.from_numpy(order), tuple(packs))
+    return sorted_batch(len(batch), groups, packs)
 
 
 def _packed(groups: list[Padded]) -> Pack:
@@ -115,22 +90,8 @@ def _packed(groups: list[Padded]) -> Pack:
     return Pack(torch.from_numpy(ids), torch.from_numpy(positions), tuple(packed))
 
 
-class _Scatter(torch.autograd.Function):
-    """Rows to their slots among zeros. PyTorch's own backward of `_Gather` adds row by row."""
-
-    @staticmethod
-    def forward(ctx, rows, slots, size):  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(slots)
-        return rows.new_zeros(size, rows.shape[1]).index_copy_(0, slots, rows)
-
-    @staticmethod
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (slots,) = ctx.saved_tensors
-        return gradient.index_select(0, slots), None, None
-
-
 class _Gather(torch.autograd.Function):
-    """Rows of slots; the inverse of `_Scatter`."""
+    """Rows of slots, which are all different. PyTorch's own backward adds row by row."""
 
     @staticmethod
     def forward(ctx, padded, slots):  # type: ignore[no-untyped-def]

@@ -68,7 +68,7 @@ def _graph(encoder: Any) -> bytes:
             self.encoder = encoder
 
         def forward(self, ids: torch.Tensor, present: torch.Tensor) -> Any:
-            return self.encoder.encode_group(PaddedGroup(ids, ids, present))
+            return self.encoder.encode_group(PaddedGroup(ids, present))
 
     present = torch.tensor([[True, True, True], [True, True, False]])
     with TemporaryDirectory() as folder, warnings.catch_warnings(), torch.inference_mode():

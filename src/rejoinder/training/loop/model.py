@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from rejoinder.encoders import ENCODERS
 from rejoinder.encoders.nn.base import TrainableEncoder
 from rejoinder.encoders.nn.dense import FeedForward
+from rejoinder.encoders.nn.devices import OnDevice
 from rejoinder.protocols import Embeddings
 from rejoinder.text.features import TextFeatures
 from rejoinder.training.config.settings import RunConfig
@@ -29,7 +30,7 @@ _CHUNK = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class CollatedBatch:
+class CollatedBatch(OnDevice):
     """B rows as the encoder and the loss read them."""
 
     task: Task
@@ -42,15 +43,6 @@ class CollatedBatch:
     labels: Tensor | None
     all_rows: int
     """Number of rows of all workers' parts of the batch."""
-
-    def to(self, device: torch.device) -> "CollatedBatch":
-        """Returns a copy on `device`."""
-        same, labels = (
-            None if tensor is None else tensor.to(device, non_blocking=True)
-            for tensor in (self.same, self.labels)
-        )
-        chunks = tuple(chunk.to(device) for chunk in self.chunks)
-        return replace(self, chunks=chunks, same=same, labels=labels)
 
 
 class TrainableModel(nn.Module):
@@ -165,10 +157,6 @@ class TrainableModel(nn.Module):
             found.append(self.log_scales[_scale_key(task.label)])
         return [parameter for parameter in found if parameter.requires_grad]
 
-    def respond(self, embeddings: Tensor) -> Tensor:
-        """Returns (N, D) v' = F(v), unit rows, of (N, D) embeddings; zero rows stay zero."""
-        return respond(self.heads[RESPONSES], embeddings)
-
 
 def _scale_key(task: str) -> str:
     """Key of a task's scale; names of methods of `ParameterDict` get a colon."""
@@ -181,16 +169,13 @@ class LiveEncoder:
     def __init__(self, model: TrainableModel, features: TextFeatures) -> None:
         self.model, self.features = model, features
 
-    def encode(self, sentences: Sequence[str], /) -> Embeddings:
-        """Returns embeddings u, (N, D) float32, unit rows."""
-        return self._encode(sentences, response=False)
-
     def encode_response(self, sentences: Sequence[str], /) -> Embeddings:
         """Returns response embeddings v' = F(E(y)), (N, D) float32, unit rows."""
-        return self._encode(sentences, response=True)
+        return self.encode(sentences, response=True)
 
     @torch.no_grad()
-    def _encode(self, sentences: Sequence[str], *, response: bool) -> Embeddings:
+    def encode(self, sentences: Sequence[str], /, *, response: bool = False) -> Embeddings:
+        """Returns embeddings u, (N, D) float32, unit rows; of responses v' = F(u)."""
         model = self.model
         was_training = model.training
         model.eval()
@@ -201,7 +186,7 @@ class LiveEncoder:
             with model.autocast():
                 embeddings = model.encoder(collated)
                 if response:
-                    embeddings = model.respond(embeddings)
+                    embeddings = respond(model.heads[RESPONSES], embeddings)
             out[start : start + _CHUNK] = embeddings.float().cpu().numpy()
         model.train(was_training)
         return out
