@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from rejoinder.errors import InputError, nearest
+from rejoinder.errors import InputError, missing_extra, nearest
 
 Record = TypeVar("Record")
 
@@ -36,8 +36,11 @@ class Registry(Generic[Record]):
             MissingExtraError: the record needs a package that is not installed.
         """
         if name not in self._records:
-            raise InputError(f"{self.what} kind {name!r}: {nearest(name, self._records)}.")
-        record: Record = resolve(self._records[name])
+            raise InputError(f"{self.what} {name!r}: {nearest(name, self._records)}.")
+        try:
+            record: Record = resolve(self._records[name])
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) or error from None
         self._records[name] = record
         return record
 
@@ -51,14 +54,14 @@ class Registry(Generic[Record]):
         """Returns all records, which imports them."""
         return tuple(self[name] for name in self._records)
 
-    def register(self, name: str, record: Record) -> None:
-        """Adds a record.
+    def register(self, name: str, record: Record | str) -> None:
+        """Adds a record, or its `"module:attribute"`.
 
         Raises:
             InputError: another record has that name.
         """
         if name in self._records:
-            raise InputError(f"{self.what} kind {name!r} is registered already; choose a new name.")
+            raise InputError(f"{self.what} {name!r} is registered already; choose a new name.")
         self._records[name] = record
 
     def remove(self, name: str) -> None:

@@ -83,7 +83,7 @@ def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_dump: Path) 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(rules, "PROFILES", dict(rules.PROFILES))
-    monkeypatch.setattr(engines, "ENGINES", dict(engines.ENGINES))
+    monkeypatch.setattr(engines.ENGINES, "_records", dict(engines.ENGINES._records))
     return tmp_path
 
 

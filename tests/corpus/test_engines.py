@@ -12,7 +12,7 @@ import pytest
 
 from dumps import comment, lines
 from rejoinder.corpus import query, writer
-from rejoinder.corpus.engines import ENGINES, Extraction, Resources, open_engine
+from rejoinder.corpus.engines import ENGINES, Extraction, Resources
 from rejoinder.corpus.engines.by_query import QueryEngine
 from rejoinder.corpus.engines.spark import engine as spark_engine
 from rejoinder.corpus.extract import extract
@@ -40,7 +40,7 @@ def engine(request, tmp_path) -> Iterator[QueryEngine]:
     """An engine that computes the query; the local one is compared by whole extractions."""
     if request.param == "spark":
         request.getfixturevalue("spark")
-    opened = open_engine(request.param, Resources(tmp_path))
+    opened = ENGINES[request.param](Resources(tmp_path))
     assert isinstance(opened, QueryEngine)
     yield opened
     opened.close()
@@ -75,7 +75,7 @@ def test_the_query_gives_the_pairs_in_order(engine, read, tmp_path):
     table, report = read(DUMP)
     assert [(file.path.name, file.comments) for file in report.files] == [("RC-0.jsonl", 5)]
     parts = engine.keep("parts", query.splits(table, (95.0, 2.5, 2.5)))
-    written = write(engine, query.with_parts(query.pairs(table), parts), tmp_path / "out")
+    written = write(engine, query.pairs(table).join(parts, "thread_id"), tmp_path / "out")
     assert rows_of(tmp_path / "out", written) == [
         ("p", "a", "b", "How are you?", "Fine, thanks", "tests", "train"),
         ("p", "b", "e", "Fine, thanks", "Good & sound to hear", "tests", "train"),
@@ -123,7 +123,7 @@ def test_no_rows_have_columns_all_the_same(engine, read, tmp_path):
     table, _ = read(b"")
     assert engine.rows(table).columns == ["id", "parent", "thread", "source", "rule", "text"]
     parts = engine.keep("parts", query.splits(table, (95.0, 2.5, 2.5)))
-    written = write(engine, query.with_parts(query.pairs(table), parts), tmp_path / "out")
+    written = write(engine, query.pairs(table).join(parts, "thread_id"), tmp_path / "out")
     assert (written.rows, written.shards, list((tmp_path / "out").iterdir())) == (0, [], [])
 
 
@@ -149,7 +149,7 @@ def test_text_is_measured_and_ordered_by_character_and_byte(engine, read, tmp_pa
     rules = dict(engine.rows(table.select("id", "rule")).iter_rows())
     assert (rules["long"], rules["rZ"]) == ("too_long", None)
     parts = engine.keep("parts", query.splits(table, (1.0, 0.0, 0.0)))
-    written = write(engine, query.with_parts(query.pairs(table), parts), tmp_path / "out")
+    written = write(engine, query.pairs(table).join(parts, "thread_id"), tmp_path / "out")
     assert [row[0] for row in rows_of(tmp_path / "out", written)] == ["Z", "é", "\uffff", "😀"]
 
 
@@ -242,8 +242,8 @@ def test_a_whole_extraction_gives_the_same_folder(tmp_path, spark):
 
 def test_unknown_engines_and_amounts_are_refused(tmp_path):
     with pytest.raises(InputError, match="did you mean 'duckdb'"):
-        open_engine("duckdbb", Resources(tmp_path))
+        ENGINES["duckdbb"](Resources(tmp_path))
     for name in ENGINES:
         with pytest.raises(InputError, match="is not an amount"):
-            open_engine(name, Resources(tmp_path, memory="much"))
+            ENGINES[name](Resources(tmp_path, memory="much"))
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ import ibis
 import pytest
 
 from dumps import LONG, comment, lines
-from rejoinder.corpus.engines import ENGINES, Resources, open_engine, register_engine
+from rejoinder.corpus.engines import ENGINES, Resources, register_engine
 from rejoinder.corpus.engines.duckdb import DuckDBEngine
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
@@ -124,7 +124,7 @@ def test_a_disk_too_full_to_spill_is_named(tmp_path):
 )
 def test_a_memory_that_does_not_suffice_is_refused(tmp_path, memory, threads, message):
     with pytest.raises(InputError, match=message):
-        open_engine("duckdb", Resources(tmp_path, memory, threads))
+        ENGINES["duckdb"](Resources(tmp_path, memory, threads))
 
 
 def test_threads_are_no_more_than_memory_allows(tmp_path, monkeypatch):
@@ -137,10 +137,10 @@ def test_threads_are_no_more_than_memory_allows(tmp_path, monkeypatch):
 
 
 def test_a_second_engine_is_a_line_of_the_table(tmp_path, dump, monkeypatch):
-    monkeypatch.setattr("rejoinder.corpus.engines.ENGINES", dict(ENGINES))
-    register_engine("other", ENGINES["duckdb"])
-    with pytest.raises(InputError, match="already"):
-        register_engine("other", ENGINES["duckdb"])
+    monkeypatch.setattr(ENGINES, "_records", dict(ENGINES._records))
+    register_engine("other", "rejoinder.corpus.engines.duckdb:DuckDBEngine")
+    with pytest.raises(InputError, match="'other' is registered"):
+        register_engine("other", "rejoinder.corpus.engines.duckdb:DuckDBEngine")
     manifest = extract([dump], tmp_path / "pairs", engine="other")
     assert manifest.counts.pairs == 3_000
 

@@ -140,9 +140,9 @@ def test_options_of_new_kinds_are_checked_and_documented(tmp_path):
 
 
 def test_names_are_given_once():
-    with pytest.raises(InputError, match="encoder kind 'gated' is registered already"):
+    with pytest.raises(InputError, match="encoder 'gated' is registered"):
         register_encoder(ENCODERS["gated"])
-    with pytest.raises(InputError, match="objective kind 'margin' is registered already"):
+    with pytest.raises(InputError, match="objective 'margin' is registered"):
         register_objective(OBJECTIVES["margin"])
     with pytest.raises(InputError, match="'mean_error_share' is registered already"):
         metrics.register_metric(metrics.metric_of("mean_error_share"))

@@ -99,10 +99,8 @@ def encode(
     shared: dict[str, Any] = {"response": response, "batch_size": batch_size}
     kept: dict[str, Any] = {**shared, "resume": resume, "overwrite": overwrite}
     if engine is not None:
-        from rejoinder.inference.engines import encoding_engine
         from rejoinder.inference.part_encoding import encode_files, finished_parts
 
-        encoding_engine(engine)
         sources = [*words, *([sentences] if sentences else [])]
         if out is None or not sources or "-" in sources:
             raise InputError(

@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rejoinder.corpus.carry import Carry, carrying, check_carry
-from rejoinder.corpus.engines import (
-    Extraction,
-    Outcome,
-    Resources,
-    open_engine,
-    refuse_addresses,
-)
+from rejoinder.corpus.engines import ENGINES, Extraction, Outcome, Resources, refuse_addresses
 from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest
 from rejoinder.corpus.options import (
     Columns,
@@ -136,7 +130,7 @@ def extract(
         _output(target, dumps, overwrite) as (files, folder, spill),
         carrying(state, options, files, progress) as carried,
     ):
-        opened = open_engine(engine, Resources(spill, memory, threads, master))
+        opened = ENGINES[engine](Resources(spill, memory, threads, master))
         outcome = opened.extract(Extraction(files, options, carried), folder, progress)
         shutil.rmtree(spill, ignore_errors=True)
         manifest = _manifest(options, carried, outcome)

@@ -11,7 +11,7 @@ from typing import Any
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.encoding import EncodedFile, refuse_changes, settings_of
-from rejoinder.inference.engines import encoding_engine
+from rejoinder.inference.engines import ENCODING_ENGINES
 from rejoinder.inference.engines.base import (
     Cluster,
     PartRecord,
@@ -88,7 +88,7 @@ def encode_files(
         ModelError, MissingExtraError, BusyError, StorageError: see `encode_file`.
     """
     begun = time.perf_counter()
-    encode = encoding_engine(engine)
+    encode = ENCODING_ENGINES[engine]
     out = resolved(Path(out))  # executors have other working folders
     format_of(out)
     files = _files([sources] if isinstance(sources, str | Path) else sources)

@@ -5,7 +5,7 @@ import sys
 import pytest
 from py4j.protocol import Py4JError
 
-from rejoinder.corpus.engines import Resources, open_engine
+from rejoinder.corpus.engines import ENGINES, Resources
 from rejoinder.errors import InputError, MissingExtraError, StorageError
 from rejoinder.io.spark.failures import spark_errors, told_to_driver
 from rejoinder.io.spark.session import open_session
@@ -32,7 +32,7 @@ def test_what_has_no_effect_or_can_not_be_is_refused(no_spark, settings, message
 
 def test_only_spark_has_a_master(tmp_path):
     with pytest.raises(InputError, match=r"--master local .*--engine spark"):
-        open_engine("duckdb", Resources(tmp_path, master="local"))
+        ENGINES["duckdb"](Resources(tmp_path, master="local"))
 
 
 def test_java_and_pyspark_must_be_there(no_spark, monkeypatch, tmp_path):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from rejoinder.errors import InputError, missing_extra, nearest
-from rejoinder.registry import resolve
+from rejoinder.errors import InputError
+from rejoinder.registry import Registry
 
 if TYPE_CHECKING:  # the command lists the engines before it needs their packages
     from collections.abc import Sequence
@@ -16,14 +16,6 @@ if TYPE_CHECKING:  # the command lists the engines before it needs their package
     from rejoinder.corpus.reading.readers import Report
     from rejoinder.corpus.writer import Written
     from rejoinder.io.files.places import Place
-
-ENGINES: dict[str, str] = {
-    "local": "rejoinder.corpus.engines.local.engine:LocalEngine",
-    "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
-    "spark": "rejoinder.corpus.engines.spark.engine:SparkEngine",
-}
-"""`module:class` by name of the engine. The module is imported when the engine is used. A function
-instead of a class will do (see `Opener`)."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +95,16 @@ Opener = Callable[[Resources], Engine]
 
 It raises an `InputError` if a resource has no effect on the engine, or does not suffice."""
 
+ENGINES: Registry[Opener] = Registry(
+    "--engine",
+    {
+        "local": "rejoinder.corpus.engines.local.engine:LocalEngine",
+        "duckdb": "rejoinder.corpus.engines.duckdb:DuckDBEngine",
+        "spark": "rejoinder.corpus.engines.spark.engine:SparkEngine",
+    },
+)
+"""Every engine: its name, and what opens it."""
+
 
 def register_engine(name: str, opener: str) -> None:
     """Adds an engine from outside of this package, for `extract(…, engine=name)`.
@@ -112,11 +114,9 @@ def register_engine(name: str, opener: str) -> None:
     Raises:
         InputError: the name is taken, or `opener` has no colon.
     """
-    if name in ENGINES:
-        raise InputError(f"there is an engine {name!r} already; choose another name.")
     if ":" not in opener:
         raise InputError(f"{opener!r} is not MODULE:CLASS; write it as my_package.engine:Engine.")
-    ENGINES[name] = opener
+    ENGINES.register(name, opener)
 
 
 def refuse_addresses(name: str, places: "Iterable[Place]") -> None:
@@ -126,23 +126,8 @@ def refuse_addresses(name: str, places: "Iterable[Place]") -> None:
         InputError: one of `places` is an address, and the engine has no true `takes_addresses`.
     """
     address = next((place for place in places if not isinstance(place, Path)), None)
-    if address is not None and not getattr(_opener(name), "takes_addresses", False):
+    if address is not None and not getattr(ENGINES[name], "takes_addresses", False):
         raise InputError(
             f"{address} is an address, which --engine {name} does not take; use --engine spark, or "
             "copy the files to this machine."
         )
-
-
-def open_engine(name: str, resources: Resources) -> Engine:
-    """Opens an engine of `ENGINES`."""
-    return _opener(name)(resources)
-
-
-def _opener(name: str) -> Opener:
-    if name not in ENGINES:
-        raise InputError(f"--engine {name!r}: {nearest(name, ENGINES)}.")
-    try:
-        opener: Opener = resolve(ENGINES[name])
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) or error from None
-    return opener

@@ -2,26 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from rejoinder.errors import InputError, nearest
-from rejoinder.registry import resolve
+from rejoinder.registry import Registry
 
 if TYPE_CHECKING:
     from rejoinder.inference.engines.base import EncodingEngine
 
-ENCODING_ENGINES: dict[str, str] = {
-    "spark": "rejoinder.inference.engines.spark:encode_on_spark",
-    "ray": "rejoinder.inference.engines.ray:encode_on_ray",
-}
-"""`module:function` by name of the engine. The module is imported when the engine is used."""
-
-
-def encoding_engine(name: str) -> "EncodingEngine":
-    """Returns an engine of `ENCODING_ENGINES`.
-
-    Raises:
-        InputError: there is no engine of that name.
-    """
-    if name not in ENCODING_ENGINES:
-        raise InputError(f"--engine {name!r}: {nearest(name, ENCODING_ENGINES)}.")
-    engine: EncodingEngine = resolve(ENCODING_ENGINES[name])
-    return engine
+ENCODING_ENGINES: "Registry[EncodingEngine]" = Registry(
+    "--engine",
+    {
+        "spark": "rejoinder.inference.engines.spark:encode_on_spark",
+        "ray": "rejoinder.inference.engines.ray:encode_on_ray",
+    },
+)
+"""Every engine: its name, and its function, which is imported when it is used."""
