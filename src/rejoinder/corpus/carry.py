@@ -75,6 +75,7 @@ class _Content(Record, frozen=True):
     settings: Settings
     inputs: tuple[InputFile, ...]
     comments: Count
+    """Number of comments, one for each id."""
     kept: Count
     files: Mapping[str, FileFacts]
 
@@ -85,11 +86,6 @@ class Increment:
 
     folder: Path
     content: _Content
-
-    @property
-    def comments(self) -> int:
-        """Number of comments, one for each id."""
-        return self.content.comments
 
     def check(self, *, content: bool = True) -> None:
         """Compares the file of comments with its size and, for its `content`, with its SHA-256.
@@ -122,7 +118,7 @@ class Carry:
     @property
     def comments(self) -> int:
         """Number of comments of earlier increments."""
-        return sum(one.comments for one in self.earlier)
+        return sum(one.content.comments for one in self.earlier)
 
     @property
     def bytes(self) -> int:
@@ -175,7 +171,15 @@ def carrying(
     if state is None:
         yield None
         return
-    settings = settings_of(options)
+    settings = Settings(
+        rules=options.rules,
+        columns=dict(options.columns.names),
+        separator=options.separator,
+        subreddits=options.subreddits,
+        since=options.since,
+        until=options.until,
+        split=tuple(map(float, options.split)),
+    )
     with claim(state):
         sweep(state)
         increments = _increments(state)
@@ -223,19 +227,6 @@ def check_carry(state: Path, out: Path, options: ExtractOptions, engine: str) ->
         raise InputError(
             f"--carry {state} and --out {out} must be two folders, neither of them in the other."
         )
-
-
-def settings_of(options: ExtractOptions) -> Settings:
-    """Returns the options that decide about comments and pairs."""
-    return Settings(
-        rules=options.rules,
-        columns=dict(options.columns.names),
-        separator=options.separator,
-        subreddits=options.subreddits,
-        since=options.since,
-        until=options.until,
-        split=tuple(map(float, options.split)),
-    )
 
 
 def _name(number: int) -> str:

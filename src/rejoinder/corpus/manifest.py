@@ -10,9 +10,9 @@ from msgspec import to_builtins
 from rejoinder.errors import InputError
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import write_text
-from rejoinder.io.files.hashed import check_seal, sealed
+from rejoinder.io.files.hashed import read_sealed, sealed
 from rejoinder.io.files.places import Place, as_place
-from rejoinder.io.formats.decoding import Count, Digest, FileName, Record, decoded
+from rejoinder.io.formats.decoding import Count, Digest, FileName, Record
 
 FORMAT = 1
 FILE = "manifest.json"
@@ -131,30 +131,17 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         InputError: the folder holds none, or one that is damaged or of another format version.
     """
-    path = folder / FILE
-    try:
-        tree = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        if isinstance(address := as_place(folder), Address):
-            raise InputError(
-                f"{address} is an address, and pairs are read from this machine; copy the folder "
-                "first, as with aws s3 cp --recursive."
-            ) from None
+    if isinstance(address := as_place(folder), Address):
         raise InputError(
-            f"{folder} holds no {FILE}; it is not a finished folder of pairs. Make one with "
-            "rejoinder extract DUMP --out DIR."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} can't be read: {error}.") from None
-    version = tree.get("format_version") if isinstance(tree, dict) else None
-    if version != FORMAT:
-        raise InputError(
-            f"{path} is of format version {version!r}; this version reads {FORMAT}. Name a folder "
-            "that rejoinder extract wrote, or extract the pairs again."
+            f"{address} is an address, and pairs are read from this machine; copy the folder "
+            "first, as with aws s3 cp --recursive."
         )
-    if "sha256" in tree:  # manifests of early versions carry none
-        tree = check_seal(tree, path, InputError, "Extract the pairs again.")
-    try:
-        return decoded(Manifest, tree)
-    except ValueError as error:
-        raise InputError(f"{path} is not a manifest of pairs: {error}.") from None
+    return read_sealed(
+        folder / FILE,
+        Manifest,
+        FORMAT,
+        InputError,
+        "Name a folder that rejoinder extract wrote, or extract the pairs again.",
+        unreadable=f"{folder} is not a finished folder of pairs",
+        unsealed=True,
+    )

@@ -4,9 +4,6 @@ An engine keeps a table after each of three stages: `classified` (a row per comm
 rule that it breaks), `unique` (a row per id) and `pairs`. Only the first stage reads whole texts.
 """
 
-import functools
-import operator
-
 import ibis
 import ibis.expr.types as ir
 
@@ -62,9 +59,7 @@ def _outside(comments: ir.Table, options: ExtractOptions) -> ir.BooleanValue | N
             tests.append(created < options.since)
         if options.until is not None:
             tests.append(created >= options.until)
-    if not tests:
-        return None
-    return functools.reduce(operator.or_, tests)
+    return ibis.or_(*tests) if tests else None
 
 
 def repeated_ids(table: ir.Table) -> ir.Table:
@@ -182,11 +177,6 @@ def capped(table: ir.Table, most: int) -> ir.Table:
     order = [table.thread_id, table.response_id]
     index = ibis.row_number().over(group_by=key, order_by=order)
     return table.mutate(index=index).filter(lambda t: t.index < most).drop("index")
-
-
-def with_parts(table: ir.Table, parts: ir.Table) -> ir.Table:
-    """Returns the pairs with their split, `part`."""
-    return table.join(parts, "thread_id")
 
 
 def ordered(table: ir.Table, limit: int | None) -> ir.Table:

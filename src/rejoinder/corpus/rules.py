@@ -34,14 +34,6 @@ def _deleted(comments: "ir.Table") -> "ir.BooleanValue":
     return comments.clean.coalesce(comments.text).isin(["", "[deleted]", "[removed]"])
 
 
-def _too_long(limit: int) -> "Callable[[ir.Table], ir.BooleanValue]":
-    return lambda comments: comments.text.length() >= limit
-
-
-def _too_short(limit: int) -> "Callable[[ir.Table], ir.BooleanValue]":
-    return lambda comments: comments.text.length() < limit
-
-
 def _not_alphabetic(comments: "ir.Table") -> "ir.BooleanValue":
     # in whole numbers: 70 % of 340 is exactly 238, which floats miss
     return comments.letters * 10 <= comments.text.length() * 7
@@ -50,10 +42,6 @@ def _not_alphabetic(comments: "ir.Table") -> "ir.BooleanValue":
 def _bad_start(comments: "ir.Table") -> "ir.BooleanValue":
     text = comments.text
     return text.startswith("https") | text.startswith("/r/") | text.startswith("@")
-
-
-def _bot(comments: "ir.Table") -> "ir.BooleanValue":
-    return comments.author.lower().contains("bot")
 
 
 RESERVED = ("filtered", "kept", "replies")
@@ -65,16 +53,18 @@ PROFILES: dict[str, tuple[Rule, ...]] = {
     # Yang et al. 2018, section 3; `deleted` is added here: without it the pairs are worthless
     "paper": (
         DELETED,
-        Rule("too_long", "350 characters or more", _too_long(350)),
+        Rule("too_long", "350 characters or more", lambda table: table.text.length() >= 350),
         Rule("not_alphabetic", "70 % letters or less", _not_alphabetic),
         Rule("bad_start", "starts with https, /r/ or @", _bad_start),
-        Rule("bot", "author's name contains bot", _bot),
+        Rule(
+            "bot", "author's name contains bot", lambda table: table.author.lower().contains("bot")
+        ),
     ),
     # Henderson et al. 2019, A Repository of Conversational Datasets
     "polyai": (
         DELETED,
-        Rule("too_short", "fewer than 9 characters", _too_short(9)),
-        Rule("too_long", "128 characters or more", _too_long(128)),
+        Rule("too_short", "fewer than 9 characters", lambda table: table.text.length() < 9),
+        Rule("too_long", "128 characters or more", lambda table: table.text.length() >= 128),
     ),
     "none": (DELETED,),
 }

@@ -43,11 +43,6 @@ class Pairs:
         """Returns the number of pairs in a split."""
         return self.manifest.splits.get(split, 0)
 
-    @property
-    def sources(self) -> dict[str, int]:
-        """Number of pairs by source, over all splits."""
-        return {name: sum(splits.values()) for name, splits in self.manifest.sources.items()}
-
     @cached_property
     def sha256(self) -> str:
         """A hash of all pairs: SHA-256 of the hashes of the shards, in order."""

@@ -68,7 +68,7 @@ class QueryEngine(ABC):
         if options.max_reply_count is not None:
             pairs = query.capped(pairs, options.max_reply_count)
         parts = self.keep("parts", query.splits(table, options.split))
-        written = self.write(query.with_parts(pairs, parts), options.limit, folder, progress)
+        written = self.write(pairs.join(parts, "thread_id"), options.limit, folder, progress)
         not_found = dropped = 0
         if fates["replies"] > written.rows:
             lost = self.rows(query.lost_parents(table)).row(0)

@@ -107,7 +107,8 @@ def as_comments(parsed: Parsed, columns: Columns, file: str) -> pa.RecordBatch:
         names = {name: name for name in FIELDS}
     found = {name: _column(table, names.get(name)) for name in FIELDS}
     found |= {name: _whole_numbers(found[name]) for name in ("id", "parent", "thread")}
-    found["id"] = _without_prefix(found["id"], "t1_")
+    if pc.any(pc.starts_with(found["id"], "t1_")).as_py():
+        found["id"] = as_arrow(pl.Series(found["id"], dtype=pl.String).str.strip_prefix("t1_"))
     for name, default in (("source", file.split(".")[0]), ("author", ""), ("text", "")):
         if found[name].null_count:
             found[name] = as_arrow(pl.Series(found[name], dtype=pl.String).fill_null(default))
@@ -121,12 +122,6 @@ def _column(table: pa.Table, name: str | None) -> pa.LargeStringArray:
     if name not in table.column_names:
         return pa.nulls(len(table), pa.large_string())
     return one_array(table[name])
-
-
-def _without_prefix(ids: pa.LargeStringArray, prefix: str) -> pa.LargeStringArray:
-    if not pc.any(pc.starts_with(ids, prefix)).as_py():
-        return ids
-    return as_arrow(pl.Series(ids, dtype=pl.String).str.strip_prefix(prefix))
 
 
 def _whole_numbers(ids: pa.LargeStringArray) -> pa.LargeStringArray:

@@ -23,15 +23,11 @@ from rejoinder.kernels import kernel
 _HEAD_LINES = 20_000
 
 
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        found.setdefault(key, value)
-    return found
-
-
+# of a repeated key the first value counts
 _DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=_first_of_each, parse_constant=lambda _: None
+    strict=False,
+    object_pairs_hook=lambda pairs: dict(pairs) | dict(reversed(pairs)),
+    parse_constant=lambda _: None,
 )
 
 

@@ -37,7 +37,11 @@ def table_pieces(
         return
     width = len(first[1])
     header = _header(first[1], columns)
-    _check(header, columns, path, separator)
+    if columns.missing(header) and header[0].lstrip("\ufeff \t").startswith(("{", "[")):
+        raise InputError(
+            f"{path} holds JSON, not a table; JSON lines are read from files ending in .jsonl."
+        )
+    columns.check(header, f"{path} (separated by {separator!r})")
     wanted = [name for name in columns.wanted if name in header]
     indices = [header.index(name) for name in wanted]
     kept: list[list[str]] = []
@@ -82,14 +86,6 @@ def detect_separator(path: Place, usual: str, columns: Columns) -> str:
 def _header(first: list[str], columns: Columns) -> list[str]:
     """Returns the names of the columns: the first row, or the numbers from 1."""
     return [str(number) for number in range(1, len(first) + 1)] if columns.are_numbers else first
-
-
-def _check(header: list[str], columns: Columns, path: Place, separator: str) -> None:
-    if columns.missing(header) and header[0].lstrip("\ufeff \t").startswith(("{", "[")):
-        raise InputError(
-            f"{path} holds JSON, not a table; JSON lines are read from files ending in .jsonl."
-        )
-    columns.check(header, f"{path} (separated by {separator!r})")
 
 
 def table_rows(

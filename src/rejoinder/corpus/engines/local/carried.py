@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from rejoinder.corpus.engines.local.rows import (
     ELSEWHERE,
     GONE,
     KEPT,
+    NO_HASHES,
     NUMBERS,
     STRINGS,
     Block,
@@ -32,6 +32,8 @@ from rejoinder.corpus.engines.local.store import SCHEMA, batch_of, block_of, row
 
 BITS = 9
 """Number of parts of a file, as a power of two. It is the largest of an extraction."""
+LASTING = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+"""How files are written."""
 _NUMBERS = range(len(NUMBERS))
 _STRINGS = range(len(NUMBERS), len(NUMBERS) + len(STRINGS))
 
@@ -51,7 +53,7 @@ class CarriedComments:
         # in order they are found in half of the time
         ordered = (np.sort(hashes) for _, _, hashes in self._ids())
         found = [hashes[among(hashes, ids)] for hashes in ordered]
-        return np.sort(np.concatenate([_NO_HASHES, *found]))
+        return np.sort(np.concatenate([NO_HASHES, *found]))
 
     def comments(self, ids: Hashes) -> tuple[Rows, Block]:
         """Returns the comments with these hashes of ids, which are in increasing order."""
@@ -91,40 +93,16 @@ class CarriedComments:
                     yield path, number, reader.get_batch(number)["hash_id"].to_numpy(False)
 
 
-class CarriedWriter:
-    """Writes the comments of an extraction for later ones."""
-
-    def __init__(self, path: Path, bits: int) -> None:
-        """Writes to `path` in an extraction of 2**`bits` parts."""
-        self._file = pa.OSFile(str(path), "wb")
-        options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
-        self._writer = pa.ipc.new_file(self._file, SCHEMA, options=options)
-        self._bits = bits
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        with self._file:
-            self._writer.close()
-
-    def batches(self, part: int, rows: Rows, blocks: list[Block]) -> list[pa.RecordBatch]:
-        """Returns the comments of a part, ready to write. May be called by several threads."""
-        rows = rows[rows.rule != GONE]
-        # of rows with the same content any may be left: not their order decides about the bytes
-        pieces = rows[np.lexsort((rows.id, rows.thread))].in_parts(BITS)
-        return [
-            _without_dropped_texts(batch_of(pieces[number], blocks))
-            for number in _batches(part, self._bits)
-        ]
-
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Writes the batches of the next part."""
-        for batch in batches:
-            self._writer.write_batch(batch)
+def carried_batches(part: int, bits: int, rows: Rows, blocks: list[Block]) -> list[pa.RecordBatch]:
+    """Returns the comments of one of 2**`bits` parts as the batches of a file for later ones."""
+    rows = rows[rows.rule != GONE]
+    # of rows with the same content any may be left: not their order decides about the bytes
+    pieces = rows[np.lexsort((rows.id, rows.thread))].in_parts(BITS)
+    return [
+        _without_dropped_texts(batch_of(pieces[number], blocks)) for number in _batches(part, bits)
+    ]
 
 
-_NO_HASHES = np.empty(0, np.uint64)
 _Found = tuple[Path, int, Rows, NDArray[np.bool_]]
 """A batch of a file, its comments, and which of them are taken."""
 

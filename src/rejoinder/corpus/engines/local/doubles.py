@@ -1,7 +1,7 @@
 """Rows with the same id: which of them stays, and how many go."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rejoinder.corpus.engines.local.carried import CarriedComments
-from rejoinder.corpus.engines.local.rows import Rows, among
+from rejoinder.corpus.engines.local.rows import NO_HASHES, STRINGS, Hashes, Rows, among
 from rejoinder.corpus.engines.local.store import Store
 
-_NO_HASHES = np.empty(0, np.uint64)
 _OLD = "_old"
 _ORDER = ("text", "parent", "thread", "source", "rule")
 """The columns by which `query.unique` chooses a row."""
@@ -22,24 +21,24 @@ _ORDER = ("text", "parent", "thread", "source", "rule")
 class Doubles:
     """The rows that go, and their number."""
 
-    duplicates: int = 0
+    duplicates: int
     """Rows that repeat another row."""
-    conflicts: int = 0
+    conflicts: int
     """Rows that differ from another row with the same id."""
-    gone: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
+    gone: Mapping[int, NDArray[np.int64]]
     """Rows to leave out, by part."""
-    carried: NDArray[np.uint64] = field(default_factory=lambda: _NO_HASHES)
+    carried: Hashes
     """Hashes of the ids that carried comments have, in increasing order."""
-    overruled: int = 0
+    overruled: int
     """Ids of a carried comment in whose place one extraction might have kept a row of this one."""
 
 
 def find_doubles(
     store: Store,
-    ids: NDArray[np.uint64],
+    ids: Hashes,
     rules: list[str],
     carried: CarriedComments,
-    known: NDArray[np.uint64],
+    known: Hashes,
 ) -> Doubles:
     """Compares the rows with the same id as the query of all engines does; carried ones stay.
 
@@ -49,7 +48,7 @@ def find_doubles(
     repeated = np.unique(ids[1:][ids[1:] == ids[:-1]])
     wanted = np.union1d(repeated, known)
     if not len(wanted):
-        return Doubles()
+        return Doubles(0, 0, {}, NO_HASHES, 0)
     given = _rows_with(wanted, store, rules)
     # as `query.unique`: strings are compared as bytes, and null is the largest
     best = given.sort("id", *_ORDER, nulls_last=True).unique("id", keep="first")
@@ -92,7 +91,7 @@ def _overruled(best: pl.DataFrame, older: pl.DataFrame) -> int:
     return pairs.filter(revived | lost.fill_null(False)).height
 
 
-def _rows_with(hashes: NDArray[np.uint64], store: Store, rules: list[str]) -> pl.DataFrame:
+def _rows_with(hashes: Hashes, store: Store, rules: list[str]) -> pl.DataFrame:
     """Returns the rows whose ids have the hashes, which are in increasing order."""
     frames = []
     for part in store.parts:
@@ -107,10 +106,7 @@ def _frame(
 ) -> pl.DataFrame:
     """Returns rows with the columns of `query.classified`, their hash, part and place in it."""
     names = pl.Series([None, *rules], dtype=pl.String)
-    strings = {
-        name: rows.strings(blocks, name).to_polars()
-        for name in ("id", "parent", "thread", "source", "text")
-    }
+    strings = {name: rows.strings(blocks, name).to_polars() for name in STRINGS}
     return pl.DataFrame(strings).with_columns(
         parent=pl.when(pl.Series(rows.answers)).then("parent"),
         rule=names.gather(rows.rule),

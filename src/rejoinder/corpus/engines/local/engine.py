@@ -12,7 +12,7 @@ thread, and a limit on the replies with the same text, which needs all pairs.
 import shutil
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,12 @@ import pyarrow as pa
 from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.engines import Extraction, Outcome
 from rejoinder.corpus.engines.duckdb import DuckDBEngine, counted
-from rejoinder.corpus.engines.local.carried import BITS, CarriedComments, CarriedWriter
+from rejoinder.corpus.engines.local.carried import (
+    BITS,
+    LASTING,
+    CarriedComments,
+    carried_batches,
+)
 from rejoinder.corpus.engines.local.doubles import Doubles, find_doubles
 from rejoinder.corpus.engines.local.join import (
     NOWHERE,
@@ -44,7 +49,7 @@ from rejoinder.corpus.engines.local.rows import (
     among,
     concatenated,
 )
-from rejoinder.corpus.engines.local.store import Store
+from rejoinder.corpus.engines.local.store import SCHEMA, Store, arrow_file
 from rejoinder.corpus.options import ExtractProgress
 from rejoinder.corpus.reading.readers import Report, mapped_ahead, read_comments
 from rejoinder.corpus.writer import write_shards
@@ -177,12 +182,13 @@ class LocalEngine(DuckDBEngine):
 
         `ids` are the hashes of the ids that only this extraction has.
         """
+        target = carry.target if carry else None
 
         def one(part: int) -> tuple[Joined, list[pa.RecordBatch]]:
             rows, blocks = store.part(part)
             if part in doubles.gone:
                 rows.rule[doubles.gone[part]] = GONE
-            batches = writer.batches(part, rows, blocks) if writer else []
+            batches = carried_batches(part, store.bits, rows, blocks) if target else []
             fresh = len(rows)
             if carried:
                 older, block = carried.part(part, rows, ids)
@@ -197,13 +203,11 @@ class LocalEngine(DuckDBEngine):
             return joined, batches
 
         found: list[Joined] = []
-        with ExitStack() as stack:
-            writer: CarriedWriter | None = None
-            if carry and carry.target:
-                writer = stack.enter_context(CarriedWriter(carry.target, store.bits))
+        with arrow_file(target, SCHEMA, LASTING) if target else nullcontext() as writer:
             for joined, batches in mapped_ahead(one, store.parts, self.threads):
                 if writer:
-                    writer.write(batches)
+                    for batch in batches:
+                        writer.write_batch(batch)
                 found.append(joined)
         if len(carried.known(np.unique(np.concatenate([part.missing for part in found])))):
             raise CrossingError(ELSEWHERE)

@@ -27,7 +27,7 @@ from rejoinder.corpus.engines.local.rows import (
     Hashes,
     Rows,
 )
-from rejoinder.corpus.engines.local.store import SPILLED
+from rejoinder.corpus.engines.local.store import arrow_file
 from rejoinder.corpus.reading.strings import Strings, as_strings, gather
 
 _BATCH_ROWS = 2048
@@ -210,10 +210,7 @@ class PairsInFiles:
         """Writes the pairs of a part. Any thread may call this."""
         strings = _strings(blocks, joined.replies, joined.messages)
         table = pa.table({name: column.to_arrow() for name, column in strings.items()})
-        with (
-            pa.OSFile(str(self._path(part)), "wb") as file,
-            pa.ipc.new_file(file, table.schema, options=SPILLED) as writer,
-        ):
+        with arrow_file(self._path(part), table.schema) as writer:
             writer.write_table(table, max_chunksize=_BATCH_ROWS)
 
     def table(self, runs: pl.DataFrame) -> pa.Table:

@@ -16,6 +16,7 @@ from rejoinder.corpus.options import ExtractOptions
 from rejoinder.corpus.reading.strings import Index, Strings, as_arrow, as_strings, gather
 
 Hashes = NDArray[np.uint64]
+NO_HASHES: Hashes = np.empty(0, np.uint64)
 Block = Mapping[str, Strings]
 """The strings of comments by column, `STRINGS`."""
 Blocks = list[Block]
@@ -114,7 +115,7 @@ def concatenated(rows: list[Rows]) -> Rows:
     return Rows(**{name: np.concatenate([getattr(one, name) for one in rows]) for name in _NAMES})
 
 
-_HASH, _INDEX = np.empty(0, np.uint64), np.empty(0, np.uint32)
+_HASH, _INDEX = NO_HASHES, np.empty(0, np.uint32)
 _NO_ROWS = Rows(_HASH, _HASH, _HASH, np.empty(0, np.bool_), np.empty(0, np.uint8), _INDEX, _INDEX)
 
 

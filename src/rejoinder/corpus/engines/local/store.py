@@ -1,5 +1,7 @@
 """Comments by part: in memory, or beyond a bound in files of Arrow."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from rejoinder.corpus.engines.local.rows import (
+    NO_HASHES,
     NUMBERS,
     STRINGS,
     Block,
@@ -19,7 +22,7 @@ from rejoinder.corpus.engines.local.rows import (
 from rejoinder.corpus.reading.readers import mapped_ahead
 from rejoinder.corpus.reading.strings import as_strings, gather
 
-SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
+_SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
 """How files that do not outlive an extraction are written: disks are slower than LZ4."""
 SCHEMA = pa.schema(
     [
@@ -31,6 +34,18 @@ SCHEMA = pa.schema(
 )
 _HASH_BYTES = 8 * 3 + 2 + 2 * 4
 """Bytes of a row of `Rows`."""
+
+
+@contextmanager
+def arrow_file(
+    path: Path, schema: pa.Schema, options: pa.ipc.IpcWriteOptions = _SPILLED
+) -> Iterator[pa.ipc.RecordBatchFileWriter]:
+    """Opens a file to write batches to."""
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, schema, options=options) as writer,
+    ):
+        yield writer
 
 
 def batch_of(rows: Rows, blocks: Blocks) -> pa.RecordBatch:
@@ -95,7 +110,7 @@ class Store:
         """Takes note that all comments are here; returns the hashes of all ids, increasing."""
         if self.spilled and self._pieces:
             self._flush()
-        together = np.concatenate([np.empty(0, np.uint64), *self._ids])
+        together = np.concatenate([NO_HASHES, *self._ids])
         return pl.Series(together).sort().to_numpy()  # three times as fast as numpy.sort
 
     def part(self, number: int) -> tuple[Rows, Blocks]:
@@ -117,10 +132,7 @@ class Store:
     def _flush(self) -> None:
         """Writes the comments in memory to a file: a batch for each part."""
         path = self._folder / f"comments-{len(self._files):04d}.arrow"
-        with (
-            pa.OSFile(str(path), "wb") as file,
-            pa.ipc.new_file(file, SCHEMA, options=SPILLED) as writer,
-        ):
+        with arrow_file(path, SCHEMA) as writer:
             parts = map(self._in_memory, self.parts)
             batches = mapped_ahead(lambda rows: batch_of(rows, self.blocks), parts, self._threads)
             for batch in batches:

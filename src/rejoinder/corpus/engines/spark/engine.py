@@ -214,7 +214,7 @@ def _report(files: Sequence[Place], told: Sequence[str]) -> Report:
     entries = {entry["number"]: entry for entry in map(json.loads, told)}
     for number, path in enumerate(files):
         entry = entries[number]
-        report.files.append(FileReport(path, **entry["counts"]))
+        report.files.append(FileReport(path, *entry["counts"]))
         report.add_malformed([Malformed(**line) for line in entry["malformed"]])
         report.keys |= dict.fromkeys(entry["keys"])
     return report

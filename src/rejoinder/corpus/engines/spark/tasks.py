@@ -3,8 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +12,7 @@ from msgspec import to_builtins
 
 from rejoinder.corpus.engines import Extraction
 from rejoinder.corpus.manifest import SPLITS, Shard
-from rejoinder.corpus.options import COMMENTS, ExtractOptions
+from rejoinder.corpus.options import COMMENTS
 from rejoinder.corpus.reading.readers import Report, read_checked
 from rejoinder.corpus.reading.strings import as_table
 from rejoinder.corpus.shards import COLUMNS
@@ -40,28 +39,25 @@ def file_reader(extraction: Extraction) -> Callable[[Batches], Batches]:
     """
     # executors have other working folders
     files = [path.absolute() if isinstance(path, Path) else path for path in extraction.files]
-    return partial(_read_files, files, extraction.options)
+    options = extraction.options
 
+    def read(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                report = Report()
+                with told_to_driver():
+                    for pieces in read_checked([files[number]], options, report, _batches):
+                        yield from pieces
+                yield from _batches(_told(number, report))
 
-def _read_files(files: Sequence[Place], options: ExtractOptions, batches: Batches) -> Batches:
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            report = Report()
-            with told_to_driver():
-                for pieces in read_checked([files[number]], options, report, _batches):
-                    yield from pieces
-            yield from _batches(_told(number, report))
+    return read
 
 
 def _told(number: int, report: Report) -> pa.RecordBatch:
     [file] = report.files
     told = {
         "number": number,
-        "counts": {
-            "comments": file.comments,
-            "malformed": file.malformed,
-            "bytes_read": file.bytes_read,
-        },
+        "counts": [file.comments, file.malformed, file.bytes_read],
         "malformed": [to_builtins(line) for line in report.malformed],
         "keys": list(report.keys),
     }
