@@ -135,5 +135,3 @@ def test_many_rows_keep_their_order():
 def test_what_is_not_a_string_is_named_by_its_index():
     with pytest.raises(InputError, match="sentence 1 is a NoneType"):
         as_series(["fine", None])
-    with pytest.raises(InputError, match="1 nulls"):
-        as_series(pl.Series(["fine", None]))

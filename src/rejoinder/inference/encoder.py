@@ -14,7 +14,7 @@ from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
 from rejoinder.inference.search import Comparisons
-from rejoinder.inference.sentence_transformer_arguments import Arguments, output_form
+from rejoinder.inference.sentence_transformer_arguments import Arguments, OwnArguments, output_form
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
@@ -171,16 +171,9 @@ class SentenceEncoder(Comparisons):
         return np.empty(0, np.uint64) if adaptation is None else adaptation.fitted_pairs
 
     @overload
-    def encode(
-        self,
-        sentences: Sentences,
-        *,
-        batch_size: int = BATCH_SIZE,
-        show_progress_bar: bool | None = False,
-        normalize: bool | None = None,
-        on_too_long: OnTooLong | None = None,
-    ) -> Embeddings: ...
+    def encode(self, sentences: Sentences, **arguments: Unpack[OwnArguments]) -> Embeddings: ...
     @overload
+    def encode(self, sentences: Sentences, **arguments: Unpack[Arguments]) -> Any: ...
     def encode(
         self,
         sentences: Sentences,
@@ -189,17 +182,7 @@ class SentenceEncoder(Comparisons):
         show_progress_bar: bool | None = False,
         normalize: bool | None = None,
         on_too_long: OnTooLong | None = None,
-        **arguments: Unpack[Arguments],
-    ) -> Any: ...
-    def encode(
-        self,
-        sentences: Sentences,
-        *,
-        batch_size: int = BATCH_SIZE,
-        show_progress_bar: bool | None = False,
-        normalize: bool | None = None,
-        on_too_long: OnTooLong | None = None,
-        **arguments: Unpack[Arguments],
+        **arguments: Any,
     ) -> Any:
         """Computes the embeddings u of sentences.
 

@@ -263,13 +263,12 @@ class Comparisons:
         top_k = whole_number("top_k", top_k)  # before the corpus is encoded
         texts: list[str] | None = None
         given = as_matrix(corpus)
-        if given is None:
+        if given is not None:
+            matrix = as_unit_rows(given, self.dim)
+        else:
             texts, _ = as_texts(corpus)
             matrix = self._vectors(texts)
-        else:
-            matrix = as_unit_rows(given, self.dim)
-        if texts is not None:  # equal texts in different batches may differ in the last bit
-            first = first_indices(texts)
+            first = first_indices(texts)  # equal texts may differ in the last bit
             again = np.flatnonzero(first != np.arange(len(first)))
             matrix[again] = matrix[first[again]]
         indices, scores = nearest_rows(self._vectors(queries), matrix, top_k)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rejoinder.encoders.layers import unit_rows
 from rejoinder.errors import InputError, nearest, require
 from rejoinder.inference.inputs import flag, whole_number
+from rejoinder.inference.outputs import OnTooLong
 from rejoinder.protocols import Embeddings
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
@@ -25,7 +26,16 @@ _REFUSED: Mapping[str, tuple[tuple[object, ...], str]] = {
 """Arguments that have no effect here: the values that are let through, and why no other is."""
 
 
-class Arguments(TypedDict, total=False):
+class OwnArguments(TypedDict, total=False):
+    """Arguments of `SentenceEncoder.encode` besides those of `SentenceTransformer.encode`."""
+
+    batch_size: int
+    show_progress_bar: bool | None
+    normalize: bool | None
+    on_too_long: OnTooLong | None
+
+
+class Arguments(OwnArguments, total=False):
     """Arguments of `SentenceTransformer.encode` that `SentenceEncoder.encode` takes by name."""
 
     normalize_embeddings: bool
@@ -42,7 +52,7 @@ class Arguments(TypedDict, total=False):
 
 
 def output_form(
-    arguments: Arguments, normalize: bool | None, dim: int
+    given: dict[str, Any], normalize: bool | None, dim: int
 ) -> tuple[bool, Callable[[Embeddings], Any]]:
     """Returns what the arguments of `encode` ask for, of embeddings with `dim` dimensions.
 
@@ -53,11 +63,9 @@ def output_form(
     Raises:
         InputError: an argument is unknown, refused, or not of the values that it may have.
     """
-    given: dict[str, Any] = dict(arguments)
     for name, value in given.items():
         if name not in Arguments.__annotations__:
-            own = ("batch_size", "normalize", "show_progress_bar")
-            hint = nearest(name, (*Arguments.__annotations__, *own))
+            hint = nearest(name, Arguments.__annotations__)
             raise InputError(f"encode has no argument {name!r}; {hint}.")
         allowed, reason = _REFUSED.get(name, ((value,), ""))
         if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
@@ -80,11 +88,8 @@ def output_form(
     def form(embeddings: Embeddings) -> Any:
         if kept is not None:
             embeddings = embeddings[..., :kept]
-            embeddings = (
-                unit_rows(np.atleast_2d(embeddings)).reshape(embeddings.shape)
-                if unit
-                else embeddings
-            )
+            if unit:
+                embeddings = unit_rows(np.atleast_2d(embeddings)).reshape(embeddings.shape)
         values = quantized(embeddings, precision)
         if arrays:
             return values

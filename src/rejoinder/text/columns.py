@@ -3,7 +3,7 @@
 The rules are those of `text.normalize`; a test compares both on every assigned character.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -16,21 +16,12 @@ _CHUNK = 100_000
 _MOST_DISTINCT = 5_000_000
 
 
-def as_series(sentences: Sequence[str] | Iterable[str] | pl.Series) -> pl.Series:
+def as_series(sentences: Iterable[str]) -> pl.Series:
     """Returns sentences as a String column. Halves of surrogate pairs become U+FFFD.
 
     Raises:
         InputError: an element is not a string. The message names its index.
     """
-    if isinstance(sentences, pl.Series):
-        if sentences.dtype == pl.Null and not len(sentences):
-            return sentences.cast(pl.String)
-        if sentences.dtype != pl.String or sentences.null_count():
-            raise InputError(
-                f"sentences must be strings without nulls; got a column of {sentences.dtype} "
-                f"with {sentences.null_count()} nulls."
-            )
-        return sentences
     return pl.Series(as_strings(sentences), dtype=pl.String)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -15,42 +15,10 @@ from rejoinder.io.formats.decoding import Count, decoded
 from rejoinder.text.buckets import bigram_buckets
 from rejoinder.text.normalize import RULES, as_strings, tokens_of
 from rejoinder.text.ragged import Ragged, offsets_of
+from rejoinder.text.subwords import SubwordFeatures
 from rejoinder.text.unicode_14 import UNICODE
 from rejoinder.text.vocabulary import Vocabulary
 from rejoinder.text.words import WordIds
-
-
-class TextFeatures(Protocol):
-    """Turns sentences into ids from 0 to `rows` - 1."""
-
-    @property
-    def rows(self) -> int:
-        """Number of different ids: the rows of an encoder's embedding table."""
-        ...
-
-    def __call__(self, sentences: Iterable[str]) -> Ragged:
-        """Returns the ids of each sentence, in order. Without known tokens there are none."""
-        ...
-
-    def whole(self, sentences: Iterable[str]) -> Ragged:
-        """Returns the same, with the ids that an encoder does not read of a long sentence."""
-        ...
-
-    def known(self, sentences: Iterable[str]) -> Ragged:
-        """Returns the ids of each sentence's tokens that the vocabulary has."""
-        ...
-
-    def unknown_share(self, sentences: Iterable[str]) -> NDArray[np.float64]:
-        """Returns the share of each sentence's words that the vocabulary lacks, (N,)."""
-        ...
-
-    def config(self) -> dict[str, object]:
-        """Returns JSON values for `config.json`, which `load_features` reads."""
-        ...
-
-    def save(self, folder: Path) -> list[str]:
-        """Writes the files that `load_features` reads, and returns their names."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -139,6 +107,10 @@ class WordFeatures:
         return [self.vocabulary.save(folder)]
 
 
+TextFeatures = WordFeatures | SubwordFeatures
+"""Turns sentences into ids from 0 to `rows` - 1, the rows of an encoder's embedding table."""
+
+
 class _Config(Struct, frozen=True):
     """What is read of `config()`; that of other kinds may lack some."""
 
@@ -163,8 +135,6 @@ def load_features(folder: Path, config: Mapping[str, object]) -> TextFeatures:
     except ValueError as error:
         raise ModelError(f"{folder} has text that this version can't read: {error}.") from None
     if facts.kind == "subwords":
-        from rejoinder.text.subwords import SubwordFeatures
-
         if facts.max_tokens is None:
             raise ModelError(f"{folder} has no max_tokens; the folder is damaged.")
         return SubwordFeatures.load(folder, facts.subwords, facts.max_tokens)

@@ -50,9 +50,7 @@ class Ragged:
         [2, 5, 7]
         """
         starts = self.offsets[indices]  # without the lengths of all, of which a batch needs few
-        return self._gather(starts, self.offsets[indices + 1] - starts)
-
-    def _gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> "Ragged":
+        lengths = self.offsets[indices + 1] - starts
         offsets = offsets_of(lengths)
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return Ragged(self.ids[places], offsets)

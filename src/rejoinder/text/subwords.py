@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from rejoinder.errors import InputError, MissingExtraError, ModelError
+from rejoinder.errors import InputError, ModelError, require
 from rejoinder.io.files.atomic import write_text
 from rejoinder.text.normalize import RULES, as_strings, normalize_text
 from rejoinder.text.ragged import Ragged
@@ -180,11 +180,9 @@ def learn_subwords(
 
 def _library() -> Any:
     """Imports `tokenizers`, whose type stubs do not cover what is used here."""
-    try:
-        import tokenizers
-        import tokenizers.models
-        import tokenizers.pre_tokenizers
-        import tokenizers.trainers
-    except ImportError:
-        raise MissingExtraError("tokenizers", "train") from None
+    require("train", "tokenizers")
+    import tokenizers.models
+    import tokenizers.pre_tokenizers
+    import tokenizers.trainers
+
     return tokenizers

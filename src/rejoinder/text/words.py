@@ -26,10 +26,8 @@ class WordIds:
         self._native = kernel("text._words")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return WordIds, (
-            self.vocabulary,
-            self.unknown_buckets,
-        )  # the kernel's table can't be copied
+        # the kernel's table can't be copied
+        return WordIds, (self.vocabulary, self.unknown_buckets)
 
     @property
     def way(self) -> str:

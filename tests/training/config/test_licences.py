@@ -55,7 +55,7 @@ def test_the_data_of_the_model_that_training_starts_from_counts():
 def test_pairs_of_unknown_files_are_not_open_whatever_their_sources_are_called(small_pairs):
     pairs = open_pairs(small_pairs)
     rows = not_open(config([]), pairs)
-    assert [row.name for row in rows] == sorted(pairs.sources)
+    assert [row.name for row in rows] == sorted(pairs.manifest.sources)
     assert sum(row.rows for row in rows) == pairs.count("train")
     # as if its sources had been extracted from the files of the table
     known = structs.replace(

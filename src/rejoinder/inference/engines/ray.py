@@ -89,22 +89,15 @@ def _start(cluster: Cluster, folder: str) -> None:
         "RAY_USAGE_STATS_ENABLED", "0"
     )  # Ray reports its use to its makers by default
     before = signal.getsignal(signal.SIGTERM)
-    init: Any = ray.init  # its type leaves the folder out
     options: dict[str, Any] = {"logging_level": logging.CRITICAL, "log_to_driver": False}
+    if cluster.master is None:
+        options |= {"num_cpus": cluster.threads, "include_dashboard": False, "_temp_dir": folder}
     try:
-        if cluster.master is None:
-            init(
-                "local",
-                num_cpus=cluster.threads,
-                include_dashboard=False,
-                _temp_dir=folder,
-                **options,
-            )
-        else:
+        if cluster.master is not None:
             address = urlsplit(f"//{cluster.master.rpartition('//')[2]}")
             if address.port is not None:  # Ray calls for half a minute where nobody listens
                 socket.create_connection((address.hostname or "", address.port), 20).close()
-            init(cluster.master, **options)
+        ray.init("local" if cluster.master is None else cluster.master, **options)
     except (RuntimeError, ValueError, OSError, ImportError) as error:
         where = "this machine" if cluster.master is None else f"--master {cluster.master}"
         raise InputError(f"{where}: no Ray can be used there ({_first_line(error)}).") from None

@@ -33,14 +33,14 @@ def export(folder: Path, trainer: Trainer, training: dict[str, object]) -> None:
     kind = ENCODERS[config.encoder.kind]
     table = None if kind.table is None else f"encoder.{kind.table}"
     tensors: Arrays = {
-        name: _halved(_array(value), half=half and _stored_in_half(name, value, kind))
+        name: _halved(value.float().numpy(), half=half and _stored_in_half(name, value, kind))
         for name, value in weights.items()
         if name.startswith(("encoder.", "heads."))
         and not name.endswith(BOOKKEEPING)
         and name != table
     }
     if table is not None:
-        rows, bigram_rows = _array(weights[table]), None
+        rows, bigram_rows = weights[table].float().numpy(), None
         if isinstance(features, WordFeatures):  # subwords are all kept
             seen = weights[table.removesuffix(".weight") + BOOKKEEPING]
             features, rows, bigram_rows = _trained_rows(features, rows, seen.numpy())
@@ -88,10 +88,6 @@ def _trained_rows(
     rows = np.concatenate([table[kept], table[len(known) :]])
     vocabulary = Vocabulary(tuple(known[index] for index in kept))
     return WordFeatures(vocabulary, unknown_buckets=features.unknown_buckets), rows, None
-
-
-def _array(value: Tensor) -> NDArray[np.float32]:
-    return value.detach().float().cpu().numpy()
 
 
 def _halved(array: NDArray[np.float32], *, half: bool) -> NDArray[np.generic]:

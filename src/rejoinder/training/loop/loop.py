@@ -116,7 +116,9 @@ class Trainer:
         try:
             return self._train(limits)
         except LostError:
-            if self._holds_a_whole_step():
+            # the weights are those after `state.step`, and this worker knows all positions
+            whole = self._steps.whitened != self.state.step and self.share.of_all == 1.0
+            if self.workers.leads and whole:
                 self._write_checkpoint()
             raise self.workers.lost(
                 f"a worker of the run ended before step {self.state.step + 1} was done; the same "
@@ -126,7 +128,8 @@ class Trainer:
     def _train(self, limits: Limits) -> bool:
         last = min(self.config.steps, limits.stop_at or self.config.steps)
         self.model.train()
-        self._begin_together()
+        # other machines may have drawn other weights
+        self.workers.broadcast([value.detach() for value in self.model.state_dict().values()])
         made = prefetched(self._batches(), _AHEAD)
         with collected_signals() as signals, closing(made) as batches:
             while self.state.step < last and not self._stopping:
@@ -154,15 +157,6 @@ class Trainer:
         self._save()
         return done
 
-    def _begin_together(self) -> None:
-        """Gives all workers the weights of worker 0: other machines may draw others."""
-        self.workers.broadcast([value.detach() for value in self.model.state_dict().values()])
-
-    def _holds_a_whole_step(self) -> bool:
-        """Whether the weights are those after `state.step`, and this worker knows all positions."""
-        by_worker = self.share.of_all < 1.0
-        return self.workers.leads and not by_worker and self._steps.whitened != self.state.step
-
     def _batches(self) -> Generator[tuple[MixedBatch, CollatedBatch], None, None]:
         """Yields the batches of all further steps; runs in the thread that prefetches."""
 
@@ -176,13 +170,11 @@ class Trainer:
 
     def _report(self, metrics: Mapping[str, float] | None) -> None:
         if metrics is not None:
-            self.reporter.step(self.state.step + 1, {**metrics, **self._scales()})
-
-    def _scales(self) -> dict[str, float]:
-        return {
-            f"scale {name}": float(self.model.scale(name).detach())
-            for name in self.model.log_scales
-        }
+            scales = {
+                f"scale {name}": float(self.model.scale(name).detach())
+                for name in self.model.log_scales
+            }
+            self.reporter.step(self.state.step + 1, {**metrics, **scales})
 
     def _advance(self, stream: str, position: Position, seconds: float) -> None:
         """Counts the step that was taken; evaluates and saves where the config says so."""

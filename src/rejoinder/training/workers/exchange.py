@@ -38,7 +38,8 @@ class Exchange:
         pending = [table.pending for table in tables if table.pending is not None]
         counts = facts.new_zeros(len(pending), 2, workers.count)
         for number, gradient in enumerate(pending):
-            counts[number, :, workers.rank] = facts.new_tensor(_sizes(gradient))
+            lengths = [len(gradient.owners), len(gradient.by_owner)]  # of ids and of owners
+            counts[number, :, workers.rank] = facts.new_tensor(lengths)
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in dense]
         flat = torch.cat([facts, *(part.reshape(-1) for part in (counts, *gradients))])
         workers.add(flat)
@@ -75,11 +76,6 @@ class Exchange:
         total.index_copy_(0, torch.searchsorted(union, own.rows), own.summed())
         workers.add(total)
         return gradient_of_rows(union, total)
-
-
-def _sizes(gradient: RowGradient) -> tuple[int, int]:
-    """Returns the numbers of ids and of owners of a gradient."""
-    return len(gradient.owners), len(gradient.by_owner)
 
 
 def _padded(tensor: Tensor, length: int) -> Tensor:
