@@ -1,6 +1,7 @@
 """The cache of embeddings by text: what goes in comes out, and damage is one sentence."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -92,6 +93,14 @@ def test_a_changed_vector_is_a_miss(tmp_path, row):
     assert kept(path, TEXTS) == set(TEXTS)
 
 
+def changed(path, change):
+    """Returns the path of a cache of nine texts, changed by a statement of SQL."""
+    kept(path, TEXTS[:9])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(change)
+    return path
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -102,11 +111,7 @@ def test_a_changed_vector_is_a_miss(tmp_path, row):
     ],
 )
 def test_without_its_checksum_nothing_is_read(tmp_path, change):
-    path = tmp_path / "c.sqlite"
-    kept(path, TEXTS[:9])
-    with sqlite3.connect(path) as database:
-        database.execute(change)
-    database.close()
+    path = changed(tmp_path / "c.sqlite", change)
     assert kept(path, TEXTS[:9]) == set()
 
 
@@ -119,11 +124,7 @@ def test_without_its_checksum_nothing_is_read(tmp_path, change):
     ],
 )
 def test_another_type_is_one_sentence(tmp_path, change):
-    path = tmp_path / "c.sqlite"
-    kept(path, TEXTS[:9])
-    with sqlite3.connect(path) as database:
-        database.execute(change)
-    database.close()
+    path = changed(tmp_path / "c.sqlite", change)
     with pytest.raises(InputError, match=r"c\.sqlite.*remove"):
         kept(path, TEXTS[:9])
 
