@@ -126,14 +126,14 @@ class Carry:
         return sum(path.stat().st_size for path in self.files)
 
     def nothing_new(self) -> InputError:
-        """Returns the error that all comments are in earlier increments."""
+        """Returns the error that the ids of all comments are in earlier increments."""
         folders = ", ".join(
             f"{one.folder} ({', '.join(file.file for file in one.content.inputs)})"
             for one in self.earlier
         )
         return InputError(
-            f"each comment of these dumps is carried already, in {folders}. To write the pairs of "
-            "an earlier extraction again, name the same files as then, and no other."
+            f"the id of each comment of these dumps is carried already, in {folders}. To write the "
+            "pairs of an earlier extraction again, name the same files as then, and no other."
         )
 
     def finish(self, counts: Counts) -> None:
