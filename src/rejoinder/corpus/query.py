@@ -22,15 +22,21 @@ def comments_table(name: str) -> ir.Table:
     return ibis.table(ibis.schema(COMMENTS), name=name)
 
 
-def classified(comments: ir.Table, options: ExtractOptions) -> ir.Table:
+def classified(comments: ir.Table, options: ExtractOptions, *, numbered: bool = False) -> ir.Table:
     """Returns each comment with its clean text and the first rule that it breaks.
 
     Columns: id, parent (a comment's id without prefix; null if the parent is a post, missing, or
-    the comment itself), thread, source, rule (null for a comment that is kept), text.
+    the comment itself), thread, source, rule (null for a comment that is kept; where `numbered`,
+    its place in `options.rule_names`, from 1, and 0 for a comment that is kept), text.
     """
     broken = [(rule.broken_by(comments), rule.name) for rule in profile(options.rules)]
     if (outside := _outside(comments, options)) is not None:
         broken = [(outside, "filtered"), *broken]
+    if numbered:
+        numbers = [(test, number) for number, (test, _) in enumerate(broken, 1)]
+        rule = ibis.cases(*numbers, else_=0).cast("uint8")
+    else:
+        rule = ibis.cases(*broken, else_=ibis.null("string"))
     parent = comments.parent
     return comments.select(
         "id",
@@ -43,7 +49,7 @@ def classified(comments: ir.Table, options: ExtractOptions) -> ir.Table:
             comments.thread.startswith(_POST), comments.thread.substr(3), comments.thread
         ).nullif(""),
         source=comments.source,
-        rule=ibis.cases(*broken, else_=ibis.null("string")),
+        rule=rule,
         text=comments.clean.coalesce(comments.text),
     )
 

@@ -24,24 +24,25 @@ def line_blocks(
     >>> list(line_blocks([b"ab\nc", b"d\n", b"efgh\ni"], 3))
     [b'ab\n', b'cd\n', b'efgh\n', b'i']
     """
-    held = bytearray()
-    begin, skips = 0, False  # of the last line, whose end has not come yet
+    held: list[bytes] = []
+    length = last = 0  # bytes of what is held, and of its last line, whose end has not come yet
+    skips = False
     for piece in pieces:
         if skips:
             piece = piece[piece.find(b"\n") :] if b"\n" in piece else b""
             skips = not piece
         cut = piece.rfind(b"\n") + 1
-        begin = len(held) + cut if cut else begin
-        held += piece
-        if len(held) >= size and cut:
-            with memoryview(held) as content:
-                block = bytes(content[:begin])
-            del held[:begin]
-            begin = 0
+        held.append(piece)
+        length += len(piece)
+        last = len(piece) - cut if cut else last + len(piece)
+        if length >= size and cut:
+            block = b"".join([*held[:-1], piece[:cut]])
+            held, length = [piece[cut:]], last
             yield block
-        elif len(held) - begin > longest:
-            on_long(held.count(b"\n", 0, begin))
-            del held[begin + _KEPT :]
-            skips = True
-    if held:
-        yield bytes(held)
+        elif last > longest:
+            block = b"".join(held)
+            on_long(block.count(b"\n", 0, length - last))
+            held = [block[: length - last + _KEPT]]
+            length, last, skips = len(held[0]), _KEPT, True
+    if length:
+        yield b"".join(held)

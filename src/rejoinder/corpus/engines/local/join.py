@@ -31,6 +31,7 @@ from rejoinder.corpus.engines.local.store import arrow_file
 from rejoinder.corpus.reading.strings import Strings, as_strings, gather
 
 _BATCH_ROWS = 2048
+_SAME_HASH = "two ids have the same hash"
 _COLUMNS: Mapping[str, tuple[bool, str]] = {
     "thread_id": (True, "thread"),
     "input_id": (False, "id"),
@@ -93,7 +94,7 @@ def join(
     replies, messages = replies[new], messages[new]
     ids = rows.strings(blocks, "id", messages).to_arrow()
     if not rows.strings(blocks, "parent", replies).to_arrow().equals(ids):
-        raise CrossingError("two ids have the same hash")
+        raise CrossingError(_SAME_HASH)
     if (rows.thread[replies] != rows.thread[messages]).any():
         raise CrossingError(ELSEWHERE)
     kept = rows.rule[messages] == KEPT
@@ -119,14 +120,17 @@ def join(
 def _places(hashes: Hashes, wanted: Hashes) -> NDArray[np.int64]:
     """Returns (N,) the index of each wanted hash among different ones, -1 where it is not there.
 
+    Raises:
+        CrossingError: one of them is there twice.
+
     >>> _places(np.uint64([7, 5]), np.uint64([5, 6, 7])).tolist()
     [1, -1, 0]
     """
-    if not len(hashes):
-        return np.full(len(wanted), -1)
-    order = np.argsort(hashes)
-    place = order[np.minimum(np.searchsorted(hashes, wanted, sorter=order), len(hashes) - 1)]
-    return np.where(hashes[place] == wanted, place, -1)
+    rows = pl.DataFrame({"hash": hashes}).with_row_index("row")
+    found = pl.DataFrame({"hash": wanted}).join(rows, on="hash", how="left", maintain_order="left")
+    if len(found) > len(wanted):
+        raise CrossingError(_SAME_HASH)
+    return found.get_column("row").cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _runs(

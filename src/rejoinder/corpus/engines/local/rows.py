@@ -139,9 +139,7 @@ class Classifier:
         """
         # a thread of Python is a thread of the query
         self._database = duckdb.connect(config={"threads": 1})
-        comments = query.classified(query.comments_table("given"), options)
-        numbers = [(name, number) for number, name in enumerate(options.rule_names, 1)]
-        comments = comments.mutate(rule=comments.rule.cases(*numbers, else_=KEPT).cast("uint8"))
+        comments = query.classified(query.comments_table("given"), options, numbered=True)
         sql = ibis.to_sql(comments, dialect="duckdb")
         self._sql = _QUERY.format(hash=_LASTING_HASH if lasting else "hash", comments=sql)
         threads = ibis.table(ibis.schema({"thread_id": "string"}), name="given")
