@@ -40,6 +40,8 @@ install: $(VENV)/.installed
 demo: install
 	$(BIN)/python examples/demo.py $(if $(DATA),--data $(DATA))
 
+# pytest keeps the tests as it compiles them, which takes 5 s in each process
+test: export PYTHONDONTWRITEBYTECODE =
 test: install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 

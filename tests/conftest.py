@@ -100,6 +100,14 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_labelled(tmp_path_factory.mktemp("data"))
 
 
+@pytest.fixture(scope="module")
+def few_resamples() -> Iterator[None]:
+    """Intervals from a tenth of the resamples, which take most of the time of a score."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rejoinder.evaluation.intervals.RESAMPLES", 200)
+        yield
+
+
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with the interface of S3. It has a bucket `tests`."""

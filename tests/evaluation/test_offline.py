@@ -8,6 +8,8 @@ from rejoinder.evaluation.baselines.words import RandomVectors
 from rejoinder.evaluation.run import score_tasks
 from rejoinder.evaluation.tasks.base import Context
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
+
 
 @pytest.mark.shared_data
 def test_nothing_is_asked_of_the_network(shared_data, monkeypatch):

@@ -20,6 +20,8 @@ from rejoinder.evaluation.tasks.base import Context, ResponsePairs
 from rejoinder.evaluation.tasks.response import draw_negatives, rank_responses
 from rejoinder.evaluation.tasks.similarity import score_stsb
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
+
 
 class Bag:
     """The mean of normal vectors seeded by the SHA-256 of each word."""

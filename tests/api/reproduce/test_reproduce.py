@@ -21,7 +21,7 @@ def run(*arguments):
 
 
 @pytest.fixture(scope="module")
-def small():
+def small(few_resamples):
     """The budget `smoke`, made smaller: 32 dimensions, for fits of 512 x 512 take a minute."""
     encoder = {
         **budgets._ENCODERS["dan"],
