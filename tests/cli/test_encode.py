@@ -1,6 +1,7 @@
-"""`rejoinder encode --out` as a shell runs it: killed and resumed, compressed input, long lines."""
+"""`rejoinder encode --out`: killed and resumed, compressed input, long lines."""
 
 import gzip
+import io
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import time
 import numpy as np
 import pytest
 
+from rejoinder.cli import main
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model, dan_model
 
@@ -30,12 +32,19 @@ def place(tmp_path_factory):
     return folder
 
 
-def program(*words):
-    return [sys.executable, "-m", "rejoinder", "encode", "--model", "model", *map(str, words)]
+@pytest.fixture
+def run(place, monkeypatch, capsys):
+    """Runs the command in this process: (exit status, standard output, standard error)."""
+    monkeypatch.chdir(place)
 
+    def call(*words, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["rejoinder", "encode", "--model", "model", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as stop:
+            main.run()
+        return stop.value.code or 0, *capsys.readouterr()
 
-def run(place, *words, **options):
-    return subprocess.run(program(*words), cwd=place, capture_output=True, text=True, **options)
+    return call
 
 
 @pytest.mark.parametrize(
@@ -46,10 +55,10 @@ def run(place, *words, **options):
         pytest.param(".jsonl", signal.SIGINT, 130, marks=pytest.mark.slow),
     ],
 )
-def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):
+def test_a_killed_command_is_resumed_to_the_byte(place, run, suffix, number, status):
     out, whole = place / f"e{suffix}", place / f"whole{suffix}"
     with subprocess.Popen(
-        program("-", "--out", out.name),
+        [sys.executable, "-m", "rejoinder", "encode", "-m", "model", "-", "--out", out.name],
         cwd=place,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -72,34 +81,31 @@ def test_a_killed_command_is_resumed_to_the_byte(place, suffix, number, status):
     assert not out.exists()
     if number != signal.SIGKILL:
         assert "8,192 sentences are kept; the same command with --resume continues" in said
-    again = run(place, "--sentences", "lines", "--out", out.name)
-    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
-    assert re.search("8,192 .*--resume.*--overwrite", again.stderr)
-    ended = run(place, "--sentences", "lines", "--out", out.name, "--resume", "--json")
-    assert (ended.returncode, json.loads(ended.stdout)["resumed"]) == (0, 8_192)
-    assert f"{out.name} is resumed after its first 8,192 sentences" in ended.stderr
-    assert run(place, "--sentences", "lines", "--out", whole.name).returncode == 0
+    status, _, said = run("--sentences", "lines", "--out", out.name)
+    assert (status, said.count("\n")) == (2, 1)
+    assert re.search("8,192 .*--resume.*--overwrite", said)
+    status, summary, said = run("--sentences", "lines", "--out", out.name, "--resume", "--json")
+    assert (status, json.loads(summary)["resumed"]) == (0, 8_192)
+    assert f"{out.name} is resumed after its first 8,192 sentences" in said
+    assert run("--sentences", "lines", "--out", whole.name)[0] == 0
     assert out.read_bytes() == whole.read_bytes()
     assert [path.name for path in place.iterdir() if path.name.startswith(".")] == []
 
 
-def test_an_output_is_not_replaced_unless_told(place):
+def test_an_output_is_not_replaced_unless_told(place, run):
     (place / "mine.npy").write_bytes(b"mine")
-    ended = run(place, "hello", "--out", "mine.npy")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == (
-        "rejoinder: mine.npy exists; name another file, or replace it with --overwrite.\n"
-    )
+    said = "rejoinder: mine.npy exists; name another file, or replace it with --overwrite.\n"
+    assert run("hello", "--out", "mine.npy") == (2, "", said)
     assert (place / "mine.npy").read_bytes() == b"mine"
-    assert run(place, "hello", "--out", "mine.npy", "--overwrite").returncode == 0
+    assert run("hello", "--out", "mine.npy", "--overwrite")[0] == 0
     assert np.load(place / "mine.npy").shape == (1, 5)
 
 
-def test_json_sums_up_what_was_written(place):
+def test_json_sums_up_what_was_written(place, run):
     with gzip.open(place / "few.gz", "wt", encoding="utf-8") as file:
         file.write("hello\nzebra\n")
-    ended = run(place, "--sentences", "few.gz", "--out", "few.npy", "--json", "--overwrite")
-    summary = json.loads(ended.stdout)
+    words = ("--sentences", "few.gz", "--out", "few.npy", "--json", "--overwrite")
+    summary = json.loads(run(*words)[1])
     assert summary.pop("seconds") > 0
     assert summary == {
         "path": "few.npy",
@@ -112,14 +118,13 @@ def test_json_sums_up_what_was_written(place):
     }
 
 
-def test_a_pipe_is_written(place):
+def test_a_pipe_is_written(place, run):
     os.mkfifo(place / "pipe.npy")
     with subprocess.Popen(["cat", "pipe.npy"], cwd=place, stdout=subprocess.PIPE) as reader:
-        assert run(place, "hello", "you", "--out", "pipe.npy").returncode == 0
+        assert run("hello", "you", "--out", "pipe.npy")[0] == 0
         content = reader.communicate()[0]
     assert content.startswith(b"\x93NUMPY")
-    ended = run(place, "hello", "--out", "pipe.npy", "--resume")
-    assert re.search("pipe.npy .*--resume", ended.stderr)
+    assert re.search("pipe.npy .*--resume", run("hello", "--out", "pipe.npy", "--resume")[2])
     (place / "pipe.npy").unlink()
 
 
@@ -135,9 +140,9 @@ def test_a_pipe_is_written(place):
         pytest.param(["--on-too-long", "error"], "line 2 has 60 tokens", marks=pytest.mark.slow),
     ],
 )
-def test_long_lines_are_told(place, words, said):
+def test_long_lines_are_told(run, words, said):
     text = f"cat\n{'cat dog ' * 30}\n"
-    ended = run(place, "--model", "bilstm", *words, input=text)
-    assert said in ended.stderr
-    assert ended.stderr.count("\n") == 1
-    assert ended.returncode == (2 if "error" in words else 0)
+    status, _, told = run("--model", "bilstm", *words, stdin=text)
+    assert said in told
+    assert told.count("\n") == 1
+    assert status == (2 if "error" in words else 0)

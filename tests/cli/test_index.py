@@ -84,6 +84,7 @@ def test_search_takes_a_file_or_an_index(call, index):
 def test_a_large_index_is_searched_approximately_or_exactly(call, tmp_path, monkeypatch):
     pytest.importorskip("faiss")
     monkeypatch.setattr("rejoinder.index.lists.LEAST_ROWS", 1_000)
+    monkeypatch.setattr("rejoinder.index.lists._JUDGED", 64)
     lines = [f"{number} apples" for number in range(1_000)]
     (tmp_path / "apples.txt").write_text("\n".join(lines) + "\n", "utf-8")
     assert call("index", "apples.txt", "--out", "large") == (0, "", "large: 1,000 texts\n")

@@ -9,6 +9,8 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import cache
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -34,23 +36,18 @@ MOST_MEMORY = 640 << 20
 
 def checker(folder: Path) -> Callable[[Random], bool]:
     """The check of this area: one compressed file or archive."""
-    packed = {
-        (suffix, unit): pack(unit * (PIECE // len(unit)))
-        for suffix, pack in PACKERS.items()
-        for unit in UNITS
-    }
     before = _memory()
 
     def check(random: Random) -> bool:
         shutil.rmtree(folder / "work", ignore_errors=True)
         (folder / "work").mkdir(parents=True)
-        suffix, unit = random.choice(list(packed))
+        suffix, unit = random.choice([*product(PACKERS, UNITS)])
         read = random.choice([_read, _unpack, _unpack_archive, _lines, _rows])
         members = int(4 ** random.uniform(0, 5))
         if read in (_lines, _rows) and b"\n" in unit:
             members = min(members, STREAMED)
         path = folder / "work" / f"bomb{suffix}"
-        path.write_bytes(packed[suffix, unit] * members)
+        path.write_bytes(packed(suffix, unit) * members)
         whole = members * (PIECE // len(unit)) * len(unit)
         try:
             read(path, unit, whole)
@@ -61,6 +58,12 @@ def checker(folder: Path) -> Callable[[Random], bool]:
         return True
 
     return check
+
+
+@cache
+def packed(suffix: str, unit: bytes) -> bytes:
+    """Returns a member: a piece of repeated bytes, compressed."""
+    return PACKERS[suffix](unit * (PIECE // len(unit)))
 
 
 def _memory() -> int:
