@@ -179,7 +179,7 @@ def test_an_extraction_does_not_import_pandas(tmp_path, small_dump):
 def test_ctrl_c_within_a_query_is_an_interruption(tmp_path):
     engine = DuckDBEngine(Resources(tmp_path, "200MB", 1))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        timer.start()
         engine._run("SELECT count(*) FROM range(30_000_000_000) WHERE hash(range) = 7")
     engine.close()
