@@ -42,10 +42,9 @@ class Embedder:
         self.encoder = encoder
         self.name = name or type(encoder).__name__
         self._cache = None if isinstance(encoder, Prepares) else cache
-        self._index: dict[str, int] = {}  # row of each text in `_embeddings`
-        self._embeddings = np.empty((0, 0), np.float32)
+        self._index: dict[str, int] = {}  # row of each text, counted through the arrays of `_kept`
+        self._kept: list[Embeddings] = []
         self._prepared: tuple[str, Sequence[str]] = "", ()
-        self._used = 0  # rows of `_embeddings` that are filled
         self.dtype: str | None = None
         """dtype that the encoder returned; tasks compute on float32. None before the first call."""
 
@@ -57,7 +56,7 @@ class Embedder:
         if isinstance(self.encoder, Prepares) and (task, sentences) != self._prepared:
             self._prepared = task, sentences
             call(self.encoder.prepare, task, sentences, who=self.who(task, "prepare"))
-            self._index, self._used = {}, 0
+            self._index, self._kept = {}, []
 
     def who(self, task: str, method: str) -> str:
         """Returns how messages begin that are about a method of the encoder in a task."""
@@ -69,8 +68,7 @@ class Embedder:
         Raises:
             InputError: see `encode_checked`; or D differs from that of earlier sentences.
         """
-        vectors, rows = self._distinct(sentences, task, keep=True)
-        return vectors[rows]
+        return _gathered(*self._arrays(sentences, task, keep=True))
 
     def embed_distinct(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
         """Returns embeddings of distinct texts, and (N,) the row of each of the `sentences`.
@@ -81,7 +79,9 @@ class Embedder:
             InputError: see `embed`.
         """
         # before the next task the encoder is prepared again: nothing is worth keeping
-        return self._distinct(sentences, task, keep=not isinstance(self.encoder, Prepares))
+        arrays, rows = self._arrays(sentences, task, keep=not isinstance(self.encoder, Prepares))
+        distinct, rows = np.unique(rows, return_inverse=True)
+        return _gathered(arrays, distinct), rows
 
     def embed_responses(self, sentences: Sequence[str], task: str) -> tuple[Embeddings, Indices]:
         """Returns and raises the same as `embed_distinct`, by `encode_response` if there is one."""
@@ -93,23 +93,22 @@ class Embedder:
         embeddings, _ = encode_checked(encoder.encode_response, distinct, who)
         return embeddings, _rows_of(sentences, distinct)
 
-    def _distinct(
+    def _arrays(
         self, sentences: Sequence[str], task: str, *, keep: bool
-    ) -> tuple[Embeddings, Indices]:
-        distinct = list(dict.fromkeys(sentences))
-        if not distinct:
+    ) -> tuple[list[Embeddings], Indices]:
+        """Returns arrays of embeddings, and (N,) rows counted through them, one per sentence."""
+        if not sentences:
             raise InputError("nothing to encode: the task has no sentences.")
-        new = [text for text in distinct if text not in self._index]
-        if new:
+        arrays, index = self._kept, self._index
+        if new := [text for text in dict.fromkeys(sentences) if text not in index]:
             embeddings = self._encode(new, task)
-            if not keep or (self._used + len(new)) * embeddings.shape[1] > _CACHED_VALUES:
-                old = [text for text in distinct if text in self._index]
-                if old:
-                    kept = self._embeddings[[self._index[text] for text in old]]
-                    embeddings = np.concatenate([embeddings, kept])
-                return embeddings, _rows_of(sentences, [*new, *old])
-            self._keep(new, embeddings)
-        return self._embeddings, np.array([self._index[text] for text in sentences], np.int64)
+            rows = dict(zip(new, range(len(index), len(index) + len(new)), strict=True))
+            if keep and (len(index) + len(new)) * embeddings.shape[1] <= _CACHED_VALUES:
+                arrays.append(embeddings.copy())  # an encoder may use its memory again
+                index.update(rows)
+            else:
+                arrays, index = [*arrays, embeddings], index | rows
+        return arrays, np.array([index[text] for text in sentences], np.int64)
 
     def _encode(self, sentences: Sequence[str], task: str) -> Embeddings:
         """Returns embeddings of texts, from the cache or the encoder."""
@@ -123,23 +122,12 @@ class Embedder:
             [embeddings] = encode(sentences)
         else:
             embeddings = self._cache.completed(sentences, encode)
-        if self._used and embeddings.shape[1] != self._embeddings.shape[1]:
+        if self._kept and embeddings.shape[1] != self._kept[0].shape[1]:
             raise InputError(
                 f"{who} returned vectors of {embeddings.shape[1]} numbers, and earlier of "
-                f"{self._embeddings.shape[1]}; one width for all texts is needed."
+                f"{self._kept[0].shape[1]}; one width for all texts is needed."
             )
         return embeddings
-
-    def _keep(self, texts: Sequence[str], embeddings: Embeddings) -> None:
-        needed = self._used + len(texts)
-        if not self._used or needed > len(self._embeddings):
-            grown = np.empty((max(needed, 2 * self._used), embeddings.shape[1]), np.float32)
-            if self._used:
-                grown[: self._used] = self._embeddings[: self._used]
-            self._embeddings = grown
-        self._embeddings[self._used : needed] = embeddings
-        self._index.update(zip(texts, range(self._used, needed), strict=True))
-        self._used = needed
 
     def similarity(
         self, first: Sequence[str], second: Sequence[str], task: str
@@ -160,6 +148,17 @@ class Embedder:
         cosine, zeros = cosines(both[: len(first)], both[len(first) :])
         notes = [f"{zeros} pairs hold a zero vector; their cosine is 0"] if zeros else []
         return cosine, notes
+
+
+def _gathered(arrays: Sequence[Embeddings], rows: Indices) -> Embeddings:
+    """Returns (N, D) chosen rows, counted through the arrays."""
+    found = np.empty((len(rows), arrays[0].shape[1]), np.float32)
+    start = 0
+    for array in arrays:
+        here = np.flatnonzero((rows >= start) & (rows < start + len(array)))
+        found[here] = array[rows[here] - start]
+        start += len(array)
+    return found
 
 
 def _rows_of(texts: Sequence[str], distinct: Sequence[str]) -> Indices:

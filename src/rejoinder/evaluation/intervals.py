@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rejoinder.measures import Floats, Indices, row_correlations
-from rejoinder.measures import ranks as ranked
 
 RESAMPLES = 2_000
 _CHUNK = 200
@@ -63,15 +62,34 @@ def correlation_interval(
     """
     generator = np.random.default_rng(seed)
     total = np.zeros(RESAMPLES)
+    places = [np.unique(values, return_inverse=True)[1] for values in (x, y) if ranks]
     for rows in groups or [np.arange(len(x))]:
         for start in range(0, RESAMPLES, _CHUNK):
             draws = rows[generator.integers(0, len(rows), (_CHUNK, len(rows)))]
-            left, right = x[draws], y[draws]
             if ranks:
-                left, right = ranked(left, axis=1), ranked(right, axis=1)
+                left, right = (_ranks_of_draws(of, draws) for of in places)
+            else:
+                left, right = x[draws], y[draws]
             r = row_correlations(left, right, constant=0.0)
             total[start : start + _CHUNK] += len(rows) / len(x) * r
     return _percentiles(total)
+
+
+def _ranks_of_draws(places: Indices, draws: Indices) -> Floats:
+    """Returns (B, N) ranks within each of B draws, from 1; ties get their mean rank.
+
+    `places` are the dense ranks of all values, from 0: counting them takes a third of the time of
+    sorting each draw.
+
+    >>> _ranks_of_draws(np.array([0, 1, 2]), np.array([[0, 2, 0]])).tolist()
+    [[1.5, 3.0, 1.5]]
+    """
+    drawn, width = places[draws], places.max() + 1
+    cells = drawn + width * np.arange(len(draws))[:, None]
+    counts = np.bincount(cells.ravel(), minlength=len(draws) * width).reshape(len(draws), width)
+    mean = counts.cumsum(axis=1) - (counts - 1) / 2
+    found: Floats = np.take_along_axis(mean, drawn, axis=1)
+    return found
 
 
 def _percentiles(values: Floats, unit: float = 1.0) -> Interval:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from rejoinder.errors import InputError
@@ -11,6 +12,7 @@ from rejoinder.evaluation.calls import first_repeated
 from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.metrics import metric_of
 from rejoinder.evaluation.metrics.base import Metric
+from rejoinder.io.files.hashed import sealed
 
 Key = tuple[str, str, str, str]
 """Task, split, SHA-256 of the data, settings as JSON. With the encoder, these decide a result."""
@@ -111,6 +113,12 @@ class Result:
         tree = asdict(replace(self, items=None))
         del tree["items"]
         return tree
+
+    @cached_property
+    def text(self) -> str:
+        """The result in a results file: made once, and written again after each later task."""
+        text = json.dumps(sealed(self.as_tree()), indent=1, allow_nan=False)
+        return "  " + text.replace("\n", "\n  ")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from rejoinder.evaluation.items import Items
 from rejoinder.evaluation.results import Result
 from rejoinder.io.files.atomic import write_bytes, write_text
 from rejoinder.io.files.claims import claim
-from rejoinder.io.files.hashed import check_seal, sealed, sha256_of
+from rejoinder.io.files.hashed import check_seal, sha256_of
 from rejoinder.io.files.outputs import refuse_inputs
 from rejoinder.io.formats.decoding import decoded
 from rejoinder.measures import LARGEST, ScoringError
@@ -125,8 +125,8 @@ def write_results(path: Path, results: Iterable[Result]) -> list[Result]:
 
 
 def _write(path: Path, results: Sequence[Result]) -> None:
-    tree = {"format_version": FORMAT, "results": [sealed(result.as_tree()) for result in results]}
-    write_text(path, json.dumps(tree, indent=1, allow_nan=False) + "\n")
+    rows = ",\n".join(result.text for result in results)
+    write_text(path, f'{{\n "format_version": {FORMAT},\n "results": [\n{rows}\n ]\n}}\n')
 
 
 def read_results(path: Path) -> list[Result]:

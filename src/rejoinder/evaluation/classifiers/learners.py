@@ -63,7 +63,7 @@ class FastLearner:
         ]
         weights = self._solver.fit(masks, fold_of, np.array(factors, np.float32))
         return [
-            self._solver.predict(fold.test, weights[:, fold_of == index]).T
+            self._solver.predict(fold.test, weights[..., fold_of == index]).T
             for index, fold in enumerate(folds)
         ]
 

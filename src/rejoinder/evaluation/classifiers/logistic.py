@@ -40,17 +40,17 @@ class LogisticGrid:
         self.classes = int(labels.max()) + 1
         self._outputs = 1 if self.classes == 2 else self.classes
         center = features.mean(axis=0, dtype=np.float64).astype(np.float32)
-        centered = features.astype(np.float32) - center
+        centered = features.astype(np.float32, copy=False) - center
         gram = (centered.T @ centered).astype(np.float64)
         curvature, basis = np.linalg.eigh(gram)
-        rotated = centered @ basis.astype(np.float32)
-        self.rows = np.hstack([rotated, np.ones((len(rotated), 1), np.float32)])
+        self.rows = np.ones((len(centered), len(basis) + 1), np.float32)
+        np.matmul(centered, basis.astype(np.float32), out=self.rows[:, :-1])
         bound = 0.25 if self.classes == 2 else 0.5
         # the last feature is the intercept's, which is 1 everywhere
         self._curvature = bound * np.append(np.maximum(curvature, 0.0), len(features))
 
     def fit(self, folds: NDArray[np.bool_], fold: Indices, penalties: Float32s) -> Float32s:
-        """Returns (D + 1, P, K) weights in the rotated basis; K is 1 if there are two classes.
+        """Returns (D + 1, K, P) weights in the rotated basis; K is 1 if there are two classes.
 
         Args:
             folds: (N, F) whether a row is a training row of a fold.
@@ -58,7 +58,7 @@ class LogisticGrid:
             penalties: (P,) the factor of half the squared weights; the inverse of scikit-learn's C.
         """
         count, size = len(fold), self.rows.shape[1]
-        done = np.zeros((size, count, self._outputs), np.float32)
+        done = np.zeros((size, self._outputs, count), np.float32)
         active = np.arange(count)
         weights, before = done.copy(), done.copy()
         momentum = np.ones(count, np.float32)
@@ -69,43 +69,43 @@ class LogisticGrid:
             penalty = penalties[active]
             diagonal = (self._curvature[:, None] + penalised[:, None] * penalty).astype(np.float32)
             next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-            point = weights + ((momentum - 1) / next_momentum)[None, :, None] * (weights - before)
+            point = weights + ((momentum - 1) / next_momentum) * (weights - before)
             gradient = self._gradient(point, folds, fold[active])
-            gradient += (penalised[:, None] * penalty)[..., None] * point
-            step = gradient / diagonal[..., None]
+            gradient += (penalised[:, None] * penalty)[:, None] * point
+            step = gradient / diagonal[:, None]
             before, weights = weights, point - step
-            uphill = (gradient * (weights - before)).sum(axis=(0, 2)) > 0
+            uphill = (gradient * (weights - before)).sum(axis=(0, 1)) > 0
             momentum = np.where(uphill, np.float32(1), next_momentum).astype(np.float32)
             if iteration % _CHECK:
                 continue
-            gain = (gradient * step).sum(axis=(0, 2))
+            gain = (gradient * step).sum(axis=(0, 1))
             unsolved = gain > _TOLERANCE * sizes[active]
             if not unsolved.all():
-                done[:, active[~unsolved]] = weights[:, ~unsolved]
+                done[..., active[~unsolved]] = weights[..., ~unsolved]
                 active, momentum = active[unsolved], momentum[unsolved]
-                weights, before = weights[:, unsolved], before[:, unsolved]
+                weights, before = weights[..., unsolved], before[..., unsolved]
             if not len(active):
                 break
-        done[:, active] = weights
+        done[..., active] = weights
         return done
 
     def _gradient(self, weights: Float32s, folds: NDArray[np.bool_], fold: Indices) -> Float32s:
-        """Returns (D + 1, P, K): the gradient of the loss on the training rows of each problem."""
-        size, count, outputs = weights.shape
+        """Returns (D + 1, K, P): the gradient of the loss on the training rows of each problem."""
+        size, outputs, count = weights.shape
         flat = weights.reshape(size, -1)
         total = np.zeros_like(flat)
         for start in range(0, len(self.rows), _ROWS):
             rows = self.rows[start : start + _ROWS]
             labels = self.labels[start : start + _ROWS]
-            scores = (rows @ flat).reshape(len(rows), count, outputs)
+            scores = (rows @ flat).reshape(len(rows), outputs, count)
             _errors(scores, labels)
-            scores *= folds[start : start + _ROWS].astype(np.float32)[:, fold, None]
+            scores *= folds[start : start + _ROWS].astype(np.float32)[:, None, fold]
             total += rows.T @ scores.reshape(len(rows), -1)
         return total.reshape(weights.shape)
 
     def predict(self, rows: Indices, weights: Float32s) -> NDArray[np.int64]:
         """Returns (N, P) predicted classes of N rows of the features, by weights of `fit`."""
-        predicted = np.empty((len(rows), weights.shape[1]), np.int64)
+        predicted = np.empty((len(rows), weights.shape[2]), np.int64)
         for start in range(0, len(rows), _ROWS):
             part = slice(start, start + _ROWS)
             predicted[part] = self._best(self.rows[rows[part]], weights)
@@ -113,24 +113,24 @@ class LogisticGrid:
 
     @staticmethod
     def _best(rows: Float32s, weights: Float32s) -> NDArray[np.int64]:
-        size, count, outputs = weights.shape
-        scores = (rows @ weights.reshape(size, -1)).reshape(len(rows), count, outputs)
+        size, outputs, count = weights.shape
+        scores = (rows @ weights.reshape(size, -1)).reshape(len(rows), outputs, count)
         if outputs == 1:
-            return (scores[..., 0] > 0).astype(np.int64)
-        best: NDArray[np.int64] = scores.argmax(axis=2)
+            return (scores[:, 0] > 0).astype(np.int64)
+        best: NDArray[np.int64] = scores.argmax(axis=1)
         return best
 
 
 def _errors(scores: Float32s, labels: NDArray[np.int64]) -> None:
-    """Turns (N, P, K) scores into predicted minus true probabilities, in place."""
-    if scores.shape[2] == 1:
+    """Turns (N, K, P) scores into predicted minus true probabilities, in place."""
+    if scores.shape[1] == 1:
         # the logistic function by way of tanh, which is vectorised in NumPy
         scores *= 0.5
         np.tanh(scores, out=scores)
         scores *= 0.5
         scores += (0.5 - labels)[:, None, None].astype(np.float32)
         return
-    scores -= scores.max(axis=2, keepdims=True)
+    scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=2, keepdims=True)
-    scores[np.arange(len(labels)), :, labels] -= 1.0
+    scores /= scores.sum(axis=1, keepdims=True)
+    scores[np.arange(len(labels)), labels] -= 1.0
