@@ -85,6 +85,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """Give modules back to the collector: extensions complain of what Python does not destroy."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def certificates() -> Iterator[None]:
     """The certificates of this machine, read once and not for each client of HTTP, in 40 ms."""
