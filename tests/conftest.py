@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from runs import Listener, write_labelled
 from s3_server import s3_server
@@ -35,6 +36,10 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 # Millions of objects are made while tests are collected, and stay. Looking for garbage among them
 # again and again took a third of that time.
 gc.disable()
+
+# a busy machine, or the first import of a library, makes an example slow
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 # a job in the background ignores SIGINT, and so would everything that it starts
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -164,7 +164,9 @@ def test_a_signal_that_another_thread_was_given_ends_a_command_that_reads():
         "from rejoinder.cli.exits import status_of\n"
         "from rejoinder.cli.lines import read_lines\n"
         "def receive():\n"
-        "    time.sleep(0.2)\n"
+        "    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:\n"
+        "        time.sleep(0.01)\n"
+        "    time.sleep(0.2)\n"  # until the main thread reads; without, the test passes too
         "    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)\n"
         "threading.Thread(target=receive).start()\n"
         "sys.exit(status_of(lambda: read_lines('-')))\n"

@@ -217,7 +217,7 @@ CHANGED_ALONE = [
 """The second month is refused, though one extraction of both finds a pair."""
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(files=months())
 @example(files=CHANGED_ALONE)
 def test_any_months_give_the_pairs_of_one_extraction(files, tmp_path_factory):

@@ -87,7 +87,7 @@ def test_prefixes_of_ids_are_optional(run, tmp_path):
     assert pairs.select("input_id", "response_id").rows() == [("1", "2"), ("2", "3")]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.integers(-1, 12), min_size=2, max_size=13))
 def test_absent_threads_are_the_roots_of_chains(tmp_path_factory, parents):
     """Comment i answers comment parents[i] if that comes before it; the root is found by hand."""

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -70,7 +70,6 @@ def as_read(block: bytes) -> Parsed:
 
 
 @needs_kernel
-@settings(deadline=None)
 @given(st.lists(json_line(), max_size=6).map(b"\n".join))
 def test_every_line_reads_as_without_the_kernel(block):
     found = as_read(block)
@@ -126,7 +125,6 @@ def test_plain_lines_are_read_by_the_kernel():
 
 
 @needs_kernel
-@settings(deadline=None)
 @given(st.lists(texts, max_size=8))
 def test_texts_have_the_same_facts(found):
     # a slice, whose first string is not at the beginning of its memory
@@ -138,7 +136,6 @@ def test_texts_have_the_same_facts(found):
     assert letters.tolist() == counted.tolist()
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(texts, min_size=1, max_size=4), min_size=1, max_size=4),
     st.sampled_from(["", "t1_"]),

@@ -21,14 +21,14 @@ from rejoinder.corpus.reading.comments import Parsed, as_comments
 from rejoinder.corpus.reading.readers import Report, read_comments
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_a_malformed_line_changes_no_other_line(seed):
     random = Random(seed)
     check_with_malformed(json_lines(random), malformed_line(random))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32))
 def test_a_line_means_the_same_alone_as_in_its_file(seed):
     check_line_by_line(json_lines(Random(seed)))
@@ -100,7 +100,7 @@ ids = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(ids, st.none() | ids, st.none() | st.booleans()), min_size=1, max_size=9))
 def test_parquet_and_json_lines_agree(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("formats")
@@ -115,7 +115,7 @@ def test_parquet_and_json_lines_agree(tmp_path_factory, rows):
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(words, st.sampled_from(["", "1", "2.0", "-0"]), words, words),

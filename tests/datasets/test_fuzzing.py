@@ -13,7 +13,7 @@ from rejoinder.errors import RejoinderError
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_damaged_file_is_read_or_refused(name, seed):
     with tempfile.TemporaryDirectory() as folder:

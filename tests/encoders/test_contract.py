@@ -41,7 +41,7 @@ def encoded(model, lists, **options):
 
 
 @every_kind
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(lists=sentences)
 def test_neither_batch_nor_padding_changes_an_embedding(kind, lists):
     model = encoder(kind).eval()
@@ -53,7 +53,7 @@ def test_neither_batch_nor_padding_changes_an_embedding(kind, lists):
 
 
 @every_kind
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(lists=sentences)
 def test_sentences_in_another_order_have_the_same_embeddings(kind, lists):
     model = encoder(kind).eval()

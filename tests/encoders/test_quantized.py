@@ -14,7 +14,7 @@ tables = arrays(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables)
 def test_no_value_is_off_by_more_than_half_a_scale(table):
     rows, scales = quantize_rows(table)
@@ -28,7 +28,7 @@ def test_no_value_is_off_by_more_than_half_a_scale(table):
     assert (errors <= allowed).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     arrays(np.float32, (4, 6), elements=st.floats(-100, 100, width=32)).filter(
         lambda table: (np.abs(table).max(axis=1) > 1e-6).all()

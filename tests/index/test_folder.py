@@ -79,7 +79,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.dictionaries(
         st.sampled_from("abcdefgh"), st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

@@ -21,7 +21,7 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 5_000), st.integers(1, 2_000), st.integers(1, 4))
 def test_each_place_is_worked_on_once(count, batch_size, workers):
     seen = np.zeros(count, int)

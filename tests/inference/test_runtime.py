@@ -160,7 +160,7 @@ def test_a_table_of_int8_stays_int8_in_memory():
     assert [table.dtype for table in tables] == [np.int8]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(texts, min_size=1, max_size=8), st.integers(1, 9), st.randoms())
 def test_neither_order_nor_batch_size_changes_a_result(encoder, given_texts, size, random):
     whole = encoder.encode(given_texts)
@@ -198,7 +198,7 @@ def test_what_runs_through_torch_can_leave_lengths_too(through_torch):
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), [1, 0, 1], atol=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(texts, min_size=1, max_size=6), st.integers(1, 7), st.randoms())
 def test_neither_changes_a_result_through_torch(through_torch, given_texts, size, random):
     whole = through_torch.encode(given_texts)
@@ -352,7 +352,7 @@ def test_equal_texts_tie_and_keep_their_order(encoder):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 60),
     st.integers(1, 9),

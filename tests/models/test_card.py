@@ -118,7 +118,7 @@ def test_results_and_times_stand_in_the_card(config):
     assert "### Scores" in card.text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.text(st.characters(blacklist_categories=("Cs",)), min_size=1), st.text("|<\n\r\u2028`-:#")
 )

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzing.model_folders import MODELS, check, files_of
@@ -17,8 +17,6 @@ def test_an_edited_folder_is_a_model_or_a_model_error(kind, tmp_path):
 
     @settings(
         max_examples=120 if "dan" in kind else 50,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
     )
     @given(st.integers(0, 2**32))
     def holds(seed):

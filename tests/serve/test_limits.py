@@ -207,9 +207,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(PATHS), body=st.dictionaries(st.sampled_from(NAMES), VALUES))
 def test_no_json_makes_the_server_fail(server, path, body):
     content = json.dumps(body).encode()
@@ -218,18 +216,14 @@ def test_no_json_makes_the_server_fail(server, path, body):
     answer.json()
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(PATHS), content=st.binary(max_size=60))
 def test_no_bytes_make_the_server_fail(server, path, content):
     answer = server.client.post(path, content=content, headers=JSON)
     assert answer.status_code in (400, 422)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(min_size=1, max_size=200)
     | st.binary(max_size=80).map(lambda tail: b"POST /embed HTTP/1.1\r\n" + tail + b"\r\n\r\n")

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError, ModelError
@@ -69,7 +69,6 @@ def test_the_hash_of_unknown_words_never_changes():
 
 @pytest.mark.parametrize("unknown_buckets", [0, 5])
 @pytest.mark.parametrize("buckets", [0, 13])
-@settings(deadline=None)
 @given(batch=texts)
 def test_ids_are_those_of_the_definition(buckets, unknown_buckets, batch):
     features = WordFeatures(WORDS, buckets, unknown_buckets)
@@ -134,7 +133,6 @@ def test_foreign_rules_and_kinds_are_refused(tmp_path):
         load_features(tmp_path, WordFeatures(WORDS, 0).config())
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=5), min_size=1, max_size=8), st.data())
 def test_ragged_take_and_concatenate(lists, data):
     flat = np.array([item for row in lists for item in row], np.int32)

@@ -4,7 +4,7 @@ import unicodedata
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import InputError
@@ -92,7 +92,6 @@ def test_the_classes_of_code_points_are_those_of_the_tables():
 
 
 @both
-@settings(deadline=None)
 @given(text=st.text(alphabet="aB'’ 12.,ßİΣﬁé\u0301\x00\n中", max_size=30))
 def test_tokens_are_those_of_the_reference(tokens_by, text):
     assert tokens_by([text]) == [reference_tokens(reference_normalize(text))]

@@ -68,7 +68,7 @@ def slow_ids(words: WordIds, text: str, keep_unknown: bool) -> list[int]:
 
 
 @settings_of_ids
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(alphabet="ahowq oldAre'\u2019 12.\u00df\u03a3\u4e2d", max_size=30)))
 def test_ids_are_those_of_the_definition(way, buckets, keep_unknown, texts):
     words = word_ids(way, WORDS, buckets)
@@ -89,7 +89,7 @@ def test_awkward_sentences_have_the_ids_of_the_definition(way, buckets, keep_unk
 
 
 @pytest.mark.skipif(not unidata_version.startswith(UNICODE), reason="another Unicode")
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cn")), max_size=20), max_size=4))
 def test_no_text_is_read_differently(way, texts):
     texts = as_strings(texts)

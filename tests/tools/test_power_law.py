@@ -19,7 +19,7 @@ def true_scores(seed: int, spread: float) -> np.ndarray:
     return 0.85 - 0.2 * (SIZES / 1e5) ** -0.25 + noise
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(0.2, 1), st.floats(0.01, 0.5), st.floats(0.05, 1))
 def test_points_of_a_law_give_that_law(limit, gain, exponent):
     sizes = np.array([1e5, 3e5, 1e6, 1e7])

@@ -36,7 +36,7 @@ def slow_hash(text: str) -> int:
     return value ^ (value >> 31)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=9))
 def test_hashes_are_those_of_the_definition(texts):
     column = as_series(texts)
@@ -75,7 +75,7 @@ def slow_pair(first: int, second: int) -> int:
     return value ^ (value >> 31)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(SENTENCES)
 def test_pairs_have_the_hash_of_the_definition_in_either_order(pairs):
     first, second = (as_series(side) for side in zip(*pairs, strict=True))
@@ -86,7 +86,7 @@ def test_pairs_have_the_hash_of_the_definition_in_either_order(pairs):
     ]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(SENTENCES, st.sampled_from([str.upper, str.title, lambda text: f" ({text})!  "]))
 def test_case_spaces_and_punctuation_change_no_hash(pairs, change):
     plain = [text for pair in pairs for text in pair if text.isascii()]

@@ -93,7 +93,7 @@ def test_bad_sources_are_one_clear_sentence(tmp_path, content, said):
         rows_of(written(tmp_path / "bad", content))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.sampled_from("abcd"), max_size=5), max_size=6))
 def test_pairs_of_rows_are_all_their_combinations(rows):
     flat = pl.Series([text for row in rows for text in row], dtype=pl.String)

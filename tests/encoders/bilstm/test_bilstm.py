@@ -62,7 +62,7 @@ def slow(model, table, lists):
     return torch.stack(out)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     lists=sentences,
     dim=st.sampled_from([0, 3]),

@@ -45,7 +45,7 @@ def slow(model: DanEncoder, table: torch.Tensor, lists: list[list[int]]) -> torc
     return torch.stack(rows)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lists=bags, combiner=st.sampled_from(["sqrtn", "mean", "sum"]), residual=st.booleans())
 def test_embeddings_and_gradients_are_those_of_the_definition(lists, combiner, residual):
     model = encoder(combiner=combiner, residual=residual)

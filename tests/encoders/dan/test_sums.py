@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder import kernels
@@ -39,7 +39,6 @@ def batch_of(rows):
 
 @ways
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
-@settings(deadline=None)
 @given(rows=st.lists(st.lists(st.integers(0, ROWS - 1), max_size=12), max_size=9))
 def test_sums_are_those_of_the_definition(way, dtype, rows):
     with pytest.MonkeyPatch.context() as monkeypatch:

@@ -3,7 +3,7 @@
 from itertools import combinations, pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.encoders.nn.padding import pad_groups
@@ -16,7 +16,6 @@ def batch_of(lengths):
     return Ragged(np.arange(sum(lengths), dtype=np.int32), offsets_of(np.array(lengths, np.int64)))
 
 
-@settings(deadline=None)
 @given(lengths_of_a_batch, st.integers(1, 60), st.integers(0, 20))
 def test_groups_hold_each_sentence_once_within_the_bound(lengths, positions, overhead):
     batch = batch_of(lengths)
@@ -38,7 +37,6 @@ def time_of(ascending, cuts, overhead):
     return sum((end - begin + overhead) * ascending[end - 1] for begin, end in pairwise([0, *cuts]))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(0, 20))
 def test_no_other_groups_take_less_time(lengths, overhead):
     groups = pad_groups(batch_of(lengths), 10_000, overhead).parts

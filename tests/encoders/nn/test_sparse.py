@@ -36,7 +36,7 @@ def example(seed, sums, rows, width):
 
 
 @needs_kernel
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 999),
     sums=st.integers(0, 40),
@@ -90,7 +90,7 @@ def test_places_beyond_the_rows_are_refused(place):
     assert not table.any()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 999),
     sentences=st.integers(0, 40),

@@ -391,13 +391,13 @@ def is_config_or_error(tree) -> None:
     said.encode("utf-8")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tree=_VALUES | st.dictionaries(_KEYS, _VALUES, max_size=6))
 def test_any_tree_is_a_config_or_one_clear_error(tree):
     is_config_or_error(tree)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_a_value_of_any_kind_at_any_key(data):
     tree = to_tree(parse_config(KINDS[data.draw(st.sampled_from(sorted(KINDS)))], "test"))

@@ -121,7 +121,7 @@ def test_leaks_are_left_out_and_counted(folder):
         read(folder, "entailment", "nli", everything)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(stop=st.integers(1, 20), dropout=st.sampled_from([0.0, 0.3]))
 def test_a_stream_goes_on_from_any_position(folder, stop, dropout):
     stream = stream_of(read(folder, "paraphrase", "groups"), word_dropout=dropout)
@@ -165,7 +165,7 @@ def test_shares_of_a_mixture(folder):
     assert first != [other.drawn(step) for step in range(99)]
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(stop=st.integers(1, 30))
 def test_a_mixture_goes_on_from_any_step(folder, stop):
     mixture = mixture_of(folder)

@@ -58,7 +58,7 @@ def test_epochs_and_seeds_differ(stream_of):
     assert first != next(batches).left_keys.tolist()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(stop=st.integers(1, 70), dropout=st.sampled_from([0.0, 0.3]))
 def test_a_stream_goes_on_from_any_position(stream_of, stop, dropout):
     stream = stream_of(word_dropout=dropout)

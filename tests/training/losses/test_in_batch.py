@@ -68,7 +68,7 @@ def test_masked_duplicates_are_no_negatives():
     assert masked < in_batch_softmax(inputs, responses, three).loss.item()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     size=st.integers(2, 9),
     seed=st.integers(0, 99),

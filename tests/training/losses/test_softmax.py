@@ -22,7 +22,7 @@ both = partial(both_ways, in_batch)
 """With the kernel, and without it."""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 999),
     rows=st.integers(1, 12),
@@ -68,7 +68,7 @@ def test_candidates_beyond_the_scores_are_refused():
         softmax(torch.zeros(3, 5), 3, torch.tensor(1.0), None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 999),
     rows=st.integers(1, 40),

@@ -28,7 +28,6 @@ def plain_counts(texts, words):
     return counts + counts.T
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=8))
 def test_counts_are_those_of_plain_loops(texts):
     counts = Cooccurrences(8, seed=0)
@@ -58,7 +57,7 @@ def test_words_of_one_topic_are_alike():
     assert alike[:30, :30].mean() > alike[:30, 30:60].mean() + 0.2
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(1, 5))
 def test_the_same_text_in_other_portions_gives_the_same_rows(portions):
     texts = list(topics(np.random.default_rng(0), 500))
