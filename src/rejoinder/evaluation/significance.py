@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, t
+from scipy.special import bdtr, stdtr  # scipy.stats would take most of a second to import
 
 from rejoinder.errors import InputError
 from rejoinder.measures import Floats, Indices
@@ -49,7 +49,7 @@ def williams(r_ax: float, r_bx: float, r_ab: float, n: int) -> Test:
     if below <= 0:
         return Test(math.copysign(math.inf, r_ax - r_bx), 0.0, "williams", n)
     statistic = (r_ax - r_bx) * math.sqrt((n - 1) * (1 + r_ab) / below)
-    return Test(statistic, float(2 * t.sf(abs(statistic), n - 3)), "williams", n)
+    return Test(statistic, float(2 * stdtr(n - 3, -abs(statistic))), "williams", n)
 
 
 def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
@@ -64,7 +64,7 @@ def mcnemar(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Test:
     count, least = only_first + only_second, min(only_first, only_second)
     if not count:
         return Test(0.0, 1.0, "mcnemar mid-p", len(first))
-    p = 2 * binom.cdf(least, count, 0.5) - binom.pmf(least, count, 0.5)
+    p = bdtr(least, count, 0.5) + (bdtr(least - 1, count, 0.5) if least else 0.0)
     if only_first == only_second:
         p = 1.0
     return Test(float(only_first), float(min(p, 1.0)), "mcnemar mid-p", len(first))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
+from threadpoolctl import threadpool_limits
 
 from rejoinder.errors import require
 from rejoinder.evaluation.classifiers.learners import Features
@@ -141,7 +142,9 @@ def _minimum(rows: Features, target: Floats, penalty: float, start: Floats) -> F
         return loss, gradient.ravel()
 
     options = {"maxiter": _ITERATIONS, "maxcor": 20, "gtol": 1e-7, "ftol": 1e-10}
-    result = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    # NumPy's and SciPy's threads would wait for each other: two take twice as long as one
+    with threadpool_limits(1, user_api="blas"):
+        result = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     solution: Floats = result.x.reshape(start.shape)
     return solution
 
