@@ -80,6 +80,8 @@ class Embedder:
         """
         # before the next task the encoder is prepared again: nothing is worth keeping
         arrays, rows = self._arrays(sentences, task, keep=not isinstance(self.encoder, Prepares))
+        if len(arrays) == 1:
+            return arrays[0], rows
         distinct, rows = np.unique(rows, return_inverse=True)
         return _gathered(arrays, distinct), rows
 

@@ -78,8 +78,8 @@ def correlation_interval(
 def _ranks_of_draws(places: Indices, draws: Indices) -> Floats:
     """Returns (B, N) ranks within each of B draws, from 1; ties get their mean rank.
 
-    `places` are the dense ranks of all values, from 0: counting them takes a third of the time of
-    sorting each draw.
+    `places` are the dense ranks of all values, from 0: to count them takes a sixth of the time that
+    sorting each draw takes.
 
     >>> _ranks_of_draws(np.array([0, 1, 2]), np.array([[0, 2, 0]])).tolist()
     [[1.5, 3.0, 1.5]]
