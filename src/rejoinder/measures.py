@@ -77,8 +77,17 @@ def ranks(values: Floats) -> Floats:
     [1.5, 3.0, 1.5]
     """
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    found: Floats = (counts.cumsum() - (counts - 1) / 2)[places]
+    found: Floats = mean_ranks(counts)[places]
     return found
+
+
+def mean_ranks(counts: Indices) -> Floats:
+    """Returns (..., M) the rank that M distinct values share, which occur `counts` times.
+
+    The values are in increasing order along the last axis.
+    """
+    shared: Floats = counts.cumsum(axis=-1) - (counts - 1) / 2
+    return shared
 
 
 def spearman_correlation(x: Floats, y: Floats) -> float:

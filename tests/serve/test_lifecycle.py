@@ -100,6 +100,7 @@ def test_requests_under_way_finish_and_new_ones_are_not_accepted(start):
         stranger.sendall(b"no HTTP\r\n\r\n")  # nothing of it goes to the log
         assert received(stranger).startswith(b"HTTP/1.1 400")
     with half_a_request(address) as connection:
+        assert httpx.get(f"{address}/metrics").status_code == 200
         process.terminate()
         wait_until_closed(address)
         assert process.poll() is None
@@ -124,6 +125,7 @@ def test_a_second_interrupt_ends_the_server_at_once(start):
 def test_a_request_that_never_ends_does_not_keep_the_server(model):
     with running(model, ServerSettings(drain_seconds=0.1)) as server:
         connection = half_a_request(server.address)
+        assert server.client.get("/health").status_code == 200
     connection.close()
 
 

@@ -1,10 +1,9 @@
 """The training loop: steps, evaluations and checkpoints of a run, from start to end."""
 
-import gc
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,16 +30,6 @@ Evaluate = Callable[[LiveEncoder], Mapping[str, float]]
 
 _AHEAD = 8
 """Number of batches that are made ahead."""
-
-
-@contextmanager
-def _frozen() -> Iterator[None]:
-    """Has full garbage collections skip what is there already: they took a twentieth of a step."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 @dataclass(frozen=True)
@@ -142,7 +131,7 @@ class Trainer:
         # other machines may have drawn other weights
         self.workers.broadcast([value.detach() for value in self.model.state_dict().values()])
         made = prefetched(self._batches(), _AHEAD)
-        with collected_signals() as signals, closing(made) as batches, _frozen():
+        with collected_signals() as signals, closing(made) as batches:
             while self.state.step < last and not self._stopping:
                 begun = time.perf_counter()
                 mixed, collated = next(batches)
