@@ -1,7 +1,6 @@
 """`rejoinder encode --out`: killed and resumed, compressed input, long lines."""
 
 import gzip
-import io
 import json
 import os
 import re
@@ -9,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
-from rejoinder.cli import main
 from rejoinder.models.folder import write_model
 from tiny_models import bilstm_model, dan_model
 
@@ -33,18 +32,10 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def run(place, monkeypatch, capsys):
-    """Runs the command in this process: (exit status, standard output, standard error)."""
+def run(call, place, monkeypatch):
+    """Runs `rejoinder encode` with a model, in its folder."""
     monkeypatch.chdir(place)
-
-    def call(*words, stdin=""):
-        monkeypatch.setattr(sys, "argv", ["rejoinder", "encode", "--model", "model", *words])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as stop:
-            main.run()
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
+    return partial(call, "encode", "--model", "model")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +133,7 @@ def test_a_pipe_is_written(place, run):
 )
 def test_long_lines_are_told(run, words, said):
     text = f"cat\n{'cat dog ' * 30}\n"
-    status, _, told = run("--model", "bilstm", *words, stdin=text)
+    status, _, told = run("--model", "bilstm", *words, stdin=text.encode())
     assert said in told
     assert told.count("\n") == 1
     assert status == (2 if "error" in words else 0)

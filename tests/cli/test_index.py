@@ -1,25 +1,15 @@
 """`rejoinder index`, and `rejoinder search --index`, as a shell runs them."""
 
 import json
-import sys
 
 import pytest
 
-from rejoinder.cli import main
-
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Runs a command line in a new folder; returns exit status, standard output and error."""
+def call(call, monkeypatch, tmp_path):
+    """The same in a new folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["rejoinder", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main.run()
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run
+    return call
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 
 from dumps import comment
 from dumps import lines as dumped
-from rejoinder.cli import main
 from rejoinder.corpus.extract import extract
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.folder import write_model
@@ -36,22 +35,6 @@ def file(tmp_path):
     place = tmp_path / "sentences.txt"
     place.write_text("\n".join(SENTENCES) + "\n", "utf-8")
     return place
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Runs a command line in this process: (exit status, standard output, standard error)."""
-
-    def run(*arguments, stdin=b"", terminal=False):
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
-        monkeypatch.setattr(sys, "argv", ["rejoinder", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as stop:
-            main.run()
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return run
 
 
 def test_encode_writes_what_encode_returns(call, model, file, tmp_path):
