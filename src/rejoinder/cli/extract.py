@@ -8,13 +8,15 @@ import typer
 from rejoinder.cli.options import MasterOption, OverwriteOption, ThreadsOption, epilog, prints
 from rejoinder.cli.output import asked_for, form_of_output, print_rows, print_table, status_line
 from rejoinder.corpus.engines import ENGINES
+from rejoinder.corpus.exports import FORMATS
 from rejoinder.corpus.rules import PROFILES, profile
 from rejoinder.errors import InputError, require
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.manifest import Carried, Manifest
+    from rejoinder.corpus.manifest import Carried, ExportCounts, Manifest
 
 EXAMPLES = epilog(
+    "rejoinder extract slack-export.zip --out pairs/",
     "rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/",
     "rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college",
     "rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a",
@@ -30,7 +32,8 @@ def extract(
     dumps: Annotated[
         list[str],
         typer.Argument(
-            help="JSON lines, CSV, TSV or Parquet files, folders of them, patterns. "
+            help="Exports of conversations (files, folders, zip); or JSON lines, CSV, TSV or "
+            "Parquet files, folders of them, patterns. "
             "With --engine spark also addresses, such as s3://bucket/RC_*."
         ),
     ],
@@ -80,6 +83,26 @@ def extract(
         ),
     ] = None,
     strict: Annotated[bool, "Stop at a malformed line."] = False,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"Program of an export: {', '.join(FORMATS)}. Default: recognised by content.",
+        ),
+    ] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            metavar="links|adjacent",
+            help="In exports a message answers what the program says, or else (adjacent) the "
+            "message before it by another author. Default: adjacent where no message has a link.",
+        ),
+    ] = None,
+    within: Annotated[str, "Most time between adjacent messages: 90s, 10m, 2h."] = "10m",
+    include_private: Annotated[
+        bool, "Keep internal notes, private channels and direct messages of exports."
+    ] = False,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
@@ -103,6 +126,10 @@ def extract(
             max_reply_count=max_reply_count,
             split=_shares(split),
             strict=strict,
+            format=format_,
+            pair=pair,
+            within=within,
+            include_private=include_private,
             engine=engine,
             master=master,
             memory=memory,
@@ -145,6 +172,7 @@ def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
     counts, carry = manifest.counts, manifest.carry
     drops = {rule.name: rule.drops for rule in profile(manifest.rules)}
     return [
+        *(row for export in manifest.exports for row in _export_rows(export)),
         ("lines read", counts.lines, ""),
         ("malformed lines", counts.malformed, "skipped"),
         ("comments", counts.comments, ""),
@@ -160,6 +188,17 @@ def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
         *(_carried_rows(carry) if carry else ()),
         ("different messages", counts.unique_inputs, ""),
         ("different replies", counts.unique_responses, ""),
+    ]
+
+
+def _export_rows(export: "ExportCounts") -> list[tuple[str, int, str]]:
+    from rejoinder.corpus.exports.convert import REASONS
+
+    return [
+        ("messages", export.messages, FORMATS[export.format].title),
+        *((f"  {why}", count, REASONS[why]) for why, count in export.dropped.items() if count),
+        ("  linked", export.linked, "the export says what they answer"),
+        ("  adjacent", export.adjacent, "answer the message before; see --pair, --within"),
     ]
 
 

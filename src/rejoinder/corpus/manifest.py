@@ -91,6 +91,20 @@ class Carried(Record, frozen=True):
     one with the same id. If it is 0 everywhere, the pairs are those of one extraction."""
 
 
+class ExportCounts(Record, frozen=True):
+    """What became of the messages of an export. `Counts` begins with those that are left."""
+
+    format: str
+    messages: Count
+    malformed: Count
+    dropped: Mapping[str, Count]
+    """Number of messages left out, by reason."""
+    linked: Count
+    """Number of messages for which the export says what they answer."""
+    adjacent: Count
+    """Number of messages that answer the one before them."""
+
+
 class Manifest(Record, frozen=True):
     """The content of `manifest.json`, which is written last."""
 
@@ -110,13 +124,16 @@ class Manifest(Record, frozen=True):
     """The first malformed lines, at most 20."""
     carry: Carried | None = None
     """None without `--carry`. Then `manifest.json` has no such key."""
+    exports: tuple[ExportCounts, ...] = ()
+    """One for each export. Without exports, `manifest.json` has no such key."""
     format_version: int = FORMAT
 
     def write(self, folder: Place) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
         tree = to_builtins(self)
-        if self.carry is None:
-            del tree["carry"]
+        for name in ("carry", "exports"):
+            if not tree[name]:
+                del tree[name]
         text = json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n"
         path = folder / FILE
         if isinstance(path, Address):

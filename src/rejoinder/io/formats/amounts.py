@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them."""
+"""Amounts of memory and time as people write them."""
 
 import re
 
@@ -20,3 +20,19 @@ def parse_bytes(memory: str, option: str = "--memory") -> float:
     number, unit, binary = amount.groups()
     power = " KMGT".index(unit)
     return float(number) * float((1024 if binary else 1000) ** power)
+
+
+def parse_duration(text: str, option: str) -> float:
+    """Returns the seconds of a length of time.
+
+    >>> parse_duration("90s", "--within"), parse_duration("10m", "--within")
+    (90.0, 600.0)
+
+    Raises:
+        InputError: it is not a length of time.
+    """
+    amount = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text)
+    if amount is None:
+        raise InputError(f"{option} {text!r} is not a length of time; write it as 90s, 10m or 2h.")
+    number, unit = amount.groups()
+    return float(number) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[unit]

@@ -1,0 +1,27 @@
+"""Exports of chats, mail, forums and tickets: a file for each format, and a line below."""
+
+from pathlib import Path
+
+from rejoinder.corpus.exports.base import ExportFormat
+from rejoinder.corpus.exports.files import opened
+from rejoinder.registry import Registry
+
+FORMATS: Registry[ExportFormat] = Registry(
+    "--format",
+    {
+        "slack": "rejoinder.corpus.exports.slack:SLACK",
+        "discord": "rejoinder.corpus.exports.discord:DISCORD",
+        "whatsapp": "rejoinder.corpus.exports.whatsapp:WHATSAPP",
+    },
+)
+"""Every format: its name, and its record."""
+
+
+def format_of_export(path: Path) -> ExportFormat | None:
+    """Returns the format of an export by its content, None for anything else.
+
+    Raises:
+        InputError: the path can't be read.
+    """
+    with opened(path) as files:
+        return next((one for one in FORMATS.values() if one.recognises(files)), None)

@@ -1,0 +1,57 @@
+"""What a reader of exports is, and the message that all of them give."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.manifest import Malformed
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """A message of a chat, a mail, a post of a forum, a comment on a ticket."""
+
+    id: str
+    """Unique within the export. Ids that count within a channel have the channel before them."""
+    text: str
+    """As people read it: mentions by name, links by their words, no marks, no quotes."""
+    parent: str | None = None
+    """Id of the message that it answers; None where the export does not say."""
+    thread: str | None = None
+    """What belongs together: the id of a thread, topic or ticket; None where there is none."""
+    author: str = ""
+    """Name, or the id where the export has no name; empty for a deleted user."""
+    time: float | None = None
+    """Seconds since 1970 in UTC; None where the export does not say."""
+    source: str
+    """The channel, chat, list or project."""
+    link: str | None = None
+    """Address of the message, where the export has one."""
+    is_bot: bool = False
+    is_system: bool = False
+    """Whether the program wrote it: somebody joined, a call ended, a topic was closed."""
+    is_private: bool = False
+    """Whether the export marks it as internal: a note among agents, a restricted comment."""
+    edited: bool = False
+
+
+Item = Message | Malformed
+"""What readers yield: a message, or where there is none and why."""
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A program's export, and how to read it."""
+
+    name: str
+    """As `--format` names it."""
+    title: str
+    documented: str
+    """Address of a description of the format, or of the code that writes it."""
+    recognises: Callable[[Files], bool]
+    """Whether files are such an export, by their names and first bytes."""
+    read: Callable[[Files], Iterator[Item]]
+    """Yields the messages, those of a channel in the order of time where the export has one.
+
+    It raises an `InputError` for a file that can't be read at all."""

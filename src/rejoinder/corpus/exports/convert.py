@@ -1,0 +1,263 @@
+"""An export as comments, in a temporary file of JSON lines that every engine reads."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from rejoinder.corpus.exports import FORMATS, format_of_export
+from rejoinder.corpus.exports.adjacent import adjacent
+from rejoinder.corpus.exports.base import ExportFormat, Message
+from rejoinder.corpus.exports.files import opened
+from rejoinder.corpus.manifest import ExportCounts, Malformed
+from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
+from rejoinder.errors import InputError
+from rejoinder.io.files.places import Place
+
+Export = tuple[Path, ExportFormat]
+"""An export and its format."""
+COLUMNS = Columns({name: name for name in FIELDS}, given=True)
+"""The columns of the written files."""
+_CHUNK = 100_000
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What becomes of the messages of exports."""
+
+    pair: str | None = None
+    """`links`: a message answers what the export says; `adjacent`: or else the message before it by
+    another author. None: `adjacent` for exports in which no message answers another."""
+    within: float = 600.0
+    """Most seconds between a message and the one before it that it answers."""
+    include_private: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pair not in (None, "links", "adjacent"):
+            raise InputError(f"--pair {self.pair!r}: links or adjacent.")
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The options that decide the content of the pairs."""
+        return {
+            "pair": self.pair,
+            "within": self.within,
+            "include_private": self.include_private,
+        }
+
+
+class Comment(msgspec.Struct):
+    """A row of the written files."""
+
+    id: str
+    parent: str | None
+    thread: str | None
+    author: str
+    source: str
+    created: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Converted:
+    """An export, and the file of its messages."""
+
+    path: Path
+    """The export."""
+    bytes: int
+    file: Path
+    counts: ExportCounts
+    malformed: list[Malformed]
+    """The first malformed messages, at most 20."""
+    options: ExportOptions
+
+
+def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool) -> list[Export]:
+    """Returns the exports among paths, each with its format; none where all are dumps.
+
+    `name` is what `--format` says. Without it, content decides, unless the columns are given.
+
+    Raises:
+        InputError: `name` is unknown or can't be, or some are exports and others are not.
+    """
+    if name is not None:
+        if has_columns:
+            raise InputError("--columns is for tables and JSON lines, which have no --format.")
+        return [(_on_this_machine(path, name), FORMATS[name]) for path in paths]
+    if has_columns:
+        return []
+    here = [path for path in paths if isinstance(path, Path) and path.exists()]
+    found = [(path, export) for path in here if (export := format_of_export(path))]
+    if found and len(found) < len(paths):
+        others = set(map(str, paths)) - {str(path) for path, _ in found}
+        raise InputError(
+            f"{found[0][0]} is an export of {found[0][1].title}, and {min(others)} is none; "
+            "extract them one by one."
+        )
+    return found
+
+
+def _on_this_machine(path: Place, name: str) -> Path:
+    if not isinstance(path, Path):
+        raise InputError(f"{path} is an address, which --format {name} does not take; copy it.")
+    if not path.exists():
+        raise InputError(f"{path} is not a file or folder.")
+    return path
+
+
+def convert_all(
+    exports: Sequence[Export],
+    options: ExportOptions,
+    folder: Path,
+    progress: ExtractProgress,
+    *,
+    strict: bool,
+) -> list[Converted]:
+    """Writes the messages of exports to files in `folder`, see `convert`."""
+    converted: list[Converted] = []
+    before = 0
+
+    def shown(done: int) -> None:
+        progress("messages", before + done, None)
+
+    for number, (path, export) in enumerate(exports):
+        file = folder / f"export-{number}.jsonl"
+        converted.append(convert(path, export, options, file, shown, strict=strict))
+        before += converted[-1].counts.messages
+    return converted
+
+
+def convert(
+    path: Path,
+    export: ExportFormat,
+    options: ExportOptions,
+    file: Path,
+    progress: Callable[[int], None],
+    *,
+    strict: bool = False,
+) -> Converted:
+    """Writes the messages of an export that count to a file; the others are counted by reason.
+
+    `progress` is called with the number of messages read.
+
+    Raises:
+        InputError: a file of the export can't be read, or with `strict`, a message.
+        MissingExtraError: a package that reads the format is not installed.
+    """
+    seen: Counter[str] = Counter()
+    malformed: list[Malformed] = []
+    encoder = msgspec.json.Encoder()
+    keys = _Keys()
+    with opened(path) as files, file.open("wb") as out:
+        size = files.size
+        for item in export.read(files):
+            if isinstance(item, Malformed):
+                if strict:
+                    raise InputError(
+                        f"{path}: {item.file} message {item.line}: {item.problem}. Without "
+                        "--strict such messages are counted and skipped."
+                    )
+                seen["malformed"] += 1
+                malformed += [item][: _SHOWN - len(malformed)]
+                continue
+            seen["messages"] += 1
+            if not seen["messages"] % 1_000:
+                progress(seen["messages"])
+            if reason := _why_not(item, options):
+                seen[reason] += 1
+                continue
+            seen["linked"] += item.parent is not None
+            keys.add(item)
+            out.write(encoder.encode(_comment(item)) + b"\n")
+    pair = options.pair or ("links" if seen["linked"] else "adjacent")
+    paired = _pair_adjacent(file, keys.frame(), options.within) if pair == "adjacent" else 0
+    counts = ExportCounts(
+        format=export.name,
+        messages=seen["messages"],
+        malformed=seen["malformed"],
+        dropped={reason: seen[reason] for reason in REASONS},
+        linked=seen["linked"],
+        adjacent=paired,
+    )
+    return Converted(path, size, file, counts, malformed, options)
+
+
+REASONS = {
+    "system": "written by the program itself",
+    "bot": "written by a bot",
+    "private": "internal notes, direct messages; --include-private keeps them",
+    "empty": "no text: a picture, a file, a deleted message",
+}
+"""Why a message is left out, in the order in which that is tested."""
+
+
+def _why_not(message: Message, options: ExportOptions) -> str | None:
+    if message.is_system:
+        return "system"
+    if message.is_bot:
+        return "bot"
+    if message.is_private and not options.include_private:
+        return "private"
+    return None if message.text.strip() else "empty"
+
+
+def _comment(message: Message) -> Comment:
+    return Comment(
+        id=message.id,
+        parent=message.parent,
+        thread=message.thread,
+        author=message.author,
+        source=message.source,
+        created=message.time,
+        text=message.text,
+    )
+
+
+def _pair_adjacent(file: Path, keys: pl.DataFrame, within: float) -> int:
+    """Writes what messages answer into the file of their comments. Returns for how many."""
+    found = adjacent(keys, within)
+    encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
+    changed = file.with_suffix(".paired")
+    with file.open("rb") as lines, changed.open("wb") as out:
+        for line, (parent, thread) in zip(lines, found.iter_rows(), strict=True):
+            comment = decoder.decode(line)
+            if thread is not None:
+                comment.parent, comment.thread = parent, thread
+            out.write(encoder.encode(comment) + b"\n")
+    changed.replace(file)
+    return len(found) - found.get_column("parent").null_count()
+
+
+class _Keys:
+    """Everything of messages but their texts, in compact columns."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._rows: list[tuple[str, str, str, float | None, bool]] = []
+
+    def add(self, message: Message) -> None:
+        """Adds a message."""
+        self._rows.append(
+            (message.id, message.author, message.source, message.time, message.parent is not None)
+        )
+        if len(self._rows) == _CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        schema = {
+            **dict.fromkeys(("id", "author", "source"), pl.String),
+            "time": pl.Float64,
+            "linked": pl.Boolean,
+        }
+        self._frames.append(pl.DataFrame(self._rows, schema=schema, orient="row"))
+        self._rows = []
+
+    def frame(self) -> pl.DataFrame:
+        """Returns the columns of all messages: id, author, source, time, linked."""
+        self._flush()
+        return pl.concat(self._frames)

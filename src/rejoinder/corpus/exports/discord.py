@@ -1,0 +1,64 @@
+"""Discord, as DiscordChatExporter writes it: a JSON document for each channel or part of one."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.json_items import json_items, json_values
+from rejoinder.corpus.exports.markup import markdown_text
+from rejoinder.corpus.manifest import Malformed
+
+_BEGINNING = re.compile(rb'\{\s*"guild":\s*\{')
+
+
+def _recognises(files: Files) -> bool:
+    return any(_BEGINNING.match(files.head(name)) for name in _documents(files)[:3])
+
+
+def _documents(files: Files) -> list[str]:
+    return [name for name in files.names if name.lower().endswith(".json")]
+
+
+def _read(files: Files) -> Iterator[Item]:
+    for name in _documents(files):
+        if _BEGINNING.match(files.head(name)):
+            yield from _channel(files, name)
+
+
+def _channel(files: Files, name: str) -> Iterator[Item]:
+    where = files.where(name)
+    with files.open(name) as file:
+        channel: dict[str, Any] = next(json_values(file, "channel", where), {})
+    source, is_thread = str(channel.get("name") or name), "Thread" in str(channel.get("type"))
+    with files.open(name) as file:
+        for number, row in enumerate(json_items(file, "messages", where), 1):
+            try:
+                author, kind = row["author"], row["type"]
+                reference = row.get("reference") or {}
+                answers = kind in ("Default", "Reply") and reference.get("type") != "Forward"
+                yield Message(
+                    id=row["id"],
+                    parent=reference.get("messageId") if answers else None,
+                    thread=channel["id"] if is_thread else None,
+                    author=author.get("nickname") or author["name"],
+                    time=datetime.fromisoformat(row["timestamp"]).timestamp(),
+                    text=markdown_text(row["content"]),
+                    source=source,
+                    is_bot=bool(author.get("isBot")),
+                    is_system=kind not in ("Default", "Reply"),
+                    edited=row.get("timestampEdited") is not None,
+                )
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                yield Malformed(name, number, f"no message of Discord ({error!r})")
+
+
+DISCORD = ExportFormat(
+    "discord",
+    "Discord (DiscordChatExporter, JSON)",
+    "https://github.com/Tyrrrz/DiscordChatExporter",
+    _recognises,
+    _read,
+)

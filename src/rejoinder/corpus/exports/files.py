@@ -1,0 +1,167 @@
+"""The files of an export, which may be a file, a folder, a zip or a tar archive."""
+
+import io
+import json
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from rejoinder.errors import InputError
+from rejoinder.io.files.places import scratch_folder
+from rejoinder.io.files.storage import read_errors
+from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.tables import BYTE_ORDER_MARK
+
+_HEAD = 1 << 16
+_LARGEST = 1 << 28
+_TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
+_Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo]
+
+
+class Files:
+    """Files by their names, which are the paths within the export, sorted.
+
+    A folder that holds everything else, as archives often have it, is left out of the names.
+    """
+
+    def __init__(self, path: Path, places: Mapping[str, _Place]) -> None:
+        places = {name: place for name, place in places.items() if _is_shown(name)}
+        top = _common_folder(list(places))
+        self.path = path
+        self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
+        self._heads: dict[str, bytes] = {}
+        self.names = tuple(self._places)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Opens a file; a compressed one gives its content."""
+        place = self._places[name]
+        if isinstance(place, Path):
+            return io.BufferedReader(_Pieces(decompressed(place)), _HEAD)
+        archive, member = place
+        if member.flag_bits & 1:
+            raise InputError(f"{self.path} has a password; unpack it and name the folder.")
+        return archive.open(member)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together, as they are stored."""
+        return sum(
+            place.stat().st_size if isinstance(place, Path) else place[1].compress_size
+            for place in self._places.values()
+        )
+
+    def where(self, name: str) -> str:
+        """Returns how a message calls a file."""
+        return str(self.path) if len(self.names) == 1 else f"{name} in {self.path}"
+
+    def head(self, name: str) -> bytes:
+        """Returns up to 64 KiB of a file's beginning, without a byte order mark."""
+        if name not in self._heads:
+            with self.open(name) as file:
+                self._heads[name] = file.read(_HEAD).removeprefix(BYTE_ORDER_MARK)
+        return self._heads[name]
+
+    @property
+    def first(self) -> bytes:
+        """The head of the only file; empty where there are several."""
+        return self.head(self.names[0]) if len(self.names) == 1 else b""
+
+    def json(self, name: str) -> Any:
+        """Returns the tree of a JSON document.
+
+        Raises:
+            InputError: it is none, or larger than 256 MiB.
+        """
+        with self.open(name) as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise InputError(f"{self.where(name)} has more than 256 MiB, too many for its kind.")
+        try:
+            return json.loads(content.decode("utf-8-sig", "replace"), strict=False)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.where(name)} is not JSON ({error}).") from None
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes as a file to read."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = memoryview(next((piece for piece in self._pieces if piece), b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Files]:
+    """Yields the files of an export. Hidden files are left out, and those that macOS adds.
+
+    Raises:
+        InputError: the path can't be read, or is a damaged archive, also where that is noticed
+            only as one of its files is read.
+    """
+    with ExitStack() as stack:
+        with _damage(path):
+            files = _opened(path, stack)
+        with _damage(path):
+            yield files
+
+
+def _opened(path: Path, stack: ExitStack) -> Files:
+    if path.is_dir():
+        return Files(path, _in_folder(path))
+    if zipfile.is_zipfile(path):
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        return Files(path, {one.filename: (archive, one) for one in members})
+    if path.name.endswith(_TAR):
+        # in a compressed archive each file would be searched from the beginning
+        folder = stack.enter_context(scratch_folder())
+        with tarfile.open(path) as packed:
+            packed.extractall(folder, filter="data")
+        return Files(path, _in_folder(folder))
+    return Files(path, {path.name: path})
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turns what the standard library raises for damaged archives into an `InputError`."""
+    with read_errors(path):
+        try:
+            yield
+        except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise InputError(f"{path} is an archive that is damaged: {error}.") from None
+
+
+def _in_folder(folder: Path) -> dict[str, _Place]:
+    names = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*"))
+    return {name: path for name, path in names if path.is_file()}
+
+
+def _is_shown(name: str) -> bool:
+    return not any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
+
+
+def _common_folder(names: list[str]) -> str:
+    """Returns the folder of all names, with its slash; empty if there is none.
+
+    >>> _common_folder(["team/users.json", "team/general/2024-01-01.json"])
+    'team/'
+    """
+    folders = {name.partition("/")[0] for name in names}
+    if len(folders) != 1 or not all("/" in name for name in names):
+        return ""
+    return f"{folders.pop()}/"

@@ -1,0 +1,138 @@
+"""WhatsApp: a text for each chat, its dates and clock as the phone shows them.
+
+Nothing says which zone the times are of; they are taken as UTC.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.manifest import Malformed
+
+_HEADER = re.compile(
+    r"[\u200e\u200f\ufeff]*\[?(\d{1,4})([./-])\s?(\d{1,2})[./-]\s?(\d{1,4})[.,]?\s+"
+    r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\.?\s*(?:([AaPp])\.?\s?[Mm]\.?)?(?:\]:?\s?|\s-\s)(.*)"
+)
+_AUTHOR = re.compile(r'([^:"]+):(?:[ \u200e\u200f]|(?=.?$)).*')
+_MARKS = "\u200e\u200f\ufeff \t\n"
+_INVISIBLE = ("\u200e", "\u200f")
+"""Begins what WhatsApp itself writes on iPhones, such as `image omitted`."""
+_NOTICE = "end-to-end encrypted"
+_EDITED = re.compile(r"\s*[\u200e]?<This message was edited>$")
+_OMITTED = re.compile(r"<[^<>]*>")
+_Order = tuple[int, int, int]
+_ORDERS: dict[str, _Order] = {"ymd": (0, 1, 2), "dmy": (2, 1, 0), "mdy": (2, 0, 1)}
+"""Places of year, month and day among the three numbers of a date."""
+
+
+def _recognises(files: Files) -> bool:
+    return bool(_chats(files))
+
+
+def _chats(files: Files) -> list[str]:
+    texts = [name for name in files.names if name.lower().endswith(".txt")]
+    return [name for name in texts if _HEADER.match(files.head(name).decode("utf-8", "replace"))]
+
+
+def _read(files: Files) -> Iterator[Item]:
+    for name in _chats(files):
+        yield from _chat(files, name)
+
+
+def _chat(files: Files, name: str) -> Iterator[Item]:
+    order = _order([header for header, *_ in _rows(files, name)])
+    folder, _, file = name.rpartition("/")
+    chat = file.removesuffix(".txt")
+    if chat == "_chat":  # as iPhones call the file of every chat
+        chat = folder or files.path.stem
+    for number, (header, lines) in enumerate(_rows(files, name), 1):
+        try:
+            time = _time(header, order)
+        except ValueError as error:
+            yield Malformed(name, number, f"no date ({error})")
+            continue
+        said = _AUTHOR.fullmatch(header[-1])
+        first = header[-1][said.end(1) + 1 :].strip(" ") if said else header[-1]
+        text = "\n".join([first, *lines])
+        plain = _EDITED.sub("", text).strip(_MARKS)
+        yield Message(
+            id=f"{chat}/{number}",
+            author=said[1].strip(_MARKS) if said else "",
+            time=time,
+            text="" if _OMITTED.fullmatch(plain) else plain,
+            source=chat,
+            is_system=not said or _NOTICE in text or text.startswith(_INVISIBLE),
+            edited=bool(_EDITED.search(text)),
+        )
+
+
+def _rows(files: Files, name: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yields the header of each message with the further lines of its text."""
+    header: tuple[str, ...] | None = None
+    lines: list[str] = []
+    with files.open(name) as file:
+        for line in io.TextIOWrapper(file, "utf-8-sig", "replace"):
+            match = _HEADER.fullmatch(line.rstrip("\r\n"))
+            if match is None:
+                lines.append(line.rstrip("\r\n"))
+                continue
+            if header is not None:
+                yield header, lines
+            header, lines = match.groups(default=""), []
+    if header is not None:
+        yield header, lines
+
+
+def _order(headers: Sequence[tuple[str, ...]]) -> _Order:
+    """Returns the order of year, month and day of a whole file.
+
+    Numbers beyond 12 and 31 decide. Where there are none, dates that never go back do; then points
+    stand for day first, and a 12-hour clock for month first, as in the United States.
+    """
+    numbers = [(int(one), int(two), int(three)) for one, _, two, three, *_ in headers]
+    if any(len(header[0]) == 4 for header in headers):
+        return _ORDERS["ymd"]
+    if any(date[0] > 12 for date in numbers):
+        return _ORDERS["dmy"]
+    if any(date[1] > 12 for date in numbers):
+        return _ORDERS["mdy"]
+    backward = {}
+    for name in ("dmy", "mdy"):
+        dates = [tuple(date[place] for place in _ORDERS[name]) for date in numbers]
+        backward[name] = sum(after < before for before, after in pairwise(dates))
+    if backward["dmy"] != backward["mdy"]:
+        return _ORDERS[min(backward, key=backward.__getitem__)]
+    american = any(header[7] for header in headers) and all(header[1] == "/" for header in headers)
+    return _ORDERS["mdy" if american else "dmy"]
+
+
+def _time(header: tuple[str, ...], order: _Order) -> float:
+    one, _, two, three, hours, minutes, seconds, half, _ = header
+    date = (int(one), int(two), int(three))
+    year, month, day = (date[place] for place in order)
+    hour = int(hours)
+    if half:
+        hour = hour % 12 + (12 if half in "Pp" else 0)
+    time = datetime(
+        year + (2000 if year < 100 else 0),
+        month,
+        day,
+        hour,
+        int(minutes),
+        int(seconds or 0),
+        tzinfo=UTC,
+    )
+    return time.timestamp()
+
+
+WHATSAPP = ExportFormat(
+    "whatsapp",
+    "WhatsApp (a chat's text)",
+    "https://faq.whatsapp.com/1180414079177245",
+    _recognises,
+    _read,
+)

@@ -1,0 +1,83 @@
+"""A chat as an iPhone in Germany writes it, and one as Android does in the United States."""
+
+from rejoinder.corpus.exports.base import Message
+
+FILES = {
+    "WhatsApp Chat with Ann.txt": (
+        "3/1/24, 9:58\u202fPM - Messages and calls are end-to-end encrypted. Tap to learn more.\n"
+        "3/1/24, 9:59\u202fPM - Ann: Are you coming?\n"
+        "We start at 10: don't be late\n"
+        "3/13/24, 12:05\u202fAM - Bob B.: <Media omitted>\n"
+        '3/13/24, 12:06\u202fAM - Bob B. changed the subject to "Trip: Rome"\n'
+        "3/13/24, 12:07\u202fAM - Bob B.: On my way <This message was edited>\n"
+    ),
+    "trip/_chat.txt": (
+        "\ufeff[01.03.24, 21:58:00] Trip: \u200eNachrichten sind geschützt.\n"
+        "[01.03.24, 21:59:30] Ann 🤓: Wann fahren wir?\n"
+        "\u200e[02.03.24, 08:00:00] Bob: \u200eBild weggelassen\n"
+    ),
+}
+_FIRST = 1709330400.0 - 120
+"""1 March 2024, 21:58 UTC."""
+_NIGHT = 1710288000.0
+"""13 March 2024, 00:00 UTC."""
+_ANN, _TRIP = "WhatsApp Chat with Ann", "export"
+MESSAGES = [
+    Message(
+        id=f"{_ANN}/1",
+        text="Messages and calls are end-to-end encrypted. Tap to learn more.",
+        time=_FIRST,
+        source=_ANN,
+        is_system=True,
+    ),
+    Message(
+        id=f"{_ANN}/2",
+        text="Are you coming?\nWe start at 10: don't be late",
+        author="Ann",
+        time=_FIRST + 60,
+        source=_ANN,
+    ),
+    Message(id=f"{_ANN}/3", text="", author="Bob B.", time=_NIGHT + 300, source=_ANN),
+    Message(
+        id=f"{_ANN}/4",
+        text='Bob B. changed the subject to "Trip: Rome"',
+        time=_NIGHT + 360,
+        source=_ANN,
+        is_system=True,
+    ),
+    Message(
+        id=f"{_ANN}/5",
+        text="On my way",
+        author="Bob B.",
+        time=_NIGHT + 420,
+        source=_ANN,
+        edited=True,
+    ),
+    Message(
+        id="trip/1",
+        text="Nachrichten sind geschützt.",
+        author="Trip",
+        time=_FIRST,
+        source="trip",
+        is_system=True,
+    ),
+    Message(id="trip/2", text="Wann fahren wir?", author="Ann 🤓", time=_FIRST + 90, source="trip"),
+    Message(
+        id="trip/3",
+        text="Bild weggelassen",
+        author="Bob",
+        time=_FIRST + 36_120,
+        source="trip",
+        is_system=True,
+    ),
+]
+BROKEN = {"trip/_chat.txt": FILES["trip/_chat.txt"] + "[31.02.24, 21:58:00] Ann: No such day\n"}
+EMPTY = {"a.txt": ""}
+REAL = {
+    "whatsapp": (2_097, 0, 14, 0),
+    "whatsapp/chatminer_test_dateformat1.txt": (10, 0, 3, 0),
+    "whatsapp/chatminer_test_dateformat2.txt": (4, 0, 0, 0),
+    "whatsapp/chatminer_test_mmddyy_24hrs.txt": (9, 0, 2, 0),
+    "whatsapp/whatstk_lorem-2000.txt": (2_000, 0, 0, 0),
+    "whatsapp/whatstk_pokemon.txt": (20, 0, 2, 0),
+}
