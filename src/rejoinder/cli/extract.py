@@ -99,7 +99,9 @@ def extract(
             "message before it by another author. Default: adjacent where no message has a link.",
         ),
     ] = None,
-    within: Annotated[str, "Most time between adjacent messages: 90s, 10m, 2h."] = "10m",
+    within: Annotated[
+        str, "Most time between adjacent messages that are in no thread: 90s, 10m, 2h."
+    ] = "10m",
     include_private: Annotated[
         bool, "Keep internal notes, private channels and direct messages of exports."
     ] = False,

@@ -2,34 +2,41 @@
 
 import polars as pl
 
+_CONVERSATION = ("source", "thread")
+
 
 def adjacent(messages: pl.DataFrame, within: float) -> pl.DataFrame:
     """Returns `parent` and `thread` of messages that answer none that is known.
 
     Args:
-        messages: (N rows,) the columns id, author, source, time (seconds, or null) and linked
-            (whether it is known what the message answers).
-        within: most seconds between a message and the one before it.
+        messages: (N rows,) the columns id, author, source, thread (or null), time (seconds, or
+            null) and linked (whether it is known what the message answers).
+        within: most seconds between a message and the one before it. In a thread, which a topic or
+            a ticket is, too, any time may pass.
 
     Returns:
-        (N rows,) in the same order. `parent`: the message before it in its source, unless that is
-        of the same author, earlier than `within`, or `linked` is true. `thread`: the first message
-        since the last such pause, null where `linked` is true.
+        (N rows,) in the same order. `parent`: the message before it in its thread, or in its source
+        if it has none, unless that is of the same author, earlier than `within`, or `linked` is
+        true. `thread`: its thread, or else the first message since the last such pause; null where
+        `linked` is true.
 
     >>> times = [0.0, 5.0, 9.0, 999.0]
     >>> said = pl.DataFrame({"id": list("abcd"), "author": list("AABB"), "time": times})
-    >>> said = said.with_columns(source=pl.lit("x"), linked=pl.lit(False))
+    >>> said = said.with_columns(source=pl.lit("x"), thread=None, linked=pl.lit(False))
     >>> adjacent(said, within=60).rows()
     [(None, 'a'), (None, 'a'), ('b', 'a'), (None, 'd')]
+    >>> adjacent(said.with_columns(thread=pl.Series(["7", "8", "8", "7"])), within=60).rows()
+    [(None, '7'), (None, '8'), ('b', '8'), ('a', '7')]
     """
-    ordered = messages.with_row_index("row").sort("source", "time", "row", nulls_last=True)
-    before = pl.all().shift().over("source")
+    ordered = messages.with_columns(pl.col("thread").cast(pl.String)).with_row_index("row")
+    ordered = ordered.sort(*_CONVERSATION, "time", "row", nulls_last=True)
+    before = pl.all().shift().over(_CONVERSATION)
     ordered = ordered.with_columns(before.name.prefix("before_"))
     pause = (pl.col("time") - pl.col("before_time")).fill_null(0.0) > within
-    begins = pl.col("before_id").is_null() | pause
+    begins = pl.col("before_id").is_null() | (pause & pl.col("thread").is_null())
     ordered = ordered.with_columns(
         parent=pl.when(~begins & (pl.col("author") != pl.col("before_author"))).then("before_id"),
-        thread=pl.when(begins).then("id").forward_fill(),
+        thread=pl.coalesce("thread", pl.when(begins).then("id").forward_fill()),
     )
     ordered = ordered.with_columns(
         pl.when(~pl.col("linked")).then(name).alias(name) for name in ("parent", "thread")

@@ -34,7 +34,7 @@ class ExportOptions:
     """`links`: a message answers what the export says; `adjacent`: or else the message before it by
     another author. None: `adjacent` for exports in which no message answers another."""
     within: float = 600.0
-    """Most seconds between a message and the one before it that it answers."""
+    """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False
 
     def __post_init__(self) -> None:
@@ -238,19 +238,20 @@ class _Keys:
 
     def __init__(self) -> None:
         self._frames: list[pl.DataFrame] = []
-        self._rows: list[tuple[str, str, str, float | None, bool]] = []
+        self._rows: list[tuple[str, str, str, str | None, float | None, bool]] = []
 
     def add(self, message: Message) -> None:
         """Adds a message."""
+        linked = message.parent is not None
         self._rows.append(
-            (message.id, message.author, message.source, message.time, message.parent is not None)
+            (message.id, message.author, message.source, message.thread, message.time, linked)
         )
         if len(self._rows) == _CHUNK:
             self._flush()
 
     def _flush(self) -> None:
         schema = {
-            **dict.fromkeys(("id", "author", "source"), pl.String),
+            **dict.fromkeys(("id", "author", "source", "thread"), pl.String),
             "time": pl.Float64,
             "linked": pl.Boolean,
         }
@@ -258,6 +259,6 @@ class _Keys:
         self._rows = []
 
     def frame(self) -> pl.DataFrame:
-        """Returns the columns of all messages: id, author, source, time, linked."""
+        """Returns the columns of all messages: id, author, source, thread, time, linked."""
         self._flush()
         return pl.concat(self._frames)
