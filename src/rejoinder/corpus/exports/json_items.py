@@ -1,6 +1,6 @@
 """JSON documents that are larger than memory, an element of an array at a time.
 
-`ijson` reads them: own code would be a parser of its own.
+`ijson` reads them: own code would mean a whole parser.
 """
 
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
 def plain_text(html: str, without: str = "") -> str:
-    r"""Returns the text of HTML, blocks on lines of their own.
+    r"""Returns the text of HTML, each block on a separate line.
 
     `without` are CSS selectors of elements to leave out, such as quotes.
 
@@ -43,7 +43,7 @@ def plain_text(html: str, without: str = "") -> str:
 
 
 def markdown_text(text: str, *, html: bool = False) -> str:
-    r"""Returns the text of Markdown without its marks and quotes, blocks on lines of their own.
+    r"""Returns the text of Markdown without its marks and quotes, each block on a separate line.
 
     `html` says whether tags in it are marks, too.
 
