@@ -12,6 +12,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "slack": "rejoinder.corpus.exports.slack:SLACK",
         "discord": "rejoinder.corpus.exports.discord:DISCORD",
         "whatsapp": "rejoinder.corpus.exports.whatsapp:WHATSAPP",
+        "telegram": "rejoinder.corpus.exports.telegram:TELEGRAM",
     },
 )
 """Every format: its name, and its record."""

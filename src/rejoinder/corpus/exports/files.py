@@ -18,6 +18,7 @@ from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 
 _HEAD = 1 << 16
 _LARGEST = 1 << 28
+_HEADS = 100
 _TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
 _Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo]
 
@@ -61,6 +62,8 @@ class Files:
     def head(self, name: str) -> bytes:
         """Returns up to 64 KiB of a file's beginning, without a byte order mark."""
         if name not in self._heads:
+            if len(self._heads) == _HEADS:
+                self._heads.clear()
             with self.open(name) as file:
                 self._heads[name] = file.read(_HEAD).removeprefix(BYTE_ORDER_MARK)
         return self._heads[name]

@@ -3,7 +3,7 @@
 `ijson` reads them: own code would mean a whole parser.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import IO, Any
 
 from rejoinder.errors import InputError, require
@@ -33,5 +33,38 @@ def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
     try:
         yield from ijson.items(file, path, use_float=True)
     except ijson.JSONError as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{where} is not whole JSON ({reason}); export it again.") from None
+        raise _not_json(where, error) from None
+
+
+def json_parts(
+    file: IO[bytes], paths: Collection[str], where: str, begins: Collection[str] = ()
+) -> Iterator[tuple[str, Any]]:
+    """Yields path and value wherever the path is one of `paths`, in the order of the document.
+
+    Where an object or array at one of `begins` opens, it yields that path and None.
+    """
+    require("extract", "ijson")
+    import ijson
+    from ijson.common import ObjectBuilder
+
+    builder, within = ObjectBuilder(), ""
+    try:
+        for path, event, value in ijson.parse(file, use_float=True):
+            opens = event in ("start_map", "start_array")
+            if within:
+                builder.event(event, value)
+                if path == within and event in ("end_map", "end_array"):
+                    yield path, builder.value
+                    within = ""
+            elif path in paths and opens:
+                builder, within = ObjectBuilder(), path
+                builder.event(event, value)
+            elif path in paths or (path in begins and opens):
+                yield path, value
+    except ijson.JSONError as error:
+        raise _not_json(where, error) from None
+
+
+def _not_json(where: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:100]
+    return InputError(f"{where} is not whole JSON ({reason}); export it again.")
