@@ -13,6 +13,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "discord": "rejoinder.corpus.exports.discord:DISCORD",
         "whatsapp": "rejoinder.corpus.exports.whatsapp:WHATSAPP",
         "telegram": "rejoinder.corpus.exports.telegram:TELEGRAM",
+        "irc": "rejoinder.corpus.exports.irc:IRC",
     },
 )
 """Every format: its name, and its record."""
