@@ -14,6 +14,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "whatsapp": "rejoinder.corpus.exports.whatsapp:WHATSAPP",
         "telegram": "rejoinder.corpus.exports.telegram:TELEGRAM",
         "irc": "rejoinder.corpus.exports.irc:IRC",
+        "zendesk": "rejoinder.corpus.exports.zendesk:ZENDESK",
     },
 )
 """Every format: its name, and its record."""

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import scratch_folder
@@ -38,14 +38,19 @@ class Files:
         self.names = tuple(self._places)
 
     def open(self, name: str) -> IO[bytes]:
-        """Opens a file; a compressed one gives its content."""
+        """Opens a file, without a byte order mark; a compressed one gives its content."""
         place = self._places[name]
         if isinstance(place, Path):
-            return io.BufferedReader(_Pieces(decompressed(place)), _HEAD)
-        archive, member = place
-        if member.flag_bits & 1:
-            raise InputError(f"{self.path} has a password; unpack it and name the folder.")
-        return archive.open(member)
+            raw: io.RawIOBase = _Pieces(decompressed(place))
+        else:
+            archive, member = place
+            if member.flag_bits & 1:
+                raise InputError(f"{self.path} has a password; unpack it and name the folder.")
+            raw = cast("io.RawIOBase", archive.open(member))
+        file = io.BufferedReader(raw, _HEAD)
+        if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
+            file.read(len(BYTE_ORDER_MARK))
+        return file
 
     @property
     def size(self) -> int:
@@ -60,12 +65,12 @@ class Files:
         return str(self.path) if len(self.names) == 1 else f"{name} in {self.path}"
 
     def head(self, name: str) -> bytes:
-        """Returns up to 64 KiB of a file's beginning, without a byte order mark."""
+        """Returns up to 64 KiB of a file's beginning."""
         if name not in self._heads:
             if len(self._heads) == _HEADS:
                 self._heads.clear()
             with self.open(name) as file:
-                self._heads[name] = file.read(_HEAD).removeprefix(BYTE_ORDER_MARK)
+                self._heads[name] = file.read(_HEAD)
         return self._heads[name]
 
     @property

@@ -26,12 +26,15 @@ def json_items(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
 
 
 def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
-    """Yields the values at a path of keys, as `json_items` does the elements of an array there."""
+    """Yields the values at a path of keys, as `json_items` does the elements of an array there.
+
+    Documents may follow one another.
+    """
     require("extract", "ijson")
     import ijson
 
     try:
-        yield from ijson.items(file, path, use_float=True)
+        yield from ijson.items(file, path, use_float=True, multiple_values=True)
     except ijson.JSONError as error:
         raise _not_json(where, error) from None
 

@@ -1,0 +1,161 @@
+"""Rows of JSON files as interfaces of tickets give them: a page, an array, an object, or lines."""
+
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import IO, Any
+
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.json_items import json_values
+from rejoinder.corpus.manifest import Malformed
+from rejoinder.errors import require
+
+FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What a row raises that has other types than its format says."""
+_JSON = (".json", ".jsonl", ".ndjson")
+_LOOKED_AT = 20
+_LONGEST = 1 << 28
+_LONE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F]..)|\\."
+)
+"""Matches an escaped pair of surrogates, half of one (in its group), or another escape."""
+
+Shape = Mapping[str, set[str]]
+"""Keys of the objects in a document, by the path to them, as `json_values` takes it."""
+
+
+def documents(files: Files) -> list[str]:
+    """Returns the names of the JSON files; of a single file whatever its name is."""
+    if len(files.names) == 1:
+        return list(files.names)
+    return [name for name in files.names if name.lower().removesuffix(".gz").endswith(_JSON)]
+
+
+def shape(files: Files, name: str) -> Shape:
+    """Returns the keys of objects in the first 64 KiB of a file; empty unless it is JSON."""
+    return _shape(files.head(name))
+
+
+@lru_cache(maxsize=64)
+def _shape(head: bytes) -> Shape:
+    if head.lstrip()[:1] not in (b"{", b"["):
+        return {}
+    require("extract", "ijson")
+    import ijson
+
+    keys: dict[str, set[str]] = {}
+    try:
+        for path, event, value in ijson.parse(io.BytesIO(head), multiple_values=True):
+            if event == "map_key":
+                keys.setdefault(path, set()).add(value)
+    except (ijson.JSONError, UnicodeDecodeError):
+        pass  # the head ends within a value
+    return keys
+
+
+def path_of(keys: Shape, paths: Iterable[str], *wanted: set[str]) -> str | None:
+    """Returns the first path to objects that have all keys of one of the sets; None if none do."""
+    return next(
+        (path for path in paths if any(some <= keys.get(path, set()) for some in wanted)), None
+    )
+
+
+def first_shapes(files: Files) -> Iterator[Shape]:
+    """Yields the keys of the first JSON files, which say what program wrote them."""
+    for name in documents(files)[:_LOOKED_AT]:
+        yield shape(files, name)
+
+
+def rows(files: Files, name: str, path: str) -> Iterator[tuple[int, Any]]:
+    """Yields the values at a path with their numbers; empty: the document, or each of its lines.
+
+    A line that is not JSON gives None. Documents may follow one another.
+
+    Raises:
+        InputError: a document that is not in lines is not JSON.
+    """
+    with files.open(name) as file:
+        if not path and _is_in_lines(files.head(name)):
+            yield from enumerate(_lines(file), 1)
+        else:
+            yield from enumerate(json_values(file, path, files.where(name)), 1)
+
+
+def _is_in_lines(head: bytes) -> bool:
+    line, newline, rest = head.lstrip().partition(b"\n")
+    if not newline:
+        return len(head) > 1 and head[:1] == b"{"
+    return line.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"", b"{")
+
+
+def _lines(file: IO[bytes]) -> Iterator[Any]:
+    while line := file.readline(_LONGEST):
+        text = line.decode("utf-8", "replace")
+        if not text.strip():
+            continue
+        try:
+            yield loads(text)
+        except (ValueError, RecursionError):
+            yield None
+
+
+def loads(text: str) -> Any:
+    r"""Returns the tree of JSON; control characters may be in strings, and halves of pairs.
+
+    >>> loads('"\\ud83d x \\ud83d\\ude00"') == "\ufffd x \U0001f600"
+    True
+    """
+    if "\\u" in text:
+        text = _LONE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], text)
+    return json.loads(text, strict=False)
+
+
+def id_of(row: Any, key: str = "id") -> str:
+    """Returns an id, which may be a number.
+
+    Raises:
+        KeyError, TypeError: there is none.
+    """
+    value = row[key]
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise TypeError(f"{key!r} is {value!r}")
+    return str(value)
+
+
+def list_of(value: Any) -> list[Any]:
+    """Returns a list; an empty one for None.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if value is None or isinstance(value, list):
+        return value or []
+    raise TypeError(f"{value!r:.40} is not a list")
+
+
+def seconds(value: Any) -> float | None:
+    """Returns a time as seconds since 1970; without a zone it is UTC. None for none.
+
+    Raises:
+        ValueError: it is not a time.
+
+    >>> seconds("2024-03-01T10:00:00.000+0200"), seconds(1709280000)
+    (1709280000.0, 1709280000.0)
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is not a time")
+        return float(value)
+    when = datetime.fromisoformat(re.sub(r"\s+(?=[+-]|UTC)", "", value).replace("UTC", "+00:00"))
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def no_message(name: str, number: int, of: str, error: Exception | None = None) -> Malformed:
+    """Returns what to yield for a row that is not a message of a program."""
+    return Malformed(name, number, f"no message of {of}" + (f" ({error!r})" if error else ""))
