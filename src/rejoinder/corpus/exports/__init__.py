@@ -15,6 +15,8 @@ FORMATS: Registry[ExportFormat] = Registry(
         "telegram": "rejoinder.corpus.exports.telegram:TELEGRAM",
         "irc": "rejoinder.corpus.exports.irc:IRC",
         "zendesk": "rejoinder.corpus.exports.zendesk:ZENDESK",
+        "mbox": "rejoinder.corpus.exports.mbox:MBOX",
+        "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
     },
 )
 """Every format: its name, and its record."""

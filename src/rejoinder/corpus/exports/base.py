@@ -13,7 +13,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """A message of a chat, a mail, a post of a forum, a comment on a ticket."""
 
     id: str
-    """Unique within the export. Ids that count within a channel have the channel before them."""
+    """Unique within the export, apart from copies of a message. Ids that count within a channel
+    have the channel before them."""
     text: str
     """As people read it: mentions by name, links by their words, no marks, no quotes."""
     parent: str | None = None
