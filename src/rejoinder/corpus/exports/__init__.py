@@ -17,6 +17,8 @@ FORMATS: Registry[ExportFormat] = Registry(
         "zendesk": "rejoinder.corpus.exports.zendesk:ZENDESK",
         "mbox": "rejoinder.corpus.exports.mbox:MBOX",
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
+        "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
+        "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",
     },
 )
 """Every format: its name, and its record."""

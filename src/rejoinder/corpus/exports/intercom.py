@@ -1,0 +1,117 @@
+"""Intercom: conversations with their parts, as its interface gives them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.markup import plain_text
+from rejoinder.corpus.exports.rows import (
+    FAULTS,
+    documents,
+    first_shapes,
+    id_of,
+    list_of,
+    no_message,
+    path_of,
+    rows,
+    seconds,
+    shape,
+)
+
+_PATHS = ("", "item", "conversations.item", "data.item")
+_KEYS = (
+    {"conversation_parts", "source"},
+    {"conversation_parts", "conversation_message"},
+    {"source", "contacts", "teammates"},
+    {"source", "statistics", "admin_assignee_id"},
+)
+_PARTS = ("", "item", "conversation_parts.item")
+_PART = ({"part_type", "conversation_id"},)
+"""Of parts that are in no conversation, as programs that copy tables have them."""
+_SAID = ("comment", "open", "close", "quick_reply")
+"""Types of parts that may hold what people write: an answer can reopen a conversation."""
+_AUTOMATED = ("automated", "campaigns_initiated", "operator_initiated")
+
+
+def _recognises(files: Files) -> bool:
+    return any(
+        path_of(keys, _PATHS, *_KEYS) is not None or path_of(keys, _PARTS, *_PART) is not None
+        for keys in first_shapes(files)
+    )
+
+
+def _read(files: Files) -> Iterator[Item]:
+    for name in documents(files):
+        keys = shape(files, name)
+        if (path := path_of(keys, _PATHS, *_KEYS)) is not None:
+            for number, row in rows(files, name, path):
+                yield from _conversation(name, number, row)
+        elif (path := path_of(keys, _PARTS, *_PART)) is not None:
+            for number, row in rows(files, name, path):
+                yield _part(name, number, row, None)
+
+
+def _conversation(name: str, number: int, row: Any) -> Iterator[Item]:
+    try:
+        conversation = id_of(row)
+        first = row.get("source") or row.get("conversation_message") or {}
+        parts = row.get("conversation_parts")
+        parts = list_of(parts.get("conversation_parts") if isinstance(parts, dict) else parts)
+        yield Message(
+            id=f"{conversation}/source",
+            thread=conversation,
+            author=_author(first.get("author")),
+            time=seconds(row.get("created_at")),
+            text=_text(first) or plain_text(first.get("subject") or ""),
+            source="intercom",
+            is_bot=_is_bot(first.get("author")) or first.get("delivered_as") in _AUTOMATED,
+        )
+    except FAULTS as error:
+        yield no_message(name, number, "Intercom", error)
+        return
+    items = [_part(name, number, part, conversation) for part in parts]
+    yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
+
+
+def _part(name: str, number: int, row: Any, conversation: str | None) -> Item:
+    try:
+        conversation = conversation or id_of(row, "conversation_id")
+        kind, author = str(row["part_type"]), row.get("author")
+        text, is_note = _text(row), "note" in kind
+        return Message(
+            id=f"{conversation}/{id_of(row)}",
+            thread=conversation,
+            author=_author(author),
+            time=seconds(row.get("created_at")),
+            text=text,
+            source="intercom",
+            is_bot=_is_bot(author),
+            is_system=not is_note and (kind not in _SAID or (kind != "comment" and not text)),
+            is_private=is_note,
+        )
+    except FAULTS as error:
+        return no_message(name, number, "Intercom", error)
+
+
+def _text(row: dict[str, Any]) -> str:
+    return "" if row.get("redacted") else plain_text(row.get("body") or "", without="blockquote")
+
+
+def _author(author: Any) -> str:
+    author = author or {}
+    return str(author.get("name") or author.get("id") or "")
+
+
+def _is_bot(author: Any) -> bool:
+    author = author or {}
+    return author.get("type") == "bot" or bool(author.get("from_ai_agent"))
+
+
+INTERCOM = ExportFormat(
+    "intercom",
+    "Intercom (conversations, JSON)",
+    "https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations",
+    _recognises,
+    _read,
+)
