@@ -16,6 +16,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "irc": "rejoinder.corpus.exports.irc:IRC",
         "zendesk": "rejoinder.corpus.exports.zendesk:ZENDESK",
         "mbox": "rejoinder.corpus.exports.mbox:MBOX",
+        "stackexchange": "rejoinder.corpus.exports.stackexchange:STACKEXCHANGE",
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",

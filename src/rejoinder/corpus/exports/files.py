@@ -35,6 +35,8 @@ class Files:
         places = {name: place for name, place in places.items() if _is_shown(name)}
         top = _common_folder(list(places))
         self.path = path
+        self.title = top.removesuffix("/") or _title(path)
+        """Name of the folder that was left out, or else of the path, without suffixes."""
         self._places = {name.removeprefix(top): places[name] for name in sorted(places)}
         self._heads: dict[str, bytes] = {}
         self.names = tuple(self._places)
@@ -159,6 +161,13 @@ def _damage(path: Path) -> Iterator[None]:
 def _in_folder(folder: Path) -> dict[str, _Place]:
     names = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*"))
     return {name: path for name, path in names if path.is_file()}
+
+
+def _title(path: Path) -> str:
+    if path.is_dir():
+        return path.name
+    suffix = next((one for one in _TAR if path.name.endswith(one)), path.suffix)
+    return path.name.removesuffix(suffix)
 
 
 def _is_shown(name: str) -> bool:

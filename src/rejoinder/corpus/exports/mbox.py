@@ -43,7 +43,7 @@ def _source(files: Files, name: str) -> str:
     stem = file.partition(".")[0] or file
     if not _MONTH.fullmatch(stem) and stem != "mbox":
         return stem
-    return folder.rpartition("/")[2].removesuffix(".mbox") or files.path.name.partition(".")[0]
+    return folder.rpartition("/")[2].removesuffix(".mbox") or files.title
 
 
 def _contents(file: IO[bytes]) -> Iterator[tuple[float | None, bytes]]:

@@ -1,0 +1,151 @@
+"""Stack Exchange: the dump of a site, or a folder for each of several."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from heapq import merge
+from html import unescape
+from xml.etree import ElementTree
+
+from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.markup import markdown_text, plain_text
+from rejoinder.corpus.manifest import Malformed
+from rejoinder.errors import InputError
+
+_QUESTION, _ANSWER = "1", "2"
+_COMMUNITY = "-1"
+"""The user who posts for the site itself."""
+_LARGEST_ID = 1 << 30
+_FAULTS = (KeyError, ValueError, OverflowError)
+_Row = Mapping[str, str]
+
+
+def _recognises(files: Files) -> bool:
+    return any(b"<posts" in files.head(name) for name in _named(files, "posts.xml")[:3])
+
+
+def _named(files: Files, file: str) -> list[str]:
+    return [name for name in files.names if name.lower().rpartition("/")[2] == file]
+
+
+def _read(files: Files) -> Iterator[Item]:
+    for name in _named(files, "posts.xml"):
+        yield from _Site(files, name.rpartition("/")[0]).messages()
+
+
+class _Site:
+    """Reads posts and comments together in the order of time."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
+        self._folder = folder
+        self._name = folder.rpartition("/")[2] or files.title
+        self._questions = array("i")  # of answers, by their ids: tens of millions in one site
+        self._names = {
+            row["Id"]: row["DisplayName"]
+            for _, _, row in self._rows("users.xml")
+            if {"Id", "DisplayName"} <= row.keys()
+        }
+
+    def messages(self) -> Iterator[Item]:
+        """Yields the posts and the comments."""
+        yield from merge(self._posts(), self._comments(), key=_time_of)
+
+    def _rows(self, file: str) -> Iterator[tuple[str, int, _Row]]:
+        """Yields name, number and attributes of the rows of a file, which may be missing."""
+        for name in _named(self._files, file):
+            if name.rpartition("/")[0] != self._folder:
+                continue
+            with self._files.open(name) as opened:
+                try:
+                    # expat itself limits what entities may grow to
+                    events = ElementTree.iterparse(opened, ("start", "end"))  # noqa: S314
+                    root = next(events)[1]
+                    rows = (row for event, row in events if event == "end" and row.tag == "row")
+                    for number, row in enumerate(rows, 1):
+                        yield name, number, dict(row.attrib)
+                        root.clear()
+                except (ElementTree.ParseError, ValueError, LookupError) as error:
+                    where = self._files.where(name)
+                    raise InputError(f"{where} is not whole XML ({error}).") from None
+
+    def _posts(self) -> Iterator[Item]:
+        for name, number, row in self._rows("posts.xml"):
+            try:
+                yield self._post(row)
+            except _FAULTS as error:
+                yield Malformed(name, number, f"no post ({error!r})")
+
+    def _post(self, row: _Row) -> Message:
+        kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
+        if kind == _ANSWER:
+            parent = int(row["ParentId"])
+            self._note(id_, parent)
+        title = unescape(row.get("Title", "")) if kind == _QUESTION else ""
+        body = plain_text(row.get("Body", ""), without="blockquote")
+        return Message(
+            id=f"{self._name}/{id_}",
+            text=f"{title}\n{body}".strip(),
+            parent=None if parent is None else f"{self._name}/{parent}",
+            thread=f"{self._name}/{parent or id_}",
+            author=self._author(row.get("OwnerUserId"), row.get("OwnerDisplayName")),
+            time=_time(row),
+            source=self._name,
+            link=f"https://{self._name}/q/{id_}" if "." in self._name else None,
+            is_bot=row.get("OwnerUserId") == _COMMUNITY,
+            is_system=kind not in (_QUESTION, _ANSWER),
+            edited="LastEditDate" in row,
+        )
+
+    def _comments(self) -> Iterator[Item]:
+        for name, number, row in self._rows("comments.xml"):
+            try:
+                post = int(row["PostId"])
+                yield Message(
+                    id=f"{self._name}/comment/{int(row['Id'])}",
+                    text=markdown_text(row.get("Text", "")),
+                    parent=f"{self._name}/{post}",
+                    thread=f"{self._name}/{self._question_of(post)}",
+                    author=self._author(row.get("UserId"), row.get("UserDisplayName")),
+                    time=_time(row),
+                    source=self._name,
+                    is_bot=row.get("UserId") == _COMMUNITY,
+                )
+            except _FAULTS as error:
+                yield Malformed(name, number, f"no comment ({error!r})")
+
+    def _note(self, answer: int, question: int) -> None:
+        if 0 <= answer < _LARGEST_ID and 0 < question < _LARGEST_ID:
+            missing = answer + 1 - len(self._questions)
+            if missing > 0:
+                self._questions.frombytes(bytes(missing * self._questions.itemsize))
+            self._questions[answer] = question
+
+    def _question_of(self, post: int) -> int:
+        known = self._questions[post] if 0 <= post < len(self._questions) else 0
+        return known or post
+
+    def _author(self, id_: str | None, name: str | None) -> str:
+        return self._names.get(id_ or "") or name or id_ or ""
+
+
+def _time(row: _Row) -> float | None:
+    date = row.get("CreationDate")
+    if not date:
+        return None
+    time = datetime.fromisoformat(date)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _time_of(item: Item) -> float:
+    return (item.time or 0.0) if isinstance(item, Message) else 0.0
+
+
+STACKEXCHANGE = ExportFormat(
+    "stackexchange",
+    "Stack Exchange (dump of a site)",
+    "https://meta.stackexchange.com/questions/2677",
+    _recognises,
+    _read,
+)
