@@ -20,6 +20,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",
+        "mattermost": "rejoinder.corpus.exports.mattermost:MATTERMOST",
     },
 )
 """Every format: its name, and its record."""

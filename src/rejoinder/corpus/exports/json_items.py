@@ -39,6 +39,17 @@ def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
         raise _not_json(where, error) from None
 
 
+def json_members(file: IO[bytes], path: str, where: str) -> Iterator[tuple[str, Any]]:
+    """Yields the keys and values of an object in a JSON document, as `json_items` does."""
+    require("extract", "ijson")
+    import ijson
+
+    try:
+        yield from ijson.kvitems(file, path, use_float=True)
+    except ijson.JSONError as error:
+        raise _not_json(where, error) from None
+
+
 def json_parts(
     file: IO[bytes], paths: Collection[str], where: str, begins: Collection[str] = ()
 ) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,16 @@
+from rejoinder.corpus.exports.base import Message
+from rejoinder.corpus.exports.by_time import by_time
+from rejoinder.corpus.manifest import Malformed
+
+
+def test_messages_are_sorted_within_their_source():
+    rows = [("c", 2.0), ("a", None), ("c", 1.0), ("a", 3.0), ("c", 1.0), ("b", -1.0)]
+    messages = [
+        Message(id=str(number), text="x", source=source, time=time)
+        for number, (source, time) in enumerate(rows)
+    ]
+    malformed = Malformed("a.json", 7, "no message")
+    first, *sorted_ = by_time([*messages, malformed])
+    assert first == malformed
+    assert sorted_ == [messages[number] for number in (2, 4, 0, 3, 1, 5)]
+    assert list(by_time([])) == []
