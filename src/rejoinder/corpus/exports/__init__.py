@@ -21,6 +21,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",
         "mattermost": "rejoinder.corpus.exports.mattermost:MATTERMOST",
+        "jira": "rejoinder.corpus.exports.jira:JIRA",
     },
 )
 """Every format: its name, and its record."""
