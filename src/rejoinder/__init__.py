@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from rejoinder.evaluation.comparison import compare
+    from rejoinder.index.hits import IndexHit
     from rejoinder.index.indexing import Index
-    from rejoinder.index.nearest import IndexHit
     from rejoinder.inference.encoder import SentenceEncoder
     from rejoinder.inference.encoding import EncodedFile, encode_file
     from rejoinder.inference.part_encoding import encode_files
@@ -69,7 +69,7 @@ _MODULES = {
     "EncodedFile": "inference.encoding",
     "Hit": "inference.search",
     "Index": "index.indexing",
-    "IndexHit": "index.nearest",
+    "IndexHit": "index.hits",
     "SentenceEmbedder": "interfaces.scikit_learn",
     "SentenceEncoder": "inference.encoder",
     "adapt": "api.adaptation",

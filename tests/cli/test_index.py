@@ -71,6 +71,37 @@ def test_search_takes_a_file_or_an_index(call, index):
     assert "--index" in err
 
 
+def test_an_index_is_searched_by_words_or_by_both(call, index):
+    _, out, _ = call("search", "you live", "--index", "index", "--mode", "words", "--json")
+    hits = json.loads(out)
+    assert [hit["id"] for hit in hits] == ["2", "1"]
+    assert hits[0]["bm25"] > hits[1]["bm25"] > 0
+    both = ("search", "live", "--index", "index", "--mode", "hybrid", "--json")
+    hits = json.loads(call(*both)[1])
+    assert [(hit["id"], hit["score"]) for hit in hits] == [
+        ("2", round(1 / 61, 6)),
+        ("1", round(0.5 / 62, 6)),
+    ]
+    hits = json.loads(call(*both, "--weight", 0)[1])
+    assert [(hit["id"], hit["score"]) for hit in hits] == [("2", round(1 / 61, 6))]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--index", "index", "--weight", 0.3), "--mode hybrid"),
+        (("--index", "index", "--mode", "words", "--exact"), "--exact"),
+        (("--corpus", "faq.txt", "--mode", "words"), "--index"),
+        (("--index", "index", "--mode", "hybrid", "--weight", 2), "--weight"),
+        (("--index", "index", "--mode", "bm25"), "--mode"),
+    ],
+)
+def test_options_of_a_search_without_effect_are_refused(call, index, words, said):
+    status, out, err = call("search", "a", *words)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
 def test_a_large_index_is_searched_approximately_or_exactly(call, tmp_path, monkeypatch):
     pytest.importorskip("faiss")
     monkeypatch.setattr("rejoinder.index.lists.LEAST_ROWS", 1_000)

@@ -15,7 +15,7 @@ from rejoinder.errors import InputError, StorageError
 from rejoinder.index import folder as folders
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import FILE, IndexModel, Manifest
-from rejoinder.index.segment import FILES, EncodedTexts
+from rejoinder.index.segment import BY_MEANING, BY_WORDS, FILES, EncodedTexts
 from rejoinder.io.files.claims import claim
 from rejoinder.io.files.hashed import sealed
 
@@ -41,6 +41,11 @@ def made(tmp_path, texts, name="index"):
 
 def found(index, query, top_k=100):
     [hits] = index.nearest(vector(query)[None], top_k)
+    return [(hit.id, hit.text) for hit in hits]
+
+
+def matched(index, query, top_k=100):
+    [hits] = index.matching(query, top_k)
     return [(hit.id, hit.text) for hit in hits]
 
 
@@ -128,7 +133,7 @@ def test_an_id_that_is_given_twice_is_refused_and_nothing_is_left(tmp_path):
 
 
 def test_ids_of_one_key_are_told_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("rejoinder.index.segment.blake2b_number", lambda content: len(content))
+    monkeypatch.setattr("rejoinder.index.keys.blake2b_number", lambda content: len(content))
     index = made(tmp_path, {"aa": "one", "bb": "two", "c": "three"})
     assert [index.get(name) for name in ("bb", "aa", "c")] == ["two", "one", "three"]
     assert "dd" not in index
@@ -237,8 +242,8 @@ def test_a_folder_that_is_not_an_index_is_refused(tmp_path):
     (index.folder / FILE).write_text(manifest.replace('"dim": 4', '"dim": 5'), "utf-8")
     with pytest.raises(InputError, match=r"index\.json.*SHA-256"):
         TextIndex(index.folder)
-    (index.folder / FILE).write_text(manifest.replace('"format_version": 1', '"format_version": 9'))
-    with pytest.raises(InputError, match=r"\b9\b.*\b1\b"):
+    (index.folder / FILE).write_text(manifest.replace('"format_version": 2', '"format_version": 9'))
+    with pytest.raises(InputError, match=r"\b9\b.*\b2\b"):
         TextIndex(index.folder)
 
 
@@ -432,14 +437,19 @@ def test_reload_sees_what_another_reader_changed(tmp_path):
     assert "new" in other
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name not in ("keys", "rows")])
-def test_a_file_that_is_cut_under_a_reader_is_named(tmp_path, name):
+@pytest.mark.parametrize("search", [found, matched])
+@pytest.mark.parametrize("name", sorted({*BY_MEANING, *BY_WORDS}))
+def test_a_file_that_is_cut_under_a_reader_is_named(tmp_path, name, search):
     index = made(tmp_path, TEXTS)
+    search(index, "one")
     path = tmp_path / "index/000001" / name
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size - 1)
+    if name not in (BY_MEANING if search is found else BY_WORDS):
+        search(index, "one")
+        return
     with pytest.raises(InputError, match=name):
-        found(index, "one")
+        search(index, "one")
 
 
 @pytest.mark.parametrize("name", ["keys", "rows"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import InputError, MissingExtraError
-from rejoinder.index import lists, nearest
+from rejoinder.index import lists
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
@@ -155,7 +155,7 @@ def test_segments_that_are_larger_than_memory_are_searched_alike(made, tmp_path,
     index = made(tmp_path, rows_of(LEAST))
     queries = rows_of(40, seed=1)
     before = index.nearest(queries), index.nearest(queries, exact=True)
-    monkeypatch.setattr(nearest, "_KEPT_BYTES", 0)
+    monkeypatch.setattr("rejoinder.index.hits._KEPT_BYTES", 0)
     assert (index.nearest(queries), index.nearest(queries, exact=True)) == before
 
 
@@ -212,7 +212,7 @@ def test_damaged_lists_are_named(made, tmp_path):
 @pytest.mark.parametrize("number", [np.nan, np.inf, 3e38, 1.5])
 @pytest.mark.parametrize("kept_bytes", [0, 1 << 31])
 def test_impossible_scores_are_damage(made, tmp_path, monkeypatch, number, kept_bytes):
-    monkeypatch.setattr(nearest, "_KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr("rejoinder.index.hits._KEPT_BYTES", kept_bytes)
     queries = rows_of(LEAST)[:1]  # finds the row itself
     index = made(tmp_path, rows_of(LEAST))
     path = index.folder / index.manifest.segments[0].name / "embeddings.bin"

@@ -3,7 +3,7 @@
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _LISTED = 5
 """Number of pairs that a note names."""
+_SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
+"""Name of the score of each mode of search."""
 
 SIMILARITY_EXAMPLES = epilog(
     "rejoinder similarity 'How old are you?' 'What is your age?'",
@@ -42,6 +44,7 @@ SEARCH_EXAMPLES = epilog(
     "rejoinder search 'How old are you?' --corpus questions.txt",
     "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
     "rejoinder search 'How old are you?' --index index/",
+    "rejoinder search 'error E1234 while printing' --index index/ --mode hybrid",
 )
 RANK_EXAMPLES = epilog(
     "rejoinder rank 'How old are you?' --responses replies.txt",
@@ -115,6 +118,14 @@ def search(
     ] = None,
     queries: Annotated[str | None, "File with one query per line; - is standard input."] = None,
     top_k: Annotated[int, typer.Option(min=1, help="Number of hits per query.")] = 10,
+    mode: Annotated[
+        Literal["semantic", "words", "hybrid"],
+        "What to compare in an index: meaning (cosine), words (BM25), or both.",
+    ] = "semantic",
+    weight: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of meaning in a hybrid search. Default: 0.5."),
+    ] = None,
     exact: Annotated[
         bool,
         "Compare with all texts of a large index. A file always is.",
@@ -126,8 +137,7 @@ def search(
         raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
-    if exact and index is None:
-        raise InputError("--exact is for --index; the search in a file is always exact.")
+    _refuse_without_effect(index, mode, weight, exact=exact)
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
@@ -143,7 +153,9 @@ def search(
         encoder, where = opened.encoder, "id"
         found: list[list[tuple[float, str | int, str]]] = [
             [(hit.score, hit.id, hit.text) for hit in hits]
-            for hits in opened.search(wanted, top_k, exact=exact)
+            for hits in opened.search(
+                wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact
+            )
         ]
     else:
         texts = list(stream_texts(corpus, columns))
@@ -157,7 +169,7 @@ def search(
         for text, hits in zip(wanted, found, strict=True)
         for rank, (score, place, hit) in enumerate(hits, 1)
     ]
-    names = ("query", "rank", "cosine", where, "text")
+    names = ("query", "rank", _SCORES[mode], where, "text")
     unknown = _unknown(encoder, [*wanted, *(row[-1] for row in rows)])
     if form_of_output() == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
@@ -170,6 +182,24 @@ def search(
     _note_unknown(unknown, [row[-1] for row in rows], "hits")
     _note_long(encoder, wanted, "queries")
     _note_long(encoder, texts, "sentences")
+
+
+def _refuse_without_effect(
+    index: Path | None, mode: str, weight: float | None, *, exact: bool
+) -> None:
+    """Refuses options that would not change a search.
+
+    Raises:
+        InputError: there is one.
+    """
+    if exact and index is None:
+        raise InputError("--exact is for --index; the search in a file is always exact.")
+    if exact and mode == "words":
+        raise InputError("--exact is for search by meaning; search by words is always exact.")
+    if mode != "semantic" and index is None:
+        raise InputError(f"--mode {mode} is for --index; a file is searched by meaning.")
+    if weight is not None and mode != "hybrid":
+        raise InputError(f"--weight is for --mode hybrid, and the mode is {mode}.")
 
 
 @prints("json", "tsv")

@@ -11,8 +11,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from rejoinder.errors import InputError
+from rejoinder.index.by_words import search_by_words
+from rejoinder.index.hits import IndexHit, hits_of
+from rejoinder.index.hybrid import DEPTH, fuse
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, read_manifest
-from rejoinder.index.nearest import IndexHit, search_segments
+from rejoinder.index.nearest import search_segments
 from rejoinder.index.segment import (
     EncodedTexts,
     Segment,
@@ -22,7 +25,7 @@ from rejoinder.index.segment import (
     new_segment,
 )
 from rejoinder.index.string_table import StringTable
-from rejoinder.inference.inputs import whole_number
+from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
 from rejoinder.io.files.hashed import check_file
@@ -131,7 +134,54 @@ class TextIndex:
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
-        return search_segments(self._segments, queries, top_k, exact=exact)
+        found = search_segments(self._segments, queries, top_k, exact=exact)
+        return hits_of(self._segments, found)
+
+    def matching(self, queries: Sentences, top_k: int = 10) -> list[list[IndexHit]]:
+        """Returns for each query the `top_k` texts with the highest BM25, best first.
+
+        Texts without a word of the query are not found. Texts with equal scores come in the order
+        in which they were added. The first search by words compares the files of words with their
+        SHA-256.
+
+        Raises:
+            InputError: a query is not a string, `top_k` is not a whole number of at least 1, or the
+                index is damaged.
+        """
+        top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
+        return hits_of(self._segments, search_by_words(self._segments, texts, top_k))
+
+    def fused(
+        self,
+        queries: Sentences,
+        embeddings: Embeddings,
+        top_k: int = 10,
+        *,
+        weight: float = 0.5,
+        exact: bool = False,
+    ) -> list[list[IndexHit]]:
+        """Returns the texts that are best by meaning and by words together, best first.
+
+        The lists of `nearest` and `matching`, each of at least 100 texts, are fused by the places
+        of texts in them (`index.hybrid`).
+
+        Args:
+            queries: Texts.
+            embeddings: (Q, D) float32, those of the queries.
+            top_k: Number of hits per query, at least 1.
+            weight: Share of the list by meaning, from 0 to 1.
+            exact: Compare each query with all embeddings.
+
+        Raises:
+            InputError: as in `nearest` and `matching`.
+            MissingExtraError: a segment has lists, and FAISS is not installed.
+        """
+        top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
+        depth = max(top_k, DEPTH)
+        meaning = search_segments(self._segments, embeddings, depth, exact=exact)
+        words = search_by_words(self._segments, texts, depth)
+        both = zip(meaning, words, strict=True)
+        return hits_of(self._segments, [fuse(*lists, weight, top_k) for lists in both])
 
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.

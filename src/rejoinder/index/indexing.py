@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import MODEL, TextIndex, create_index
+from rejoinder.index.hits import IndexHit
 from rejoinder.index.manifest import IndexModel, Manifest
-from rejoinder.index.nearest import IndexHit
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
@@ -24,13 +24,16 @@ from rejoinder.io.formats.texts import Text
 from rejoinder.models.find import find_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
 
+Mode = Literal["semantic", "words", "hybrid"]
+"""What a search compares: embeddings, words, or both."""
+MODES: tuple[Mode, ...] = get_args(Mode)
 SPLITS = ("train", "dev", "test")
 GivenText = str | tuple[str, str]
 """A text, or an id and a text."""
 
 
 class Index(TextIndex):
-    """Texts to search by meaning: a folder of ids, texts and embeddings, and their model."""
+    """Texts to search by meaning and by words: a folder of ids, texts, embeddings and words."""
 
     def __init__(
         self,
@@ -129,19 +132,40 @@ class Index(TextIndex):
         return cls(folder, encoder, on_too_long=on_too_long)
 
     def search(
-        self, queries: Sentences, top_k: int = 10, *, exact: bool = False
+        self,
+        queries: Sentences,
+        top_k: int = 10,
+        *,
+        mode: Mode = "semantic",
+        weight: float = 0.5,
+        exact: bool = False,
     ) -> list[list[IndexHit]]:
-        """Returns for each query the `top_k` nearest texts by cosine, best first.
+        """Returns for each query the `top_k` best texts, best first.
 
-        A single string is one query. Scores are exact. Texts with equal scores come in the order in
-        which they were added. A large index is searched approximately, unless `exact` (`create`).
+        A single string is one query. Texts with equal scores come in the order in which they were
+        added.
+
+        Args:
+            queries: What to search for.
+            top_k: Number of hits per query, at least 1.
+            mode: `semantic`: the nearest texts by cosine. `words`: those with the highest BM25,
+                as long as they have a word of the query. `hybrid`: both lists, fused by the
+                places of texts in them.
+            weight: Share of the semantic list in a hybrid search, from 0 to 1.
+            exact: Compare queries with all embeddings of a large index, which is otherwise searched
+                approximately (`create`). Search by words is always exact.
 
         Raises:
-            InputError: a query is not a string, or `top_k` is not a whole number of at least 1.
+            InputError: a query is not a string, or an argument is not valid.
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
-        texts, _ = as_texts(queries)
-        return self.nearest(self.encoder.encode(texts), top_k, exact=exact)
+        _check_mode(mode, weight)
+        if mode == "words":
+            return self.matching(queries, top_k)
+        embeddings = self.encoder.encode(as_texts(queries)[0])
+        if mode == "semantic":
+            return self.nearest(embeddings, top_k, exact=exact)
+        return self.fused(queries, embeddings, top_k, weight=weight, exact=exact)
 
     def add(
         self,
@@ -195,6 +219,13 @@ def _check_settings(recall: float, dtype: str) -> None:
         raise InputError(f"recall must be a number above 0 and at most 1; got {recall!r}.")
     if dtype not in DTYPES:
         raise InputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.")
+
+
+def _check_mode(mode: str, weight: float) -> None:
+    if mode not in MODES:
+        raise InputError(f"mode must be one of {', '.join(MODES)}; got {mode!r}.")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise InputError(f"weight must be a number from 0 to 1; got {weight!r}.")
 
 
 def _loaded(

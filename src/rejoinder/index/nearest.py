@@ -1,40 +1,23 @@
-"""Search in several segments together."""
+"""Search by meaning in several segments together."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.index.hits import Found, is_large, placed
 from rejoinder.index.lists import Lists
 from rejoinder.index.segment import Segment
 from rejoinder.protocols import Embeddings
 
-Found = list[tuple[float, int, int]]
-"""Negated scores, segments, and rows in them: sorted, the best come first."""
-
 _QUERIES = 1_024
 """Queries whose candidates are in memory at a time."""
-_RELEASED = 16
-"""After the hits of so many queries, a large index is released from memory."""
-_KEPT_BYTES = 1 << 31
-"""An index whose embeddings have at most so many bytes stays in memory once it is read."""
-
-
-@dataclass(frozen=True)
-class IndexHit:
-    """A result of `Index.search`."""
-
-    id: str
-    score: float
-    """Cosine with the query."""
-    text: str
 
 
 def search_segments(
     segments: list[Segment], queries: Embeddings, top_k: int, *, exact: bool = False
-) -> list[list[IndexHit]]:
-    """Returns for each query the `top_k` best texts of all segments.
+) -> list[Found]:
+    """Returns for each query the `top_k` best texts of all segments, best first.
 
     Segments with lists are searched approximately unless `exact`: the best candidates of all of
     them get true scores. A segment is scanned if its lists give too few candidates for a query.
@@ -50,24 +33,14 @@ def search_segments(
     for number, segment in enumerate(segments):
         if number not in listed:
             for found, *hits in zip(results, *segment.nearest(queries, top_k), strict=True):
-                found += _sorted(number, *hits)
-    large = sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
+                found += placed(number, *hits)
+    large = is_large(segments)
     for begin in range(0, len(queries) if listed else 0, _QUERIES):
         block = queries[begin : begin + _QUERIES]
         rough = _candidates(segments, listed, block, top_k)
         for index, (query, places) in enumerate(zip(block, rough, strict=True)):
             results[begin + index] += _scored(segments, places, query, top_k, large=large)
-    hits = []
-    for number, found in enumerate(results):
-        best = sorted(found)[:top_k]
-        hits.append(
-            [IndexHit(segments[i].ids[row], -s, segments[i].texts[row]) for s, i, row in best]
-        )
-        # for each place that is read, the system maps up to 2 MB of the file
-        if large and (number % _RELEASED == 0 or number == len(results) - 1):
-            for segment in segments:
-                segment.release()
-    return hits
+    return [sorted(found)[:top_k] for found in results]
 
 
 def _candidates(
@@ -126,11 +99,5 @@ def _scored(
         here = np.sort(rows[numbers == number])
         scores = segments[number].scores(here, query, map_file=not large)
         best = np.lexsort((here, -scores))[:top_k]
-        found += _sorted(number, here[best], scores[best])
+        found += placed(number, here[best], scores[best])
     return found
-
-
-def _sorted(number: int, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Found:
-    return [
-        (-score, number, row) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
-    ]

@@ -7,6 +7,7 @@ import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -16,24 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.index import lists
+from rejoinder.index import lists, words
+from rejoinder.index.keys import KEY, keys_of
 from rejoinder.index.lists import Lists
 from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
+from rejoinder.index.matcher import Matcher
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
+from rejoinder.index.words import Words, WordsWriter
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
 from rejoinder.io.files.atomic import new_folder
-from rejoinder.io.files.hashed import blake2b_number, check_file, file_facts, sha256_of
+from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
 from rejoinder.protocols import Embeddings
 
 FILES = (
     "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
+    *words.FILES,
 )  # fmt: skip
 """Files of a segment."""
-_SEARCHED = ("embeddings.bin", "ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
+_HITS = ("ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
+BY_MEANING, BY_WORDS = ("embeddings.bin", *_HITS), (*words.FILES, *_HITS)
 """Files that a search reads."""
 DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 """Types of the rows on disk."""
-_KEY = np.dtype("<u8")
 _NUMBER = np.dtype("<u4")
 _DELETED = np.dtype("<u4")
 _LARGEST = 1.01
@@ -54,12 +59,14 @@ class EncodedTexts:
 def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str) -> int:
     """Writes a segment into an empty folder, and returns the number of its texts.
 
-    Texts without an id get numbers from `next_id`. Memory holds one part, and a key of each id.
+    Texts without an id get numbers from `next_id`. Memory holds one part, a key of each id,
+    and the words (`WordsWriter`).
 
     Raises:
         InputError: an id occurs twice.
     """
     ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
+    of_words = WordsWriter(folder)
     keys: list[NDArray[np.uint64]] = []
     numbers = count(next_id)
     with (folder / "embeddings.bin").open("xb") as rows:
@@ -67,6 +74,7 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
             names = [str(next(numbers)) if name is None else name for name in part.ids]
             ids.add(names)
             texts.add(part.texts)
+            of_words.add(part.texts)
             rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
             keys.append(keys_of(names))
     ids.close()
@@ -74,7 +82,8 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
     all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
     order = np.argsort(all_keys, kind="stable")
     _refuse_twice(folder, all_keys, order)
-    (folder / "keys").write_bytes(all_keys[order].astype(_KEY).tobytes())
+    of_words.close()
+    (folder / "keys").write_bytes(all_keys[order].astype(KEY).tobytes())
     (folder / "rows").write_bytes(order.astype(_NUMBER).tobytes())
     return len(all_keys)
 
@@ -128,16 +137,19 @@ class Segment:
         self._keys_are_checked = False
         self.ids = StringTable(self._folder, "ids", entry.rows)
         self.texts = StringTable(self._folder, "texts", entry.rows)
+        self._words = Words(self._folder, entry.files, entry.rows)
         self._path = self._folder / "embeddings.bin"
         self._handle: int | None = None
         shape = (entry.rows, about.dim)
         self.embeddings: Embeddings = mapped(self._path, DTYPES[about.dtype], shape)
-        self._keys = mapped(self._folder / "keys", _KEY, (entry.rows,))
+        self._keys = mapped(self._folder / "keys", KEY, (entry.rows,))
         self._rows = mapped(self._folder / "rows", _NUMBER, (entry.rows,))
-        self._sizes = [
-            (str(path), path.stat().st_ino, entry.files[path.name]["bytes"])
-            for path in map(self._folder.joinpath, _SEARCHED)
-        ]
+        self._sizes = {
+            name: (str(path), path.stat().st_ino, entry.files[name]["bytes"])
+            for name, path in (
+                (name, self._folder / name) for name in dict.fromkeys(BY_MEANING + BY_WORDS)
+            )
+        }
         self.lists: Lists | None = None
         """None: all rows are scanned."""
         if entry.probing is not None:
@@ -152,7 +164,7 @@ class Segment:
                 raise InputError(f"{path} is not the file that was written (SHA-256). {REMEDY}")
             self.deleted[rows[rows < entry.rows].astype(np.int64)] = True
 
-    def refuse_cut(self) -> None:
+    def refuse_cut(self, names: Sequence[str] = BY_MEANING) -> None:
         """Refuses files that have become shorter: reading them would end the process (SIGBUS).
 
         A file that was removed or replaced stays whole for this process.
@@ -160,13 +172,22 @@ class Segment:
         Raises:
             InputError: a file is cut.
         """
-        for path, node, size in self._sizes:
+        for path, node, size in map(self._sizes.__getitem__, names):
             try:
                 found = os.stat(path)  # noqa: PTH116 -- a fifth of the time of Path's
             except OSError:
                 continue
             if found.st_ino == node and found.st_size < size:
                 raise InputError(f"{path} has lost its end. {REMEDY}")
+
+    @cached_property
+    def matcher(self) -> Matcher:
+        """The words of the texts that are not deleted.
+
+        Raises:
+            InputError: a file of words was changed.
+        """
+        return Matcher(self._words, self.deleted if self.entry.deleted else None)
 
     def nearest(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
         """Returns what `nearest_rows` does among the texts that are not deleted.
@@ -265,11 +286,6 @@ def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[En
                 [segment.texts[row] for row in rows.tolist()],
                 np.asarray(segment.embeddings[rows]),
             )
-
-
-def keys_of(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """Returns the (N,) uint64 keys by which ids are found."""
-    return np.fromiter((blake2b_number(name.encode()) for name in ids), np.uint64, len(ids))
 
 
 def _refuse_twice(folder: Path, keys: NDArray[np.uint64], order: NDArray[np.int64]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.index.folder import TextIndex
-from rejoinder.index.nearest import IndexHit
+from rejoinder.index.hits import IndexHit
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import first_indices
 from rejoinder.inference.search import Hit, nearest_rows

@@ -7,7 +7,7 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from rejoinder.index.nearest import IndexHit
+from rejoinder.index.hits import IndexHit
 from rejoinder.inference.search import Hit
 from rejoinder.inference.tokens import Token
 from rejoinder.protocols import Embeddings

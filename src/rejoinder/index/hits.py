@@ -1,0 +1,53 @@
+"""Hits: places of texts in segments with scores, and what a search returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.index.segment import Segment
+
+Found = list[tuple[float, int, int]]
+"""Negated scores, segments, and rows in them: sorted, the best come first."""
+
+_RELEASED = 16
+"""After the hits of so many queries, a large index is released from memory."""
+_KEPT_BYTES = 1 << 31
+"""An index whose embeddings have at most so many bytes stays in memory once it is read."""
+
+
+@dataclass(frozen=True)
+class IndexHit:
+    """A result of `Index.search`."""
+
+    id: str
+    score: float
+    """Cosine with the query; BM25 in a search by words; the fused score in a hybrid search."""
+    text: str
+
+
+def placed(number: int, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Found:
+    """Returns the places of (N,) rows of the segment with a number."""
+    return [
+        (-score, number, row) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def is_large(segments: Sequence[Segment]) -> bool:
+    """Returns whether segments are read row by row, and released from memory after some hits."""
+    return sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
+
+
+def hits_of(segments: Sequence[Segment], results: Sequence[Found]) -> list[list[IndexHit]]:
+    """Returns the ids and texts of what was found for each query."""
+    large, hits = is_large(segments), []
+    for number, found in enumerate(results):
+        hits.append(
+            [IndexHit(segments[i].ids[row], -s, segments[i].texts[row]) for s, i, row in found]
+        )
+        # for each place that is read, the system maps up to 2 MB of the file
+        if large and (number % _RELEASED == 0 or number == len(results) - 1):
+            for segment in segments:
+                segment.release()
+    return hits

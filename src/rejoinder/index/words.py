@@ -1,0 +1,164 @@
+"""The words of a segment's texts: which texts have a word and how often, and how long texts are.
+
+Words are the tokens of `text.normalize`. Five arrays on disk: `words.keys`, the sorted keys of all
+words; `words.offsets`, where the texts of each word begin in `words.rows`, in ascending order, and
+in `words.counts`; `words.lengths`, the number of words of each text.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+from rejoinder.index.keys import KEY, keys_of
+from rejoinder.index.manifest import REMEDY
+from rejoinder.index.string_table import mapped
+from rejoinder.io.files.hashed import check_file
+from rejoinder.text.normalize import tokens_of
+
+FILES = ("words.counts", "words.keys", "words.lengths", "words.offsets", "words.rows")
+_OFFSET, _ROW, _LENGTH = np.dtype("<i8"), np.dtype("<u4"), np.dtype("<u4")
+_COUNTS = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4"))
+"""Types of counts. A segment has the smallest that holds its largest count."""
+_PART = np.dtype("<u4")
+
+Counts = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
+
+
+class WordsWriter:
+    """Writes the words of texts that come in parts.
+
+    Memory holds each different word and, in `close`, the arrays that are written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._path = folder, folder / "words.part"
+        self._parts: IO[bytes] = self._path.open("x+b")
+        self._lengths: IO[bytes] = (folder / "words.lengths").open("xb")
+        self._sizes: list[int] = []
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        self._texts = np.empty(0, np.int64)
+        self._rows = self._largest = 0
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Adds texts, whose rows follow those before."""
+        tokens = [tokens_of(text) for text in texts]
+        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+        self._lengths.write(lengths.astype(_LENGTH).tobytes())
+        flat = map(self._numbers.__getitem__, chain.from_iterable(tokens))
+        numbers = np.fromiter(flat, np.int64, int(lengths.sum()))
+        rows = np.repeat(np.arange(len(texts)), lengths)
+        pairs, counts = np.unique(numbers * len(texts) + rows, return_counts=True)
+        words, rows = np.divmod(pairs, max(len(texts), 1))
+        for column in (words, rows + self._rows, counts):
+            self._parts.write(column.astype(_PART).tobytes())
+        self._sizes.append(len(pairs))
+        self._texts = np.append(
+            self._texts, np.zeros(len(self._numbers) - len(self._texts), np.int64)
+        ) + np.bincount(words, minlength=len(self._numbers))
+        self._largest = max(self._largest, int(counts.max(initial=0)))
+        self._rows += len(texts)
+
+    def close(self) -> None:
+        """Writes the words of all texts."""
+        self._lengths.close()
+        keys = keys_of(list(self._numbers))
+        order = np.argsort(keys)
+        offsets = np.concatenate([[0], np.cumsum(self._texts[order])])
+        places = np.empty(len(order), np.int64)
+        places[order] = offsets[:-1]  # where the next text of a word goes
+        rows = np.empty(offsets[-1], _ROW)
+        counts = np.empty(offsets[-1], next(t for t in _COUNTS if self._largest <= np.iinfo(t).max))
+        for words, part_rows, part_counts in self._read_parts():
+            # a part is ordered by words, then by rows
+            begins = np.flatnonzero(np.diff(words, prepend=-1))
+            sizes = np.diff(begins, append=len(words))
+            at = np.arange(len(words)) + np.repeat(places[words[begins]] - begins, sizes)
+            rows[at], counts[at] = part_rows, part_counts
+            places[words[begins]] += sizes
+        self._parts.close()
+        self._path.unlink()
+        for name, array in (
+            ("keys", keys[order].astype(KEY)), ("offsets", offsets.astype(_OFFSET)),
+            ("rows", rows), ("counts", counts),
+        ):  # fmt: skip
+            with (self._folder / f"words.{name}").open("xb") as file:
+                array.tofile(file)
+
+    def _read_parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
+        self._parts.seek(0)
+        for size in self._sizes:
+            read = np.frombuffer(self._parts.read(3 * size * _PART.itemsize), _PART)
+            words, rows, counts = read.reshape(3, size)
+            yield words.astype(np.int64), rows, counts
+
+
+class Words:
+    """The words that a `WordsWriter` wrote."""
+
+    def __init__(self, folder: Path, facts: Mapping[str, Mapping[str, Any]], rows: int) -> None:
+        """Maps the files of a segment of `rows` texts. `facts` are their sizes and hashes.
+
+        Raises:
+            InputError: a file has another size than its facts say, or sizes contradict each other.
+        """
+        self._folder, self._facts, self._texts = folder, facts, rows
+        size = {name: facts[name]["bytes"] for name in FILES}
+        words, pairs = size["words.keys"] // KEY.itemsize, size["words.rows"] // _ROW.itemsize
+        kinds = [kind for kind in _COUNTS if pairs * kind.itemsize == size["words.counts"]]
+        if not kinds:
+            raise self._damaged("words.counts")
+        self._keys = mapped(folder / "words.keys", KEY, (words,))
+        self._offsets = mapped(folder / "words.offsets", _OFFSET, (words + 1,))
+        self.rows: NDArray[np.uint32] = mapped(folder / "words.rows", _ROW, (pairs,))
+        """(pairs,) uint32: the texts of each word, one word after the other."""
+        self.counts: Counts = mapped(folder / "words.counts", kinds[0], (pairs,))
+        """(pairs,): how often they have it."""
+        self._lengths = mapped(folder / "words.lengths", _LENGTH, (rows,))
+
+    @cached_property
+    def lengths(self) -> NDArray[np.uint32]:
+        """(rows,) uint32: the number of words of each text.
+
+        Raises:
+            InputError: a file of words was changed.
+        """
+        # Opening compares no hashes, and a changed byte would give other scores, so the first
+        # search by words compares them all.
+        for name in FILES:
+            check_file(self._folder / name, self._facts[name], InputError, REMEDY)
+        offsets, pairs = self._offsets, len(self.rows)
+        if offsets[0] != 0 or offsets[-1] != pairs or (np.diff(offsets) < 0).any():
+            raise self._damaged("words.offsets")
+        if pairs and self.rows.max() >= self._texts:
+            raise self._damaged("words.rows")
+        return self._lengths
+
+    def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Returns the (N,) int64 numbers of words with the given keys; -1 for words of no text."""
+        if not len(self._keys):
+            return np.full(len(keys), -1, np.int64)
+        found = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[found] == keys, found, -1)
+
+    def stretch(self, word: int) -> slice:
+        """Returns where the texts of a word are in `rows` and `counts`."""
+        begin, end = self._offsets[word : word + 2].tolist()
+        return slice(begin, end)
+
+    def texts_with(self, absent: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+        """Returns for each word the number of texts that have it, without those `absent`."""
+        if absent is None:
+            return np.asarray(np.diff(self._offsets))
+        present = np.concatenate([[0], np.cumsum(~absent[self.rows])])
+        return np.asarray(np.diff(present[self._offsets]))
+
+    def _damaged(self, name: str) -> InputError:
+        return InputError(f"{self._folder / name} does not fit the other files. {REMEDY}")
