@@ -17,6 +17,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "zendesk": "rejoinder.corpus.exports.zendesk:ZENDESK",
         "mbox": "rejoinder.corpus.exports.mbox:MBOX",
         "stackexchange": "rejoinder.corpus.exports.stackexchange:STACKEXCHANGE",
+        "discourse": "rejoinder.corpus.exports.discourse:DISCOURSE",
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",
