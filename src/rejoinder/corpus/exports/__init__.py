@@ -23,6 +23,8 @@ FORMATS: Registry[ExportFormat] = Registry(
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",
         "mattermost": "rejoinder.corpus.exports.mattermost:MATTERMOST",
         "jira": "rejoinder.corpus.exports.jira:JIRA",
+        "redmine": "rejoinder.corpus.exports.redmine:REDMINE",
+        "gitlab": "rejoinder.corpus.exports.gitlab:GITLAB",
     },
 )
 """Every format: its name, and its record."""
