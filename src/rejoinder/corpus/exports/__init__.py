@@ -27,6 +27,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "jira": "rejoinder.corpus.exports.jira:JIRA",
         "redmine": "rejoinder.corpus.exports.redmine:REDMINE",
         "gitlab": "rejoinder.corpus.exports.gitlab:GITLAB",
+        "bugzilla": "rejoinder.corpus.exports.bugzilla:BUGZILLA",
     },
 )
 """Every format: its name, and its record."""
