@@ -21,6 +21,8 @@ FORMATS: Registry[ExportFormat] = Registry(
         "mbox": "rejoinder.corpus.exports.mbox:MBOX",
         "stackexchange": "rejoinder.corpus.exports.stackexchange:STACKEXCHANGE",
         "discourse": "rejoinder.corpus.exports.discourse:DISCOURSE",
+        "reddit": "rejoinder.corpus.exports.reddit:REDDIT",
+        "convokit": "rejoinder.corpus.exports.convokit:CONVOKIT",
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",

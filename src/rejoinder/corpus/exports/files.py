@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import scratch_folder
 from rejoinder.io.files.storage import read_errors
-from rejoinder.io.formats.compression import decompressed
+from rejoinder.io.formats.compression import Frames, compression_of, decompressed
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 
 _HEAD = 1 << 16
@@ -52,6 +52,10 @@ class Files:
                 raise InputError(f"{self.path} has a password; unpack it and name the folder.")
             raw = cast("io.RawIOBase", archive.open(member))
         file = io.BufferedReader(raw, _HEAD)
+        suffix = None if isinstance(place, Path) else compression_of(file.peek(8)[:8])
+        if suffix is not None:
+            expanded = _expanded(file, suffix, self.where(name))
+            file = io.BufferedReader(_Pieces(expanded), _HEAD)
         if file.peek(len(BYTE_ORDER_MARK)).startswith(BYTE_ORDER_MARK):
             file.read(len(BYTE_ORDER_MARK))
         return file
@@ -96,6 +100,18 @@ class Files:
             return json.loads(content.decode("utf-8-sig", "replace"), strict=False)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.where(name)} is not JSON ({error}).") from None
+
+
+def _expanded(file: IO[bytes], suffix: str, where: str) -> Iterator[bytes]:
+    """Yields the content of a compressed file in an archive."""
+    frames = Frames(suffix)
+    try:
+        while data := file.read(_HEAD):
+            yield from frames.decompress(data)
+    except ValueError as error:
+        raise InputError(f"{where} is damaged: {error}.") from None
+    if frames.is_open:
+        raise InputError(f"{where} is cut short: it ends within compressed data.")
 
 
 class _Pieces(io.RawIOBase):
