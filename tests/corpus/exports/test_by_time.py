@@ -14,3 +14,8 @@ def test_messages_are_sorted_within_their_source():
     assert first == malformed
     assert sorted_ == [messages[number] for number in (2, 4, 0, 3, 1, 5)]
     assert list(by_time([])) == []
+
+
+def test_of_messages_of_the_same_time_the_last_may_be_the_earliest():
+    messages = [Message(id=id_, text="x", source="s", time=1.0) for id_ in "abc"]
+    assert list(by_time(messages, newest_first=True)) == messages[::-1]

@@ -10,11 +10,12 @@ from rejoinder.corpus.exports.base import Item, Message
 from rejoinder.io.files.places import scratch_folder
 
 
-def by_time(items: Iterable[Item]) -> Iterator[Item]:
+def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[Item]:
     """Yields the messages of each source by time, sources in the order of their first message.
 
     Malformed ones come first, and messages without a time after the others of their source. Texts
-    wait in a temporary file; 24 bytes for each message are in memory.
+    wait in a temporary file; 24 bytes for each message are in memory. `newest_first` says that of
+    messages of the same time, the last is the earliest.
     """
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Message)
     codes: dict[str, int] = {}
@@ -27,6 +28,7 @@ def by_time(items: Iterable[Item]) -> Iterator[Item]:
             sources.append(codes.setdefault(item.source, len(codes)))
             times.append(np.inf if item.time is None else item.time)
             ends.append(ends[-1] + file.write(encoder.encode(item)))
-        for row in np.lexsort((np.array(times), np.array(sources))).tolist():
+        rows = np.arange(len(times)) * (-1 if newest_first else 1)
+        for row in np.lexsort((rows, np.array(times), np.array(sources))).tolist():
             file.seek(ends[row])
             yield decoder.decode(file.read(ends[row + 1] - ends[row]))
