@@ -26,6 +26,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "discourse": "rejoinder.corpus.exports.discourse:DISCOURSE",
         "reddit": "rejoinder.corpus.exports.reddit:REDDIT",
         "convokit": "rejoinder.corpus.exports.convokit:CONVOKIT",
+        "hackernews": "rejoinder.corpus.exports.hackernews:HACKERNEWS",
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",

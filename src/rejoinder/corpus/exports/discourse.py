@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import markdown_text, plain_text
 from rejoinder.corpus.exports.rows import (
@@ -47,6 +48,10 @@ def _posts(keys: Shape) -> str | None:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))
+
+
+def _items(files: Files) -> Iterator[Item]:
     names: dict[str, str] = {}
     categories: dict[str, str] = {}
     for name in documents(files):

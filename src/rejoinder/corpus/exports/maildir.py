@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rejoinder.corpus.exports.base import ExportFormat, Item
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.mail import HEADER, LARGEST, Mails
 
@@ -25,6 +26,10 @@ def _is_mail(head: bytes) -> bool:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))
+
+
+def _items(files: Files) -> Iterator[Item]:
     mails = Mails()
     for name in files.names:
         found = _MAIL.fullmatch(name)

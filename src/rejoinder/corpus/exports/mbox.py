@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from typing import IO
 
 from rejoinder.corpus.exports.base import ExportFormat, Item
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.mail import HEADER, LARGEST, Mails
 
@@ -25,17 +26,17 @@ def _recognises(files: Files) -> bool:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))
+
+
+def _items(files: Files) -> Iterator[Item]:
     mails = Mails()
-    boxes = [name for name in files.names if _BEGINS.search(files.head(name))]
-    for name in sorted(boxes, key=lambda name: (_source(files, name), _first(files, name))):
+    for name in files.names:
+        if not _BEGINS.search(files.head(name)):
+            continue
         with files.open(name) as file:
             for number, (time, content) in enumerate(_contents(file), 1):
                 yield from mails.items(content, _source(files, name), name, number, time)
-
-
-def _first(files: Files, name: str) -> float:
-    """Returns when the first mail came: names of months are in another order."""
-    return _time(files.head(name).lstrip().partition(b"\n")[0]) or 0.0
 
 
 def _source(files: Files, name: str) -> str:

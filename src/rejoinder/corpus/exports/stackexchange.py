@@ -1,6 +1,5 @@
 """Stack Exchange: the dump of a site, or a folder for each of several."""
 
-from array import array
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from heapq import merge
@@ -10,13 +9,13 @@ from xml.etree import ElementTree
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import markdown_text, plain_text
+from rejoinder.corpus.exports.roots import Roots
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.errors import InputError
 
 _QUESTION, _ANSWER = "1", "2"
 _COMMUNITY = "-1"
 """The user who posts for the site itself."""
-_LARGEST_ID = 1 << 30
 _FAULTS = (KeyError, ValueError, OverflowError)
 _Row = Mapping[str, str]
 
@@ -41,7 +40,7 @@ class _Site:
         self._files = files
         self._folder = folder
         self._name = folder.rpartition("/")[2] or files.title
-        self._questions = array("i")  # of answers, by their ids: tens of millions in one site
+        self._questions = Roots()
         self._names = {
             row["Id"]: row["DisplayName"]
             for _, _, row in self._rows("users.xml")
@@ -81,7 +80,7 @@ class _Site:
         kind, id_, parent = row["PostTypeId"], int(row["Id"]), None
         if kind == _ANSWER:
             parent = int(row["ParentId"])
-            self._note(id_, parent)
+            self._questions.add(id_, to=parent)
         title = unescape(row.get("Title", "")) if kind == _QUESTION else ""
         body = plain_text(row.get("Body", ""), without="blockquote")
         return Message(
@@ -106,7 +105,7 @@ class _Site:
                     id=f"{self._name}/comment/{int(row['Id'])}",
                     text=markdown_text(row.get("Text", "")),
                     parent=f"{self._name}/{post}",
-                    thread=f"{self._name}/{self._question_of(post)}",
+                    thread=f"{self._name}/{self._questions.of(post)}",
                     author=self._author(row.get("UserId"), row.get("UserDisplayName")),
                     time=_time(row),
                     source=self._name,
@@ -114,17 +113,6 @@ class _Site:
                 )
             except _FAULTS as error:
                 yield Malformed(name, number, f"no comment ({error!r})")
-
-    def _note(self, answer: int, question: int) -> None:
-        if 0 <= answer < _LARGEST_ID and 0 < question < _LARGEST_ID:
-            missing = answer + 1 - len(self._questions)
-            if missing > 0:
-                self._questions.frombytes(bytes(missing * self._questions.itemsize))
-            self._questions[answer] = question
-
-    def _question_of(self, post: int) -> int:
-        known = self._questions[post] if 0 <= post < len(self._questions) else 0
-        return known or post
 
     def _author(self, id_: str | None, name: str | None) -> str:
         return self._names.get(id_ or "") or name or id_ or ""

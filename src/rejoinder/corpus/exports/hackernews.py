@@ -1,0 +1,92 @@
+"""Hacker News: items of its interface, or of that of its search, where they are nested."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.by_time import by_time
+from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.markup import plain_text
+from rejoinder.corpus.exports.roots import Roots
+from rejoinder.corpus.exports.rows import (
+    FAULTS,
+    documents,
+    first_shapes,
+    id_of,
+    list_of,
+    no_message,
+    path_of,
+    rows,
+    seconds,
+    shape,
+)
+
+_PATHS = ("", "item", "hits.item")
+_ITEM = (
+    {"id", "by", "time", "type"},
+    {"id", "created_at_i", "author", "children"},
+    {"objectID", "created_at_i", "author", "_tags"},
+)
+_PART = "pollopt"
+"""Type of a choice in a poll, which answers nothing."""
+
+
+def _recognises(files: Files) -> bool:
+    return any(path_of(keys, _PATHS, *_ITEM) is not None for keys in first_shapes(files))
+
+
+def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))
+
+
+def _items(files: Files) -> Iterator[Item]:
+    roots = Roots()
+    for name in documents(files):
+        path = path_of(shape(files, name), _PATHS, *_ITEM)
+        if path is None:
+            continue
+        for number, row in rows(files, name, path):
+            waiting = [row]
+            while waiting:
+                try:
+                    one = waiting.pop()
+                    waiting += reversed(list_of(one.get("children")))
+                    yield _message(one, roots)
+                except FAULTS as error:
+                    yield no_message(name, number, "Hacker News", error)
+
+
+def _message(row: dict[str, Any], roots: Roots) -> Message:
+    id_ = int(id_of(row, "id" if "id" in row else "objectID"))
+    parent = int(row.get("parent") or row.get("parent_id") or row.get("poll") or 0)
+    story, kind = int(row.get("story_id") or 0), row.get("type")
+    if parent and parent != id_:
+        roots.add(id_, to=story or parent)
+    gone = row.get("deleted") or row.get("dead")
+    return Message(
+        id=str(id_),
+        text="" if gone else _text(row),
+        parent=str(parent) if parent and kind != _PART else None,
+        thread=str(roots.of(id_)),
+        author=str(row.get("by") or row.get("author") or ""),
+        time=seconds(row.get("time") or row.get("created_at_i") or row.get("created_at")),
+        source="hackernews",
+        link=f"https://news.ycombinator.com/item?id={id_}",
+        is_system=kind == _PART,
+    )
+
+
+def _text(row: dict[str, Any]) -> str:
+    said = row.get("text") or row.get("comment_text") or row.get("story_text") or ""
+    lines = plain_text(said).split("\n")
+    text = "\n".join(line for line in lines if not line.startswith(">"))
+    return f"{plain_text(row.get('title') or '')}\n{text}".strip()
+
+
+HACKERNEWS = ExportFormat(
+    "hackernews",
+    "Hacker News (items, JSON)",
+    "https://github.com/HackerNews/API",
+    _recognises,
+    _read,
+)
