@@ -27,6 +27,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "reddit": "rejoinder.corpus.exports.reddit:REDDIT",
         "convokit": "rejoinder.corpus.exports.convokit:CONVOKIT",
         "hackernews": "rejoinder.corpus.exports.hackernews:HACKERNEWS",
+        "github": "rejoinder.corpus.exports.github:GITHUB",
         "maildir": "rejoinder.corpus.exports.maildir:MAILDIR",
         "freshdesk": "rejoinder.corpus.exports.freshdesk:FRESHDESK",
         "intercom": "rejoinder.corpus.exports.intercom:INTERCOM",
