@@ -37,6 +37,7 @@ FILES = {
         "=== bob [~bob@example.org]  has joined #ubuntu\n"
         "[02:15pm] <bob> It is\n"
     ).encode("cp1252"),
+    "konversation/libera_#long.log": "[Friday 01 March 2024] [10:00:00 CET] <ann>\tlong\n",
     "bot/#zone.log": "2024-03-01T10:00:00+0200  <ann&gt; early\n",
 }  # fmt: skip
 _DAY = 1709251200.0
@@ -58,6 +59,7 @@ def _said(name: str, line: int, author: str, text: str, time: float, source: str
 
 
 _UBUNTU, _ZONE, _STARS = "2024/03/01/ubuntu.txt", "bot/#zone.log", "hexchat/libera-#stars.log"
+_LONG = "konversation/libera_#long.log"
 _NIGHT, _TABS = "irssi/#night.log", "weechat/irc.libera.#tabs.weechatlog"
 _FIRST, _SECOND = "libera/#help/2024-03-01.log", "libera/#help/2024-03-02.log"
 MESSAGES = [
@@ -73,6 +75,7 @@ MESSAGES = [
     _said(_NIGHT, 3, "ann", "Good night", _DAY + 86_340, "#night"),
     _said(_NIGHT, 5, "ann", "sleeps", _NEXT, "#night"),
     _said(_NIGHT, 6, "", "Welcome", _NEXT + 33_000, "#night"),
+    _said(_LONG, 1, "ann", "long", _DAY + 36_000, "#long"),
     _said(_FIRST, 1, "", "Joins: ann (~ann@example.org)", _DAY + 82_680, "#help"),
     _said(_FIRST, 2, "ann", "Which port does it take?", _DAY + 82_690, "#help"),
     _said(_FIRST, 3, "bob", "ann: 8000", _DAY + 82_790, "#help"),

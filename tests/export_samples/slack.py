@@ -101,4 +101,5 @@ EMPTY = {"users.json": [], "help/2024-03-01.json": []}
 REAL = {
     "slack/mesos-magellan": (158, 100, 11, 0),
     "slack/mesos-magellan.zip": (158, 100, 11, 0),
+    "slack_api": (7, 1, 1, 0),
 }

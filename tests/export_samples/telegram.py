@@ -29,6 +29,7 @@ _FORUM = [
     _row(5, "Bob", [{"type": "blockquote", "text": "Which"}, "8000"], reply_to_message_id=4),
     _row(6, None, r"A \x00 of a backslash", edited="2024-03-01T13:00:00"),
 ]
+_OTHER_BOB = _row(10, "Ann", [{"type": "plain", "text": "Another Bob?"}])
 FILES: dict[str, Any] = {
     "result.json": {
         "about": "Here is the data you requested.",
@@ -51,7 +52,12 @@ FILES: dict[str, Any] = {
                 },
             ],
         },
-        "left_chats": {"about": "", "list": []},
+        "left_chats": {
+            "about": "",
+            "list": [
+                {"name": "Bob", "type": "personal_chat", "id": 5, "messages": [_OTHER_BOB]},
+            ],
+        },
     },
     "ChatExport_2024-03-01/result.json": rb"""{
  "name": "Bob",
@@ -112,12 +118,16 @@ MESSAGES = [
         source="Helper",
         is_bot=True,
     ),
+    Message(id="5/10", text="Another Bob?", author="Ann", time=1709280010.0, source="Bob (5)"),
 ]
 BROKEN = {
     "result.json": {
         **FILES["result.json"],
         "left_chats": {
-            "list": [{"id": 9, "messages": [3, {"id": 1}, _row(2, "Ann", "x", date_unixtime="?")]}]
+            "list": [
+                *FILES["result.json"]["left_chats"]["list"],
+                {"id": 9, "messages": [3, {"id": 1}, _row(2, "Ann", "x", date_unixtime="?")]},
+            ]
         },
     }
 }

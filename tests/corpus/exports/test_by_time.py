@@ -13,6 +13,7 @@ def test_messages_are_sorted_within_their_source():
     first, *sorted_ = by_time([*messages, malformed])
     assert first == malformed
     assert sorted_ == [messages[number] for number in (2, 4, 0, 3, 1, 5)]
+    assert list(by_time([*messages, *messages])) == sorted_
     assert list(by_time([])) == []
 
 

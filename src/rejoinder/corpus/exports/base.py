@@ -1,5 +1,6 @@
 """What a reader of exports is, and the message that all of them give."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -35,6 +36,20 @@ class Message(Struct, frozen=True, kw_only=True):
     is_private: bool = False
     """Whether the export marks it as internal: a note among agents, a restricted comment."""
     edited: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses what a row of an export had instead of text.
+
+        Raises:
+            TypeError, ValueError: a field has another type, or the time is not finite.
+        """
+        texts = (self.id, self.text, self.author, self.source)
+        others = (self.parent, self.thread, self.link)
+        for value in (*texts, *(one for one in others if one is not None)):
+            if not isinstance(value, str):
+                raise TypeError(f"{value!r:.40} is not text")
+        if self.time is not None and not math.isfinite(self.time):
+            raise ValueError(f"{self.time} is not a time")
 
 
 Item = Message | Malformed

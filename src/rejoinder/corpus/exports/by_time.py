@@ -13,9 +13,10 @@ from rejoinder.io.files.places import scratch_folder
 def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[Item]:
     """Yields the messages of each source by time, sources in the order of their first message.
 
-    Malformed ones come first, and messages without a time after the others of their source. Texts
-    wait in a temporary file; 24 bytes for each message are in memory. `newest_first` says that of
-    messages of the same time, the last is the earliest.
+    A message that several files have is given once: same source, time and id. Malformed ones come
+    first, and messages without a time after the others of their source. Texts wait in a temporary
+    file; 24 bytes for each message are in memory. `newest_first` says that of messages of the same
+    time, the last is the earliest.
     """
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Message)
     codes: dict[str, int] = {}
@@ -29,6 +30,13 @@ def by_time(items: Iterable[Item], *, newest_first: bool = False) -> Iterator[It
             times.append(np.inf if item.time is None else item.time)
             ends.append(ends[-1] + file.write(encoder.encode(item)))
         rows = np.arange(len(times)) * (-1 if newest_first else 1)
+        last, seen = None, set[str]()
         for row in np.lexsort((rows, np.array(times), np.array(sources))).tolist():
             file.seek(ends[row])
-            yield decoder.decode(file.read(ends[row + 1] - ends[row]))
+            message = decoder.decode(file.read(ends[row + 1] - ends[row]))
+            if last != (sources[row], times[row]):
+                last = (sources[row], times[row])
+                seen.clear()
+            if message.id not in seen:
+                seen.add(message.id)
+                yield message

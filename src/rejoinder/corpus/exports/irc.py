@@ -1,8 +1,8 @@
 """IRC: the logs of clients, bouncers and bots, a text for each channel or for each of its days.
 
-It reads lines as mIRC, irssi, WeeChat, HexChat, ZNC, Textual, The Lounge, supybot and eggdrop write
-them. Where lines have only a clock, the day is that of the name, of a line between them, or the
-next one after midnight. Clocks without a zone are taken as UTC.
+It reads lines as mIRC, irssi, WeeChat, HexChat, Konversation, ZNC, The Lounge, supybot and eggdrop
+write them. Where lines have only a clock, the day is that of the name, of a line between them, or
+the next one after midnight. Clocks without a zone are taken as UTC.
 """
 
 import re
@@ -14,12 +14,12 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.manifest import Malformed
 
-_ENDINGS = re.compile(r"(\.(log|txt|weechatlog|irclog|irc))+$", re.IGNORECASE)
+_ENDINGS = re.compile(r"(\.(log|txt|weechatlog|irclog|irc))+(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
 _STAMP = re.compile(
-    r"\s*[\[(]?"
+    r"\s*(?:\[(?P<long>[^\]\d][^\]]{5,40})\] )?[\[(]?"
     r"(?:(?P<date>\d{4}-\d\d-\d\d)(?:[T ]|\] \[)|(?P<month>[A-Z][a-z]{2}) +(?P<day>\d\d?) )?"
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,]\d+)?)?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)? ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?[\])]?(?:[ \t]+|$)"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)? ?(?P<zone>[A-Z]{1,5}|[+-]\d\d:?\d\d)?[\])]?(?:[ \t]+|$)"
 )
 _MODES = "@+%&~! "
 _SPEECH = re.compile(rf"<[{_MODES}]*([^<>\t]{{1,64}}?)(?:>|&gt;)(?:[ \t](.*)|$)")
@@ -150,7 +150,9 @@ class _Clock:
         if hour > 23 or minute > 59 or second > 60:
             raise ValueError(stamp[0].strip())
         seconds = hour * 3600 + minute * 60 + second
-        if stamp["date"]:
+        if stamp["long"]:
+            self._set_long(stamp["long"])
+        elif stamp["date"]:
             self._day = date.fromisoformat(stamp["date"])
         elif stamp["month"]:
             self._set_month(stamp["month"], int(stamp["day"]))
@@ -161,6 +163,14 @@ class _Clock:
             return None
         midnight = f"{self._day}T00:00:00{_zone(stamp['zone'])}"
         return datetime.fromisoformat(midnight).timestamp() + seconds
+
+    def _set_long(self, words: str) -> None:
+        """Sets the day of a clock after a date in words, such as `Friday 01 March 2024`."""
+        month = re.search(rf"\b({'|'.join(_MONTHS)})", words)
+        day, year = re.search(r"\b\d\d?\b", words), re.search(r"\b\d{4}\b", words)
+        self._day = None
+        if month and day and year:
+            self._day = date(int(year[0]), _MONTHS.index(month[0]) + 1, int(day[0]))
 
     def _set_month(self, name: str, day: int) -> None:
         """Sets the day of a clock that has no year: that of the line before, or the next one."""

@@ -11,35 +11,38 @@ from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.json_items import json_members
 from rejoinder.corpus.exports.markup import markdown_text
-from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.exports.rows import FAULTS, documents, no_message
 
 _LINE = re.compile(
     rb'\s*\{\s*"type":\s*"(version|team|channel|user|bot|post|direct_channel|direct_post)",'
     rb'\s*"\1":'
 )
 _PAGE = re.compile(rb'\s*\{\s*"(?:order|posts)":')
-_POST = re.compile(rb'"channel_id":')
 _NEWS = re.compile(
     r"@?\S+ (?:(?:joined|left) the (?:channel|team)|(?:was )?(?:added to|removed from) the "
     r"(?:channel|team)(?: by \S+)?)\."
 )
 """Matches what Mattermost says about channels, as exports without the type of posts have it."""
-_ERRORS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+_LOOKED_AT = 20
 
 
 def _recognises(files: Files) -> bool:
-    return bool(_bulk(files) or _pages(files))
+    names = sorted(documents(files), key=lambda name: ".jsonl" not in name.lower())
+    heads = (files.head(name) for name in names[:_LOOKED_AT])
+    return any(_LINE.match(head) or _is_page(head) for head in heads)
 
 
 def _bulk(files: Files) -> list[str]:
-    names = [name for name in files.names if name.lower().endswith((".jsonl", ".json", ".ndjson"))]
-    return [name for name in names if _LINE.match(files.head(name))]
+    return [name for name in documents(files) if _LINE.match(files.head(name))]
 
 
 def _pages(files: Files) -> list[str]:
-    names = [name for name in files.names if name.lower().endswith(".json")]
-    heads = ((name, files.head(name)) for name in names)
-    return [name for name, head in heads if _PAGE.match(head) and _POST.search(head)]
+    heads = ((name, files.head(name)) for name in documents(files))
+    return [name for name, head in heads if _is_page(head)]
+
+
+def _is_page(head: bytes) -> bool:
+    return bool(_PAGE.match(head)) and b'"channel_id":' in head
 
 
 def _read(files: Files) -> Iterator[Item]:
@@ -71,8 +74,8 @@ class _Bulk:
                     if line.strip():
                         row = decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
                         yield from self._line(row[row["type"]], row["type"], number)
-                except _ERRORS as error:
-                    yield Malformed(self._name, number, f"no line of Mattermost ({error!r})")
+                except FAULTS as error:
+                    yield no_message(self._name, number, "Mattermost", error)
 
     def _line(self, row: Any, kind: str, number: int) -> list[Message]:
         if kind == "team":
@@ -121,15 +124,15 @@ def _page(files: Files, name: str) -> Iterator[Item]:
                     is_bot=_by_program(post),
                     **_said(post),
                 )
-            except _ERRORS as error:
-                yield Malformed(name, number, f"no post of Mattermost ({error!r})")
+            except FAULTS as error:
+                yield no_message(name, number, "Mattermost", error)
 
 
 def _said(post: Mapping[str, Any]) -> dict[str, Any]:
-    text, kind = post.get("message") or "", post.get("type")
+    text, kind, time = post["message"] or "", post.get("type"), post.get("create_at")
     is_system = kind.startswith("system_") if kind else bool(_NEWS.fullmatch(text))
     return {
-        "time": post["create_at"] / 1000,
+        "time": None if time is None else time / 1000,
         "text": "" if post.get("delete_at") else markdown_text(text),
         "is_system": is_system,
         "edited": bool(post.get("edit_at")),

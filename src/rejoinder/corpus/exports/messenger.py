@@ -38,7 +38,7 @@ _NEWS = re.compile(
 
 
 def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_MESSAGE) for keys in first_shapes(files))
+    return any(path_of(keys, _PATHS, *_MESSAGE) for keys in first_shapes(files, "/message_"))
 
 
 def _read(files: Files) -> Iterator[Item]:
@@ -69,15 +69,17 @@ def _chat(files: Files, name: str) -> str:
 
 
 def _message(row: Mapping[str, Any], place: str, chat: str) -> Message:
-    author = row["sender_name"] if "sender_name" in row else row["senderName"]
+    author = row.get("sender_name") or row.get("senderName") or ""
     text, kind = row.get("content") or row.get("text") or "", row.get("type")
     text = _repaired(text).strip()
     is_gone = row.get("is_unsent") or row.get("isUnsent")
-    time = row["timestamp_ms"] if "timestamp_ms" in row else row["timestamp"]
+    time = row.get("timestamp_ms", row.get("timestamp"))
+    if not author and time is None:
+        raise KeyError("sender_name")
     return Message(
         id=place,
-        author=_repaired(author or ""),
-        time=time / 1000,
+        author=_repaired(author),
+        time=None if time is None else time / 1000,
         text="" if is_gone else text,
         source=chat,
         is_system=kind not in _BY_PEOPLE or bool(_NEWS.fullmatch(text)),

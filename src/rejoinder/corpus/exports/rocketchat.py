@@ -93,6 +93,8 @@ def _is_bot(row: Any) -> bool:
 def _message(
     row: Mapping[str, Any], place: str, room: str, *, is_private: bool, bots: set[Any]
 ) -> Message:
+    if "msg" not in row and "ts" not in row:
+        raise KeyError("msg")
     user = row.get("u") or {}
     text, kind = row.get("msg") or "", row.get("t") or row.get("type")
     quoted = _QUOTE.match(text)

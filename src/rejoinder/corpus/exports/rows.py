@@ -64,9 +64,13 @@ def path_of(keys: Shape, paths: Iterable[str], *wanted: set[str]) -> str | None:
     )
 
 
-def first_shapes(files: Files) -> Iterator[Shape]:
-    """Yields the keys of the first JSON files, which say what program wrote them."""
-    for name in documents(files)[:_LOOKED_AT]:
+def first_shapes(files: Files, likely: str = "") -> Iterator[Shape]:
+    """Yields the keys of the first JSON files, which say what program wrote them.
+
+    Those with `likely` in their names come before all others.
+    """
+    names = sorted(documents(files), key=lambda name: likely not in name)
+    for name in names[:_LOOKED_AT]:
         yield shape(files, name)
 
 

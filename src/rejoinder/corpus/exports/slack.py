@@ -1,4 +1,8 @@
-"""Slack: a folder for each channel, with a file for each day."""
+"""Slack: a folder for each channel, with a file for each day; or pages of messages from its API.
+
+Of pages, a file with the name of the only channel tells which one it is. `slackdump` writes a page
+for each channel, with the replies within the messages.
+"""
 
 import html
 import re
@@ -6,10 +10,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
-from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.exports.json_items import json_parts
+from rejoinder.corpus.exports.rows import (
+    FAULTS,
+    documents,
+    first_shapes,
+    no_message,
+    path_of,
+    rows,
+    shape,
+)
 
 _DAY = re.compile(r"(?:(.+)/)?\d{4}-\d\d-\d\d\.json")
+_PAGE = ("messages.item",)
+_PAGED = ({"ts", "text", "type"},)
 _USERS = ("users.json", "org_users.json")
 _PRIVATE = ("groups.json", "dms.json", "mpims.json")
 """Lists of private channels and direct messages."""
@@ -21,7 +37,9 @@ _QUOTE = re.compile(r"^&gt;.*\n?", re.MULTILINE)
 
 def _recognises(files: Files) -> bool:
     days = [name for name in files.names if _DAY.fullmatch(name)]
-    return bool(days) and b'"ts"' in files.head(days[0])
+    if days and b'"ts"' in files.head(days[0]):
+        return True
+    return any(path_of(keys, _PAGE, *_PAGED) for keys in first_shapes(files))
 
 
 def _read(files: Files) -> Iterator[Item]:
@@ -44,6 +62,8 @@ def _read(files: Files) -> Iterator[Item]:
         if day := _DAY.fullmatch(name):
             channel = day[1] or files.path.stem
             yield from _day(files, name, channel, people, channel in private)
+    if not any(map(_DAY.fullmatch, files.names)):
+        yield from by_time(_pages(files, people))
 
 
 def _day(
@@ -51,40 +71,74 @@ def _day(
 ) -> Iterator[Item]:
     messages = []
     for number, row in enumerate(files.json(name), 1):
-        if isinstance(row, dict) and isinstance(row.get("ts"), str) and _seconds(row["ts"]):
-            messages.append(row)
-        else:
-            yield Malformed(name, number, "no message with a time 'ts'")
-    for row in sorted(messages, key=lambda row: _seconds(row["ts"])):
-        ts, thread = row["ts"], row.get("thread_ts")
-        author = str(row.get("user") or row.get("username") or row.get("bot_id") or "")
-        kind = row.get("subtype")
-        text, is_system = str(row.get("text") or ""), kind not in _BY_PEOPLE
-        if kind == "file_share" and text.startswith("<@"):
-            # "@somebody uploaded a file", as Slack wrote until 2018
-            comment = (row.get("file") or {}).get("initial_comment") or {}
-            text, is_system = str(comment.get("comment") or ""), False
-        yield Message(
-            id=f"{channel}/{ts}",
-            parent=f"{channel}/{thread}" if thread not in (None, ts) else None,
-            thread=f"{channel}/{thread}" if thread else None,
-            author=people.get(author, author),
-            time=_seconds(ts),
-            text=_text(text, people),
-            source=channel,
-            link=row.get("permalink"),
-            is_bot=kind == "bot_message" or "bot_id" in row,
-            is_system=is_system,
-            is_private=is_private,
-            edited="edited" in row,
-        )
+        try:
+            messages.append(_message(row, channel, people, is_private))
+        except FAULTS as error:
+            yield no_message(name, number, "Slack", error)
+    yield from sorted(messages, key=lambda message: message.time or 0.0)
 
 
-def _seconds(ts: str) -> float:
-    try:
-        return float(ts)
-    except ValueError:
-        return 0.0
+def _pages(files: Files, people: dict[str, str]) -> Iterator[Item]:
+    pages, channels = [], []
+    for name in documents(files):
+        if path_of(shape(files, name), _PAGE, *_PAGED):
+            pages.append(name)
+            continue
+        with files.open(name) as file:
+            for path, value in json_parts(file, ("channel", "members.item"), files.where(name)):
+                if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+                    continue
+                if path == "channel":
+                    channels.append(value)
+                else:
+                    people[value["id"]] = _name_of(value)
+    only = channels[0] if len(channels) == 1 else {}
+    is_private = any(only.get(key) for key in ("is_private", "is_im", "is_mpim", "is_group"))
+    for name in pages:
+        with files.open(name) as file:
+            found = dict(json_parts(file, ("name", "channel_id"), files.where(name)))
+        named = only.get("name") or found.get("name") or found.get("channel_id")
+        channel = str(named or name.rpartition("/")[2].removesuffix(".json"))
+        for number, row in rows(files, name, _PAGE[0]):
+            replies = row.get("slackdump_thread_replies") if isinstance(row, dict) else None
+            for one in [row, *(replies if isinstance(replies, list) else [])]:
+                try:
+                    yield _message(one, channel, people, is_private)
+                except FAULTS as error:
+                    yield no_message(name, number, "Slack", error)
+
+
+def _message(
+    row: Mapping[str, Any], channel: str, people: Mapping[str, str], is_private: bool
+) -> Message:
+    ts, thread = row["ts"], row.get("thread_ts")
+    author = str(row.get("user") or row.get("username") or row.get("bot_id") or "")
+    kind = row.get("subtype")
+    text, is_system = str(row.get("text") or ""), kind not in _BY_PEOPLE
+    if kind == "file_share" and text.startswith("<@"):
+        # "@somebody uploaded a file", as Slack wrote until 2018
+        comment = _dict(_dict(row.get("file")).get("initial_comment"))
+        text, is_system = str(comment.get("comment") or ""), False
+    elif kind == "file_comment" and (comment := _dict(row.get("comment"))):
+        author, text = str(comment.get("user") or author), str(comment.get("comment") or "")
+    return Message(
+        id=f"{channel}/{ts}",
+        parent=f"{channel}/{thread}" if thread not in (None, ts) else None,
+        thread=f"{channel}/{thread}" if thread else None,
+        author=people.get(author, author),
+        time=float(ts),
+        text=_text(text, people),
+        source=channel,
+        link=row.get("permalink"),
+        is_bot=kind == "bot_message" or "bot_id" in row,
+        is_system=is_system,
+        is_private=is_private,
+        edited="edited" in row,
+    )
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _name_of(user: Mapping[str, Any]) -> str:

@@ -38,22 +38,13 @@ _QUOTED = "messageReference"
 
 
 def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_MESSAGE) is not None for keys in first_shapes(files))
+    return any(
+        path_of(keys, _PATHS, *_MESSAGE) is not None for keys in first_shapes(files, "messages_")
+    )
 
 
 def _read(files: Files) -> Iterator[Item]:
-    """Yields messages once, though the folder of each person in a chat has them."""
-    seen: set[str] = set()
-    when: tuple[str, float | None] = ("", None)
-    for item in by_time(_messages(files)):
-        if isinstance(item, Message):
-            if when != (item.source, item.time):
-                when = (item.source, item.time)
-                seen.clear()
-            if item.id in seen:
-                continue
-            seen.add(item.id)
-        yield item
+    yield from by_time(_messages(files))  # which leaves out that others in a chat have it, too
 
 
 def _messages(files: Files) -> Iterator[Item]:

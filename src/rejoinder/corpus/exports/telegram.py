@@ -7,13 +7,12 @@ which older versions write alone, is taken as UTC.
 import io
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import IO, Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.json_items import json_parts
-from rejoinder.corpus.manifest import Malformed
+from rejoinder.corpus.exports.rows import FAULTS, documents, no_message, seconds
 
 _CHAT = re.compile(
     rb'"type":\s*"(?:(?:personal|bot|replies)_chat|saved_messages|verify_codes|'
@@ -27,15 +26,12 @@ _PATHS |= {f"{chat}.{path}" for chat in _CHATS for path in _PATHS}
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|.)", re.DOTALL)
 _CUT = re.compile(rb"(?<!\\)(?:\\\\)*(\\(?:x[0-9a-fA-F]?)?)\Z")
 _PIECE = 1 << 16
+_LOOKED_AT = 20
 
 
 def _recognises(files: Files) -> bool:
-    return bool(_documents(files))
-
-
-def _documents(files: Files) -> list[str]:
-    names = [name for name in files.names if name.lower().endswith(".json")]
-    return [name for name in names if _is_ours(files.head(name))]
+    names = sorted(documents(files), key=lambda name: not name.endswith("result.json"))
+    return any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT])
 
 
 def _is_ours(head: bytes) -> bool:
@@ -45,11 +41,13 @@ def _is_ours(head: bytes) -> bool:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    for name in _documents(files):
-        yield from _document(files, name)
+    sources: dict[str, Any] = {}
+    for name in documents(files):
+        if _is_ours(files.head(name)):
+            yield from _document(files, name, sources)
 
 
-def _document(files: Files, name: str) -> Iterator[Item]:
+def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item]:
     file_name = name.rpartition("/")[2].removesuffix(".json")
     chat: dict[str, Any] = {"file": file_name}
     topics: dict[Any, Any] = {}
@@ -65,18 +63,26 @@ def _document(files: Files, name: str) -> Iterator[Item]:
             else:
                 number += 1
                 try:
-                    yield _message(value, number, chat, topics)
-                except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-                    yield Malformed(name, number, f"no message of Telegram ({error!r})")
+                    yield _message(value, number, chat, topics, sources)
+                except FAULTS as error:
+                    yield no_message(name, number, "Telegram", error)
 
 
 def _message(
-    row: Mapping[str, Any], number: int, chat: Mapping[str, Any], topics: dict[Any, Any]
+    row: Mapping[str, Any],
+    number: int,
+    chat: Mapping[str, Any],
+    topics: dict[Any, Any],
+    sources: dict[str, Any],
 ) -> Message:
-    """Returns a message; notes in `topics` to which topic of a forum it belongs."""
-    kind = row["type"]
+    """Returns a message.
+
+    Notes in `topics` to which topic of a forum it belongs, in `sources` whose the chat's name is.
+    """
+    kind = row["type"] if "text" not in row else row.get("type")
     chat_id = chat.get("id") or chat.get("name") or chat["file"]
     author_id = row.get("from_id") or row.get("actor_id") or ""
+    source = str(chat.get("name") or chat.get("type") or chat_id)
     id_, answered = row.get("id"), row.get("reply_to_message_id")
     if row.get("action") == "topic_created":
         topics[id_] = id_
@@ -92,7 +98,9 @@ def _message(
         author=str(row.get("from") or row.get("actor") or author_id),
         time=_time(row),
         text=_text(row),
-        source=str(chat.get("name") or chat.get("type") or chat_id),
+        source=source
+        if sources.setdefault(source, chat_id) == chat_id
+        else f"{source} ({chat_id})",
         is_bot=chat.get("type") == "bot_chat" and author_id == f"user{chat_id}",
         is_system=kind == "service",
         edited="edited" in row,
@@ -102,10 +110,7 @@ def _message(
 def _time(row: Mapping[str, Any]) -> float | None:
     if row.get("date_unixtime"):
         return float(row["date_unixtime"])
-    if not row.get("date"):
-        return None
-    time = datetime.fromisoformat(row["date"])
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    return seconds(row.get("date"))
 
 
 def _text(row: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from rejoinder.corpus.exports.rows import (
     no_message,
     path_of,
     rows,
+    seconds,
     shape,
 )
 
@@ -36,7 +37,7 @@ _COMMAND = re.compile(r"\A/(?:me|poll|todo)\s")
 
 
 def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_MESSAGE) for keys in first_shapes(files))
+    return any(path_of(keys, _PATHS, *_MESSAGE) for keys in first_shapes(files, "messages-"))
 
 
 def _read(files: Files) -> Iterator[Item]:
@@ -97,7 +98,7 @@ class _Realm:
             parent=answers[1] if answers else None,
             thread=None if is_direct else f"{source}/{row.get('subject') or ''}",
             author=self._people.get(sender, str(sender)),
-            time=float(row["date_sent"] if "date_sent" in row else row["pub_date"]),
+            time=seconds(row.get("date_sent", row.get("pub_date"))),
             text=_text(content),
             source=source,
             is_bot=sender in self._bots,
