@@ -30,7 +30,7 @@ FILES = {
     "cur/1709287200.M1P2.host:2,S": _QUESTION,
     "new/1709290800.M3P4.host": "From: ann@example.org\nMessage-ID: <3@example.org>\n"
     "References: <1@example.org> <2@example.org>\n\nThanks!\n",
-    "Sent/cur/1709294400.M5P6.host:2,S": _ANSWER,
+    ".Sent/cur/1709294400.M5P6.host:2,S": _ANSWER,
     "saved/note.eml": "From: Bob <bob@example.org>\nSubject: Note\n"
     "Content-Type: text/html\n\n<p>A note</p><div class=gmail_quote>On 1 March Ann wrote</div>\n",
     "dovecot.index": "no mail",
@@ -74,4 +74,4 @@ MESSAGES = [
 ]
 BROKEN = {"new/1709290801.M3P4.host": "no: mail\n\nat all\n"}
 EMPTY = {"cur/1709287200.M1P2.host:2,S": ""}
-REAL = {"maildir/supertux-devel": (25, 0, 0, 19)}
+REAL = {"maildir/supertux-devel": (23, 0, 0, 17)}

@@ -33,6 +33,7 @@ REST = [
     "De : Ann\nEnvoyé : lundi\nÀ : Bob\n\nOld",
     "*From:* Ann\n*Sent:* Monday\nOld",
     "Begin forwarded message:\n\nOld",
+    "---------------------- Forwarded by Ann A/Acme on 01/15/2001 09:50 AM\n-----------\n\nOld",
     "Sent from my iPhone",
     "Von meinem iPhone gesendet",
     "_______________________________________________\ndev mailing list\ndev@example.org",

@@ -187,7 +187,10 @@ def _title(path: Path) -> str:
 
 
 def _is_shown(name: str) -> bool:
-    return not any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
+    *folders, file = name.split("/")
+    if folders[-1:] in (["cur"], ["new"]):  # a Maildir's folders are hidden
+        folders = folders[:-2]
+    return not any(part.startswith(".") or part == "__MACOSX" for part in [*folders, file])
 
 
 def _common_folder(names: list[str]) -> str:

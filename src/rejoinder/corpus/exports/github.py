@@ -137,12 +137,17 @@ def _message(row: dict[str, Any], thread: str | None, parent: str | None) -> Mes
         author=login,
         time=seconds(created),
         source=thread.partition("#")[0] or "github",
-        link=row.get("html_url") or row.get("url"),
+        link=_link(row),
         is_bot="Bot" in (user.get("type"), user.get("__typename"))
         or bool(user.get("is_bot"))
         or login.endswith("[bot]"),
         edited=bool(changed) and changed != created,
     )
+
+
+def _link(row: dict[str, Any]) -> str | None:
+    link = row.get("html_url") or row.get("url")
+    return None if link is None else str(link)
 
 
 def _kind(row: dict[str, Any]) -> str:

@@ -60,7 +60,9 @@ def _message(row: dict[str, Any], roots: Roots) -> Message:
     id_ = int(id_of(row, "id" if "id" in row else "objectID"))
     parent = int(row.get("parent") or row.get("parent_id") or row.get("poll") or 0)
     story, kind = int(row.get("story_id") or 0), row.get("type")
-    if parent and parent != id_:
+    if parent == id_:
+        raise ValueError(f"item {id_} answers itself")
+    if parent:
         roots.add(id_, to=story or parent)
     gone = row.get("deleted") or row.get("dead")
     return Message(

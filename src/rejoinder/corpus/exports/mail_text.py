@@ -27,7 +27,7 @@ _FORWARDED = re.compile(
     r"\s*(?:-{2,}|_{2,}|\*{2,})\s*"
     r"(?:(?:begin )?(?:original|forwarded|weitergeleitete|ursprüngliche|urspr\S+gliche|message|"
     r"mensaje|messaggio|mensagem|oorspronkelijk|doorgestuurd|oprindelig|ursprungligt|opprinnelig|"
-    r"wiadomość|исходное|пересылаемое|özgün|orijinal|iletilen|původní|eredeti)\b[^-]*)"
+    r"wiadomość|исходное|пересылаемое|özgün|orijinal|iletilen|původní|eredeti)\b.*?)"
     r"(?:-{2,}|_{2,}|\*{2,})?\s*$|\s*begin forwarded message:\s*$",
     re.IGNORECASE,
 )

@@ -39,7 +39,7 @@ def _items(files: Files) -> Iterator[Item]:
             content = file.read(LARGEST)
         arrived = _ARRIVED.fullmatch(name)
         time = float(arrived[1]) if arrived else None
-        source = re.sub(r"(?:^|/)(?:cur|new)$", "", found[1] or "") or "INBOX"
+        source = re.sub(r"(?:^|/)(?:cur|new)$", "", found[1] or "").lstrip(".") or "INBOX"
         if content.strip():
             yield from mails.items(content, source, name, 1, time)
 

@@ -44,7 +44,7 @@ def _source(files: Files, name: str) -> str:
     stem = file.partition(".")[0] or file
     if not _MONTH.fullmatch(stem) and stem != "mbox":
         return stem
-    return folder.rpartition("/")[2].removesuffix(".mbox") or files.title
+    return (folder.rpartition("/")[2] or files.title).removesuffix(".mbox")
 
 
 def _contents(file: IO[bytes]) -> Iterator[tuple[float | None, bytes]]:
