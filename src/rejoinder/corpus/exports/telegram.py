@@ -141,7 +141,7 @@ class _Valid(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self._ready and (piece := self._file.read(_PIECE)):
             piece = self._cut + piece
-            cut = _CUT.search(piece)
+            cut = _CUT.search(piece) if b"\\" in piece[-3:] else None
             self._cut = cut[1] if cut else b""
             self._ready = piece[: len(piece) - len(self._cut)]
             if rb"\x" in self._ready:
