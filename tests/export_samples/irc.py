@@ -9,7 +9,10 @@ FILES = {
         "[22:59:50] <@bob> ann: 8000\n"
     ),
     "libera/#help/2024-03-02.log": (
-        "[00:01:00] * ann thanks bob\n[00:02:00] <***> Buffer Playback...\n"
+        "[00:01:00] * ann thanks bob\n"
+        "[00:01:01] <carl> Ann: me, too\n"
+        "[00:02:00] <***> Buffer Playback...\n"
+        "[02:01:02] <carl> ann: still there?\n"
     ),
     "irssi/#night.log": (
         "--- Log opened Fri Mar 01 23:58:00 2024\n"
@@ -47,10 +50,19 @@ _YEAR = 1704067200.0
 """Midnight of 1 January 2024."""
 
 
-def _said(name: str, line: int, author: str, text: str, time: float, source: str) -> Message:
+def _said(
+    name: str,
+    line: int,
+    author: str,
+    text: str,
+    time: float,
+    source: str,
+    parent: str | None = None,
+) -> Message:
     return Message(
         id=f"{name}:{line}",
         text=text,
+        parent=parent,
         author=author,
         time=time,
         source=source,
@@ -78,9 +90,11 @@ MESSAGES = [
     _said(_LONG, 1, "ann", "long", _DAY + 36_000, "#long"),
     _said(_FIRST, 1, "", "Joins: ann (~ann@example.org)", _DAY + 82_680, "#help"),
     _said(_FIRST, 2, "ann", "Which port does it take?", _DAY + 82_690, "#help"),
-    _said(_FIRST, 3, "bob", "ann: 8000", _DAY + 82_790, "#help"),
+    _said(_FIRST, 3, "bob", "ann: 8000", _DAY + 82_790, "#help", f"{_FIRST}:2"),
     _said(_SECOND, 1, "ann", "thanks bob", _NEXT + 60, "#help"),
-    _said(_SECOND, 2, "", "Buffer Playback...", _NEXT + 120, "#help"),
+    _said(_SECOND, 2, "carl", "Ann: me, too", _NEXT + 61, "#help", f"{_SECOND}:1"),
+    _said(_SECOND, 3, "", "Buffer Playback...", _NEXT + 120, "#help"),
+    _said(_SECOND, 4, "carl", "ann: still there?", _NEXT + 7262, "#help"),
     _said(_TABS, 1, "", "ann (~ann@example.org) has joined #tabs", _DAY + 36_000, "#tabs"),
     _said(_TABS, 2, "bob", "Hello\tann", _DAY + 36_005, "#tabs"),
     _said(_TABS, 3, "ann", "waves", _DAY + 36_006, "#tabs"),
@@ -88,8 +102,8 @@ MESSAGES = [
 BROKEN = {_SECOND: f"{FILES[_SECOND]}no clock\n[25:61] <ann> late\n2024-02-31 10:00 <ann> x\n"}
 EMPTY = {"#help.log": ""}
 REAL = {
-    "irc": (5_848, 0, 698, 0),
-    "irc/ceph_supybot_2012-10-17.log": (98, 0, 47, 0),
-    "irc/ubuntu_2004-12-25.train-c.raw.txt": (1_500, 0, 335, 0),
-    "irc/ubuntu_2016-06-08_07.raw.txt": (1_500, 0, 64, 0),
+    "irc": (5_848, 0, 698, 2_101),
+    "irc/ceph_supybot_2012-10-17.log": (98, 0, 47, 16),
+    "irc/ubuntu_2004-12-25.train-c.raw.txt": (1_500, 0, 335, 372),
+    "irc/ubuntu_2016-06-08_07.raw.txt": (1_500, 0, 64, 547),
 }
