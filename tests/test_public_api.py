@@ -21,6 +21,7 @@ FUNCTIONS = {
         "evaluate",
         "export",
         "extract",
+        "finetune",
         "load_encoder",
         "train",
     )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rejoinder.api.encoders import load_encoder
     from rejoinder.api.evaluation import evaluate
     from rejoinder.api.export import export
+    from rejoinder.api.finetuning import finetune
     from rejoinder.api.training import train
     from rejoinder.corpus.extract import extract
     from rejoinder.errors import (
@@ -61,6 +62,7 @@ __all__ = [
     "evaluate",
     "export",
     "extract",
+    "finetune",
     "load_encoder",
     "train",
 ]
@@ -79,6 +81,7 @@ _MODULES = {
     "evaluate": "api.evaluation",
     "export": "api.export",
     "extract": "corpus.extract",
+    "finetune": "api.finetuning",
     "load_encoder": "api.encoders",
     "train": "api.training",
 }

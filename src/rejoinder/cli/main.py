@@ -16,6 +16,7 @@ from rejoinder.cli import (
     evaluate,
     export,
     extract,
+    finetune,
     index,
     leaks,
     models,
@@ -40,6 +41,7 @@ app = typer.Typer(
 for _function, _examples in (
     (extract.extract, extract.EXAMPLES),
     (train.train, train.EXAMPLES),
+    (finetune.finetune, finetune.EXAMPLES),
     (adapt.adapt, adapt.EXAMPLES),
     (export.export, export.EXAMPLES),
     (leaks.leaks, leaks.EXAMPLES),

@@ -75,6 +75,26 @@ def rank_responses(
     return _result(pairs, chosen, ranks, negatives, seed, has_head)
 
 
+def recall_of_all(embedder: Embedder, pairs: ResponsePairs, top: int) -> float:
+    """Returns the share of inputs whose response is among the best `top` of all responses.
+
+    Ties count against the encoder; equal texts are one response.
+    """
+    task = f"response on {pairs.split}"
+    inputs, input_rows = embedder.embed_distinct(list(pairs.inputs), task)
+    if isinstance(embedder.encoder, EncodesResponses):
+        responses, rows = embedder.embed_responses(pairs.responses, task)
+    else:
+        responses, rows = embedder.embed_distinct(list(pairs.responses), task)
+    found = 0
+    for start in range(0, len(pairs), _TELL_EVERY):
+        part = slice(start, start + _TELL_EVERY)
+        scores = inputs[input_rows[part]] @ responses.T
+        true = scores[np.arange(len(scores)), rows[part]]
+        found += int(((scores >= true[:, None]).sum(axis=1) <= top).sum())
+    return found / len(pairs)
+
+
 def draw_negatives(rows: Indices, count: int, size: int, generator: np.random.Generator) -> Indices:
     """Returns (N, size) indices: different others of `count` rows for each of N rows, uniformly.
 

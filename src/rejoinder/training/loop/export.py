@@ -148,4 +148,4 @@ def _whole_table(initial: ModelContents, array: np.ndarray) -> tuple[Tensor, Ten
 
 
 def _tensor(array: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).float()
+    return torch.tensor(np.asarray(array)).float()  # a copy: what was read may be read-only

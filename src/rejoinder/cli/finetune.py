@@ -1,0 +1,77 @@
+"""`rejoinder finetune`: goes on training a model on pairs of one's own."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.options import OverwriteOption, SeedOption, ThreadsOption, epilog, prints
+from rejoinder.cli.output import asked_for, duration, print_json, print_rows, status_line
+from rejoinder.errors import require
+
+EXAMPLES = epilog(
+    "rejoinder finetune --pairs pairs/ --out my-model",
+    "rejoinder finetune --pairs pairs/ --out my-model --minutes 20 --data data",
+    "rejoinder evaluate my-model --tasks response --pairs pairs/",
+)
+
+
+@prints("json", "tsv")
+def finetune(
+    pairs: Annotated[Path, "Folder of `rejoinder extract`, with dev and test pairs."],
+    out: Annotated[Path, "Model folder to write."],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Model to begin with: a name or a folder.")
+    ] = "rejoinder-base",
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="About how long to train; small data take less.")
+    ] = 5.0,
+    data: Annotated[
+        Path | None,
+        "Folder of data sets. If it holds the STS Benchmark, its dev split shows how much of the "
+        "general similarity was kept.",
+    ] = None,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = None,
+    force: Annotated[bool, "Keep a model that got worse."] = False,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Go on training a model on your own pairs; it is kept if it finds replies better."""
+    require("train", "polars", "torch", "pydantic")
+    from rejoinder.api.finetuning import finetune as run
+    from rejoinder.cli.progress import TrainingProgress
+
+    with TrainingProgress(None) as shown:
+        tuned = run(
+            pairs,
+            out=out,
+            model=model,
+            minutes=minutes,
+            data=data,
+            seed=seed,
+            threads=threads,
+            force=force,
+            overwrite=overwrite,
+            reporter=shown,
+            progress=shown.preparation,
+        )
+    if asked_for("json"):
+        print_json({**asdict(tuned), "folder": tuned.folder and str(tuned.folder)})
+    else:
+        rows = [
+            (name, score, tuned.after[name], tuned.after[name] - score)
+            for name, score in tuned.before.items()
+        ]
+        print_rows(("held-out threads", "before", "after", "change"), rows, f"{model}, fine-tuned")
+    if tuned.folder is None:
+        before, after = tuned.first_right
+        status_line(
+            f"not kept: the first reply is right less often than before ({before:.3f} before, "
+            f"{after:.3f} after). More pairs may help; --force keeps it."
+        )
+        raise typer.Exit(1)
+    status_line(
+        f"wrote {out} ({tuned.pairs:,} pairs, {tuned.words:,} new words, {tuned.steps:,} steps in "
+        f"{duration(tuned.seconds)}, {tuned.share:.0%} of the way)"
+    )

@@ -1,0 +1,217 @@
+"""Fine-tuning: a model with the words of a domain, and the config that goes on training it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rejoinder.encoders import ENCODERS
+from rejoinder.encoders.quantized import dequantized
+from rejoinder.errors import InputError
+from rejoinder.models.folder import ModelContents
+from rejoinder.models.layout import RESPONSES
+from rejoinder.text.features import WordFeatures
+from rejoinder.text.vocabulary import Vocabulary
+from rejoinder.training.config.loading import VOCABULARY_KEYS, parse_config
+from rejoinder.training.config.settings import RunConfig
+from rejoinder.training.rows.initial_rows import FUNCTION_WORDS
+
+Rows = NDArray[np.float32]
+
+_GRAM = 3
+_SIMILAR = 0.5
+"""Least Dice coefficient of the trigrams of words that are spelt alike."""
+_TEXTS = 20_000
+_FEW, _MANY = 100_000, 500_000
+"""Numbers of pairs between which the recipe changes."""
+_BATCH, _LARGE_BATCH = 1_024, 2_048
+_EPOCHS = 6
+_RATE, _TABLE_RATE = 0.0003, 0.01
+SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the trained weights that are tried on dev."""
+
+
+def widened(
+    model: ModelContents, words: Sequence[str], texts: Iterable[pl.Series]
+) -> ModelContents:
+    """Returns a model that also knows `words`.
+
+    The row of a new word points to the known words that stand next to it in `texts` and to those
+    that are spelt like it, and is as long as those of rare words. Models of other features than
+    words, with bigrams or without words to add are returned as they are.
+    """
+    features = model.features
+    if not words or not isinstance(features, WordFeatures) or features.buckets:
+        return model
+    name = f"encoder.{model.kind.table}"
+    tensors = dequantized(model.tensors)
+    table = np.asarray(tensors[name], np.float32)
+    known = len(features.vocabulary)
+    wider = WordFeatures(
+        Vocabulary((*features.vocabulary.words, *words)), unknown_buckets=features.unknown_buckets
+    )
+    unit = _unit(table[:known])
+    length = np.median(np.linalg.norm(table[known - known // 4 : known], axis=1))
+    spelt, similarity = _by_spelling(words, features.vocabulary.words, unit)
+    rows = _unit(_by_context(wider, known, len(words), unit, texts) + similarity[:, None] * spelt)
+    bare = np.flatnonzero(~rows.any(axis=1))
+    if len(bare) and features.unknown_buckets:  # as the model has read such a word so far
+        rows[bare] = _unit(table[features([words[row] for row in bare.tolist()]).ids])
+    tensors[name] = np.concatenate([table[:known], rows * length, table[known:]])
+    return replace(model, features=wider, tensors=tensors, sha256="")
+
+
+def _by_context(
+    features: WordFeatures, known: int, new: int, unit: Rows, texts: Iterable[pl.Series]
+) -> Rows:
+    """Returns (new, D) unit rows: the mean of the known words next to each new word."""
+    sums = np.zeros((new, unit.shape[1]), np.float32)
+    for series in texts:
+        for start in range(0, len(series), _TEXTS):
+            ids = features(series.slice(start, _TEXTS))
+            rows = np.repeat(np.arange(len(ids.lengths)), ids.lengths)
+            near = (ids.ids >= FUNCTION_WORDS) & (ids.ids < known)
+            added = (ids.ids >= known) & (ids.ids < known + new)
+            shape = (len(ids.lengths), known)
+            one = np.ones(len(ids.ids), np.float32)
+            context = sp.csr_matrix((one[near], (rows[near], ids.ids[near])), shape) @ unit
+            places = (ids.ids[added] - known, rows[added])
+            sums += sp.csr_matrix((one[added], places), (new, len(ids.lengths))) @ context
+    return _unit(sums)
+
+
+def _by_spelling(
+    words: Sequence[str], known: Sequence[str], unit: Rows
+) -> tuple[Rows, NDArray[np.float32]]:
+    """Returns (N, D) unit rows of known words spelt like `words`, and (N,) how alike the best is.
+
+    >>> rows, alike = _by_spelling(["pasword"], ["password", "cat"], np.eye(2, dtype=np.float32))
+    >>> rows.tolist(), alike.round(2).tolist()
+    ([[1.0, 0.0]], [0.67])
+    """
+    grams: dict[str, list[int]] = {}
+    sizes = np.zeros(len(known), np.float32)
+    for number, word in enumerate(known):
+        found = _grams(word)
+        sizes[number] = len(found)
+        for gram in found:
+            grams.setdefault(gram, []).append(number)
+    rows = np.zeros((len(words), unit.shape[1]), np.float32)
+    best = np.zeros(len(words), np.float32)
+    for number, word in enumerate(words):
+        own = _grams(word)
+        shared = Counter(one for gram in own for one in grams.get(gram, ()))
+        if not shared:
+            continue
+        others = np.fromiter(shared, np.int64)
+        counts = np.fromiter(shared.values(), np.float32)
+        alike = 2 * counts / (len(own) + sizes[others])
+        near = alike >= _SIMILAR
+        if near.any():
+            best[number] = alike.max()
+            rows[number] = (alike[near] ** 2) @ unit[others[near]]
+    return _unit(rows), best
+
+
+def _grams(word: str) -> set[str]:
+    edged = f"<{word}>"
+    return {edged[start : start + _GRAM] for start in range(len(edged) - _GRAM + 1)}
+
+
+def _unit(rows: Rows) -> Rows:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return unit
+
+
+def _without_defaults(encoder: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an encoder's settings, which a config refuses where they have no effect."""
+    fields = ENCODERS[encoder["kind"]].config_class.model_fields
+    return {
+        name: value
+        for name, value in encoder.items()
+        if name == "kind" or value != fields[name].default
+    }
+
+
+def least_count(pairs: int) -> int:
+    """Returns how often a word must occur among so many pairs to get a row."""
+    return 3 if pairs < _FEW else 5
+
+
+def recipe(
+    model: ModelContents,
+    folder: str,
+    name: str,
+    pairs: int,
+    *,
+    seed: int = 0,
+    most_steps: int | None = None,
+) -> RunConfig:
+    """Returns the config that goes on training the model in `folder` on so many pairs.
+
+    Raises:
+        InputError: the model has no response head.
+    """
+    head = model.heads.get(RESPONSES)
+    if head is None:
+        raise InputError(
+            f"{model.name} was exported without its response head, which training on replies "
+            "needs; take a model that has one."
+        )
+    text = model.features.config()
+    nested = model.training.get("config", {}).get("training", {}).get("nested_dims", [])
+    batch = _LARGE_BATCH if pairs >= _MANY else min(_BATCH, max(2, pairs // 4))
+    steps = -(-pairs * (_EPOCHS if pairs < _MANY else 1) // batch)
+    steps = max(1, min(steps, most_steps or steps))
+    return parse_config(
+        {
+            "name": name,
+            "text": {key: text[key] for key in VOCABULARY_KEYS if key in text},
+            "encoder": _without_defaults(model.encoder),
+            "head": {key: head[key] for key in ("layers", "activation", "residual")},
+            "objective": {
+                "scale": float(model.tensors["scale"]),
+                "learn_scale": True,
+                "mask_duplicates": True,
+            },
+            "optimizer": {"dense": "adam", "table": "adagrad"},
+            "training": {
+                "seed": seed,
+                "precision": "auto",
+                "init_from": folder,
+                "nested_dims": [size for size in nested if size < model.dim],
+                "log_every": max(1, steps // 50),
+            },
+            "phases": [
+                {
+                    "steps": steps,
+                    "batch_size": batch,
+                    "learning_rate": _RATE,
+                    "table_learning_rate": _TABLE_RATE,
+                    "warmup_steps": min(steps // 10, 100),
+                    "decay": "linear",
+                }
+            ],
+        },
+        name,
+    )
+
+
+def mixed(old: ModelContents, trained: ModelContents, share: float) -> ModelContents:
+    """Returns the trained model with weights between the old ones (share 0) and its own (1).
+
+    Tensors of another shape than before, as those of bigrams that were never seen, are its own.
+    """
+    before, after = dequantized(old.tensors), dequantized(trained.tensors)
+    tensors = dict(after)
+    for name, array in after.items():
+        if name in before and before[name].shape == array.shape and array.dtype.kind == "f":
+            one, other = np.asarray(before[name], np.float32), np.asarray(array, np.float32)
+            tensors[name] = ((1 - share) * one + share * other).astype(array.dtype)
+    return replace(trained, tensors=tensors, sha256="")

@@ -1,0 +1,57 @@
+"""Fine-tuning on pairs of one's own: better at their replies, and not kept if it is not."""
+
+import json
+
+import pytest
+
+from rejoinder.api.finetuning import finetune
+from rejoinder.corpus.extract import extract
+from rejoinder.errors import InputError
+from rejoinder.inference.encoder import SentenceEncoder
+from rejoinder.models.find import find_model
+from rejoinder.models.folder import read_model
+
+WHEN = ("today", "again", "since Monday", "at night", "at home", "now", "outside", "once more")
+HOW = ("slowly", "with care", "by hand", "twice", "first", "to the left", "in the dark", "alone")
+
+
+def write_pairs(folder, count, split):
+    """Pairs whose replies follow from words that no model knows: a thing, and its part."""
+    rows = [
+        {
+            "q": f"Help, my glorp{chr(97 + n % 25)} is broken {WHEN[n // 25 % 8]} and {n}",
+            "a": f"Turn the frobz{chr(97 + n % 25)} {HOW[n // 40 % 8]} or {n * 7 % 1_000}",
+        }
+        for n in range(count)
+    ]
+    file = folder / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    columns = {"message": "q", "reply": "a"}
+    extract(file, folder / "pairs", columns=columns, rules="none", split=split)
+    return folder / "pairs"
+
+
+def test_a_model_learns_the_words_of_the_pairs(tmp_path):
+    pairs = write_pairs(tmp_path, 1_500, (80, 10, 10))
+    done = []
+    tuned = finetune(
+        pairs, out=tmp_path / "mine", model="rejoinder-small", threads=1, stage=done.append
+    )
+    assert tuned.folder == tmp_path / "mine"
+    assert tuned.words >= 50
+    assert tuned.after["P@1"] > tuned.before["P@1"]
+    assert set(tuned.after) == {"P@1", "P@10", "recall@10 of all"}
+    assert len(done) >= 4
+    model, base = read_model(tuned.folder), read_model(find_model("rejoinder-small"))
+    assert (model.name, model.dim, model.weight_type) == ("mine", base.dim, base.weight_type)
+    assert model.training["initial"]["name"] == base.name
+    assert not SentenceEncoder(tuned.folder).unknown(["glorp3x", "frobz7y"]).any()
+    with pytest.raises(InputError, match="overwrite"):
+        finetune(pairs, out=tmp_path / "mine")
+
+
+def test_pairs_need_held_out_threads(tmp_path):
+    pairs = write_pairs(tmp_path, 100, (95, 2.5, 2.5))
+    with pytest.raises(InputError, match=r"dev.*--split"):
+        finetune(pairs, out=tmp_path / "mine", model="rejoinder-small")
+    assert not (tmp_path / "mine").exists()
