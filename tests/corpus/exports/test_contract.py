@@ -1,10 +1,13 @@
 """The contract of readers of exports: each is tested with its made-up and its real exports."""
 
+import copy
+import json
 import random
 import shutil
 import tarfile
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -117,6 +120,43 @@ def test_damage_is_one_sentence(name, folder):
         except InputError:
             pass
         path.write_bytes(content)
+
+
+def test_values_of_other_types_are_told(name, sample, folder):
+    """Whatever is null, a number or a list: an error with a sentence, or other messages."""
+    draw = random.Random(0)
+    trees = {file: tree for file, tree in sample.FILES.items() if isinstance(tree, dict | list)}
+    for _ in range(100 if trees else 0):
+        file = draw.choice(sorted(trees))
+        (folder / file).write_text(json.dumps(_changed(trees[file], draw)))
+        try:
+            for item in read(name, folder):
+                if isinstance(item, Message):
+                    assert isinstance(item.is_bot, bool), item
+                    assert isinstance(item.edited, bool), item
+        except InputError:
+            pass
+        (folder / file).write_text(json.dumps(trees[file]))
+
+
+def _changed(tree: Any, draw: random.Random) -> Any:
+    """Returns a copy of a tree in which one to three values have become others or are gone."""
+    tree = copy.deepcopy(tree)
+    for _ in range(draw.randint(1, 3)):
+        nodes = list(_nodes(tree))
+        if nodes:
+            node, key = draw.choice(nodes)
+            node[key] = draw.choice([None, 0, -1.5, True, "", "x", [], {}, [None], {"id": {}}])
+            if isinstance(node, dict) and draw.random() < 0.3:
+                del node[key]
+    return tree
+
+
+def _nodes(tree: Any) -> Iterator[tuple[Any, Any]]:
+    for key in tree if isinstance(tree, dict) else range(len(tree)):
+        yield tree, key
+        if isinstance(tree[key], dict | list):
+            yield from _nodes(tree[key])
 
 
 @pytest.mark.shared_data

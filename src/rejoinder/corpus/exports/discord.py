@@ -31,7 +31,8 @@ def _read(files: Files) -> Iterator[Item]:
 def _channel(files: Files, name: str) -> Iterator[Item]:
     where = files.where(name)
     with files.open(name) as file:
-        channel: dict[str, Any] = next(json_values(file, "channel", where), {})
+        found = next(json_values(file, "channel", where), None)
+    channel: dict[str, Any] = found if isinstance(found, dict) else {}
     source, is_thread = str(channel.get("name") or name), "Thread" in str(channel.get("type"))
     with files.open(name) as file:
         for number, row in enumerate(json_items(file, "messages", where), 1):

@@ -43,21 +43,9 @@ def _recognises(files: Files) -> bool:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    people = {
-        user["id"]: _name_of(user)
-        for list_ in _USERS
-        if list_ in files.names
-        for user in files.json(list_)
-        if isinstance(user, dict) and "id" in user
-    }
-    private = {
-        channel.get(key)
-        for list_ in _PRIVATE
-        if list_ in files.names
-        for channel in files.json(list_)
-        if isinstance(channel, dict)
-        for key in ("id", "name")
-    }
+    people = {user["id"]: _name_of(user) for user in _listed(files, _USERS)}
+    channels = list(_listed(files, _PRIVATE))
+    private = {str(channel.get(key)) for channel in channels for key in ("id", "name")}
     for name in files.names:
         if day := _DAY.fullmatch(name):
             channel = day[1] or files.path.stem
@@ -66,11 +54,20 @@ def _read(files: Files) -> Iterator[Item]:
         yield from by_time(_pages(files, people))
 
 
+def _listed(files: Files, names: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    """Yields what lists of people or channels have that has an id."""
+    for name in names:
+        listed = files.json(name) if name in files.names else []
+        for row in listed if isinstance(listed, list) else []:
+            if isinstance(row, dict) and isinstance(row.get("id"), str):
+                yield row
+
+
 def _day(
     files: Files, name: str, channel: str, people: Mapping[str, str], is_private: bool
 ) -> Iterator[Item]:
-    messages = []
-    for number, row in enumerate(files.json(name), 1):
+    messages, found = [], files.json(name)
+    for number, row in enumerate(found if isinstance(found, list) else [found], 1):
         try:
             messages.append(_message(row, channel, people, is_private))
         except FAULTS as error:
@@ -142,9 +139,9 @@ def _dict(value: Any) -> Mapping[str, Any]:
 
 
 def _name_of(user: Mapping[str, Any]) -> str:
-    profile = user.get("profile") or {}
+    profile = _dict(user.get("profile"))
     names = (profile.get("display_name"), profile.get("real_name"), user.get("name"), user["id"])
-    return next(str(name) for name in names if name)
+    return next((str(name) for name in names if name), "")
 
 
 def _text(text: str, people: Mapping[str, str]) -> str:
