@@ -1,5 +1,6 @@
 """Pages of REST with an issue and a pull request, a discussion of GraphQL, and what `gh` writes."""
 
+import json
 from typing import Any
 
 from rejoinder.corpus.exports.base import Message
@@ -54,7 +55,16 @@ _LISTED = [{
     "comments": [{"id": "IC_9", "author": {"login": "bob"}, "body": "Hi, Mia",
                   "createdAt": "2024-03-01T10:31:00Z"}],
 }]  # fmt: skip
+_REPO = {"name": "acme/port"}
+_EVENTS = [
+    {"type": "WatchEvent", "actor": {}, "repo": _REPO, "payload": {"action": "started"}},
+    {"type": "IssueCommentEvent", "actor": {}, "repo": _REPO, "payload": {
+        "issue": _ISSUES[0],
+        "comment": _row("mia", 3, "Thanks", id=23, issue_url=f"{_API}/issues/1",
+                        html_url=f"{_WEB}/issues/1#issuecomment-23")}},
+]  # fmt: skip
 FILES: dict[str, Any] = {
+    "2024-03-01-10.json": "".join(json.dumps(event) + "\n" for event in _EVENTS),
     "comments.json": _COMMENTS,
     "issues.json": _ISSUES,
     "lines.json": _LINES,
@@ -82,6 +92,7 @@ MESSAGES = [
     _message("1/21", 1, "", "8000", parent="acme/port#1", edited=True,
              link=f"{_WEB}/issues/1#issuecomment-21"),
     _message("1/22", 2, "ci[bot]", "Stale", link=f"{_WEB}/issues/1#issuecomment-22", is_bot=True),
+    _message("1/23", 3, "mia", "Thanks", link=f"{_WEB}/issues/1#issuecomment-23"),
     _message("2", 10, "bob", "Take 8000", link=f"{_WEB}/pull/2"),
     _message("2/line/21", 11, "ann", "Why?", link=f"{_WEB}/pull/2#discussion_r21"),
     _message("2/line/32", 12, "bob", "Fixed", parent="acme/port#2/line/21",

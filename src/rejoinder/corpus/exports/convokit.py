@@ -17,12 +17,12 @@ from rejoinder.corpus.exports.rows import (
     shape,
 )
 
-_UTTERANCE = tuple(
-    {"id", "text", speaker, root, answered}
+_NAMED = tuple(
+    {"id", "text", speaker, root}
     for speaker in ("speaker", "user")
     for root in ("conversation_id", "root")
-    for answered in ("reply-to", "reply_to")
 )
+_UTTERANCE = tuple(keys | {answered} for keys in _NAMED for answered in ("reply-to", "reply_to"))
 
 
 def _recognises(files: Files) -> bool:
@@ -32,7 +32,9 @@ def _recognises(files: Files) -> bool:
 def _files(files: Files) -> Iterator[tuple[str, str | None]]:
     """Yields the files of utterances, and where they are in them."""
     for name in documents(files):
-        if len(files.names) == 1 or name.rpartition("/")[2].startswith("utterances"):
+        if name.rpartition("/")[2].startswith("utterances"):
+            yield name, path_of(shape(files, name), ("", "item"), *_NAMED)
+        elif len(files.names) == 1:
             yield name, path_of(shape(files, name), ("", "item"), *_UTTERANCE)
 
 

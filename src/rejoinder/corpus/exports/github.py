@@ -1,6 +1,7 @@
 """GitHub: issues, pull requests and discussions with their comments, as its interfaces give them.
 
-Pages of REST, answers of GraphQL, `gh issue list --json`, and archives of migrations are read.
+Pages of REST, answers of GraphQL, `gh issue list --json`, archives of migrations and the events of
+GH Archive are read.
 
 Comments on issues are in one row: nothing says what one answers. Here the first answers the issue,
 as it usually does, and the others nothing; `--pair adjacent` pairs them. Comments on lines of a
@@ -48,7 +49,9 @@ _ROW = (
     {"type", "url", "user", "issue", "body"},
     {"type", "url", "user", "pull_request", "body"},
     {"type", "url", "user", "repository", "title", "body"},
+    {"type", "actor", "repo", "payload"},
 )
+_IN_EVENTS = ("issue", "pull_request", "discussion", "comment", "review")
 _ADDRESSES = ("html_url", "issue_url", "pull_request_url", "issue", "pull_request", "url")
 _ON_LINE = "line/"
 _PLACE = re.compile(
@@ -87,7 +90,8 @@ def _items(files: Files) -> Iterator[Item]:
         if path is None:
             continue
         for number, row in rows(files, name, path):
-            waiting: list[tuple[Any, str | None, str | None]] = [(row, None, None)]
+            waiting: list[tuple[Any, str | None, str | None]]
+            waiting = [(one, None, None) for one in reversed(_opened(row))]
             while waiting:
                 one, thread, parent = waiting.pop()
                 try:
@@ -99,6 +103,14 @@ def _items(files: Files) -> Iterator[Item]:
                 names_all = thread is not None or "/discussions/" in (message.link or "")
                 of = message.id if names_all else None
                 waiting += [(reply, message.thread, of) for reply in reversed(nested)]
+
+
+def _opened(row: Any) -> list[Any]:
+    """Returns the row, or what is in it where it is an event."""
+    payload = row.get("payload") if isinstance(row, dict) else None
+    if not isinstance(payload, dict):
+        return [row]
+    return [payload[key] for key in _IN_EVENTS if isinstance(payload.get(key), dict)]
 
 
 def _nested(row: dict[str, Any]) -> list[Any]:

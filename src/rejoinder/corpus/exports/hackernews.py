@@ -71,11 +71,16 @@ def _message(row: dict[str, Any], roots: Roots) -> Message:
         parent=str(parent) if parent and kind != _PART else None,
         thread=str(roots.of(id_)),
         author=str(row.get("by") or row.get("author") or ""),
-        time=seconds(row.get("time") or row.get("created_at_i") or row.get("created_at")),
+        time=_time(row.get("time") or row.get("created_at_i") or row.get("created_at")),
         source="hackernews",
         link=f"https://news.ycombinator.com/item?id={id_}",
         is_system=kind == _PART,
     )
+
+
+def _time(value: Any) -> float | None:
+    is_number = isinstance(value, str) and value.isdecimal()  # as BigQuery exports it
+    return float(value) if is_number else seconds(value)
 
 
 def _text(row: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-_QUOTED = re.compile(r"[ \t]{0,3}(?:>|[A-Z]{1,3}> |\|[ \t])")
+_QUOTED = re.compile(r"[ \t]{0,3}(?:>|[A-Z]{1,2}> |\|[ \t])")
 _VERBS = (
     r"(?:\b(?:wrote|writes|said|schrieb|geschrieben|écrit|escribió|escribio|scritto|scrive|"
     r"escreveu|schreef|geschreven|skrev|kirjoitti|napisał|napisała|napsal|napsala|napísal|írta|"
@@ -42,7 +42,8 @@ _SENT = re.compile(
 )
 _ENDS = re.compile(
     r"-- $|-{3,} next part -{3,}$|-----BEGIN PGP SIGNATURE-----$|"
-    r"\s*(?:sent from my |sent via |get outlook for |von meinem .{2,30} gesendet|envoyé de mon |"
+    r"\s*(?:sent from (?:my|mail for|outlook)|sent via |get outlook for |"
+    r"von meinem .{2,30} gesendet|gesendet (?:mit|von) |envoyé (?:de mon|depuis) |"
     r"enviado desde mi |enviado do meu |inviato da(?:l mio)? |verzonden vanaf mijn |"
     r"skickat från min |отправлено с )[\w .®™]{0,40}$|"
     r"--~--~-{5,}|This SF\.net email is sponsored|"
@@ -54,6 +55,8 @@ _RULE = re.compile(r"\s*[_=*-]{20,}\s*$")
 _FOOTER = re.compile(r"mailing list|unsubscribe|https?://\S*(?:listinfo|lists?[./])", re.IGNORECASE)
 _ARMOUR = re.compile(r"-----BEGIN PGP SIGNED MESSAGE-----$|Hash: SHA\d+$")
 _UNDERLINE = re.compile(r"\s*_{20,}\s*$")
+_LONGEST = 400
+"""Characters in a line that says who wrote a quote, at most."""
 _LAST = 9
 """Lines in a signature or an advertisement, at most."""
 
@@ -102,7 +105,8 @@ def _answers_all(lines: Sequence[str], number: int) -> bool:
     if not _has_date(lines[number]):
         return False
     for length in (1, 2, 3):
-        if _WROTE_THEN.search(" ".join(lines[number : number + length])):
+        line = " ".join(lines[number : number + length])
+        if len(line) <= _LONGEST and _WROTE_THEN.search(line):
             return not any(map(_QUOTED.match, lines[number + length :]))
     return False
 
@@ -122,6 +126,8 @@ def _names_author(lines: Sequence[str]) -> bool:
     if not all(map(str.strip, lines)):
         return False
     line = " ".join(lines)
+    if len(line) > _LONGEST:
+        return False
     if _WROTE_THEN.search(line) and (_has_date(line) or (len(lines) == 1 and _DAY.search(line))):
         return True
     return len(lines) == 1 and bool(_WROTE.search(line) or _BY_ADDRESS.search(line))

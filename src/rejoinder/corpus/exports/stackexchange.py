@@ -29,16 +29,18 @@ def _named(files: Files, file: str) -> list[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    for name in _named(files, "posts.xml"):
-        yield from _Site(files, name.rpartition("/")[0]).messages()
+    folders = [name.rpartition("/")[0] for name in _named(files, "posts.xml")]
+    for folder in folders:
+        yield from _Site(files, folder, is_only=len(folders) == 1).messages()
 
 
 class _Site:
     """Reads posts and comments together in the order of time."""
 
-    def __init__(self, files: Files, folder: str) -> None:
+    def __init__(self, files: Files, folder: str, *, is_only: bool) -> None:
         self._files = files
         self._folder = folder
+        self._is_only = is_only  # then its files may be in several folders
         self._name = folder.rpartition("/")[2] or files.title
         self._questions = Roots()
         self._names = {
@@ -54,7 +56,7 @@ class _Site:
     def _rows(self, file: str) -> Iterator[tuple[str, int, _Row]]:
         """Yields name, number and attributes of the rows of a file, which may be missing."""
         for name in _named(self._files, file):
-            if name.rpartition("/")[0] != self._folder:
+            if not self._is_only and name.rpartition("/")[0] != self._folder:
                 continue
             with self._files.open(name) as opened:
                 try:
