@@ -56,6 +56,7 @@ AREAS = {
     "bombs": Area("fuzzing.bombs", 0.0003),
     "rules": Area("fuzzing.rules", 0.25),
     "dump files": Area("fuzzing.dump_files", 0.03),
+    "exports": Area("fuzzing.exports", 0.01),
     "index texts": Area("fuzzing.index_texts", 0.25),
     "index folder": Area("fuzzing.index_folders", 0.015),
     "index lists": Area("fuzzing.index_lists", 0.015),

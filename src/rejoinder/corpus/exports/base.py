@@ -1,10 +1,12 @@
 """What a reader of exports is, and the message that all of them give."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.manifest import Malformed
@@ -40,17 +42,27 @@ class Message(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuses what a row of an export had instead of text.
 
+        Halves of surrogate pairs, which no file can hold, become U+FFFD.
+
         Raises:
-            TypeError, ValueError: a field has another type, or the time is not finite.
+            TypeError, ValueError: a field has another type, there is no id, or the time is not
+                finite.
         """
-        texts = (self.id, self.text, self.author, self.source)
-        others = (self.parent, self.thread, self.link)
-        for value in (*texts, *(one for one in others if one is not None)):
-            if not isinstance(value, str):
-                raise TypeError(f"{value!r:.40} is not text")
+        optional = (one for one in (self.parent, self.thread, self.link) if one is not None)
+        try:
+            "".join((self.id, self.text, self.author, self.source, *optional)).encode()
+        except UnicodeEncodeError:
+            for name in _TEXTS:
+                if isinstance(value := getattr(self, name), str):
+                    force_setattr(self, name, _LONE.sub("\ufffd", value))
+        if not self.id:
+            raise ValueError("no id")
         if self.time is not None and not math.isfinite(self.time):
             raise ValueError(f"{self.time} is not a time")
 
+
+_TEXTS = ("id", "text", "author", "source", "parent", "thread", "link")
+_LONE = re.compile("[\ud800-\udfff]")
 
 Item = Message | Malformed
 """What readers yield: a message, or where there is none and why."""

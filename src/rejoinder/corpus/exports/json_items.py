@@ -35,7 +35,7 @@ def json_values(file: IO[bytes], path: str, where: str) -> Iterator[Any]:
 
     try:
         yield from ijson.items(file, path, use_float=True, multiple_values=True)
-    except ijson.JSONError as error:
+    except (ijson.JSONError, UnicodeDecodeError) as error:
         raise _not_json(where, error) from None
 
 
@@ -46,7 +46,7 @@ def json_members(file: IO[bytes], path: str, where: str) -> Iterator[tuple[str, 
 
     try:
         yield from ijson.kvitems(file, path, use_float=True)
-    except ijson.JSONError as error:
+    except (ijson.JSONError, UnicodeDecodeError) as error:
         raise _not_json(where, error) from None
 
 
@@ -75,7 +75,7 @@ def json_parts(
                 builder.event(event, value)
             elif path in paths or (path in begins and opens):
                 yield path, value
-    except ijson.JSONError as error:
+    except (ijson.JSONError, UnicodeDecodeError) as error:
         raise _not_json(where, error) from None
 
 

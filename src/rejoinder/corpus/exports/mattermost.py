@@ -74,7 +74,7 @@ class _Bulk:
                     if line.strip():
                         row = decoder.decode(line.removeprefix(b"\xef\xbb\xbf"))
                         yield from self._line(row[row["type"]], row["type"], number)
-                except FAULTS as error:
+                except (*FAULTS, RecursionError) as error:
                     yield no_message(self._name, number, "Mattermost", error)
 
     def _line(self, row: Any, kind: str, number: int) -> list[Message]:

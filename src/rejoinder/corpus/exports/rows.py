@@ -49,7 +49,10 @@ def _shape(head: bytes) -> Shape:
 
     keys: dict[str, set[str]] = {}
     try:
-        for path, event, value in ijson.parse(io.BytesIO(head), multiple_values=True):
+        # without use_float, an integer of more than 4,300 digits crashes ijson
+        for path, event, value in ijson.parse(
+            io.BytesIO(head), multiple_values=True, use_float=True
+        ):
             if event == "map_key":
                 keys.setdefault(path, set()).add(value)
     except (ijson.JSONError, UnicodeDecodeError):
