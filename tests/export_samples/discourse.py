@@ -52,6 +52,9 @@ FILES: dict[str, Any] = {
     "categories.json": {"category_list": {"categories": [{"id": 5, "name": "Help"}]}},
     "posts.jsonl": json.dumps(_RAW) + "\n",
     "t/12.json": _TOPIC,
+    "topics.jsonl": json.dumps(
+        {"id": 15, "title": "Old", "posts": [{**_RAW, "topic_id": None, "raw": "Hello"}]}
+    ),
 }
 _TEN = 1709287200.0
 """1 March 2024, 10:00 UTC."""
@@ -75,6 +78,14 @@ MESSAGES = [
         text="Use this",
         parent="13/3",
         thread="13",
+        time=_TEN + 3600,
+        source="discourse",
+    ),
+    Message(
+        id="15/9",
+        text="Hello",
+        parent="15/3",
+        thread="15",
         time=_TEN + 3600,
         source="discourse",
     ),

@@ -40,6 +40,11 @@ def _recognises(files: Files) -> bool:
 
 
 def _topics(keys: Shape) -> str | None:
+    """Returns where topics are that hold their posts."""
+    for path in _TOPICS:
+        posts = keys.get(f"{path}.posts.item".lstrip("."), set())
+        if {"id", "title"} <= keys.get(path, set()) and "post_number" in posts:
+            return path
     return path_of(keys, _TOPICS, *_TOPIC)
 
 
@@ -83,7 +88,7 @@ def _pairs(files: Files, name: str, path: str, key: str) -> dict[str, str]:
 
 def _topic(name: str, number: int, row: Any, names: Mapping[str, str]) -> Iterator[Item]:
     try:
-        posts = list_of(row["post_stream"]["posts"])
+        posts = list_of(row["posts"] if "posts" in row else row["post_stream"]["posts"])
     except FAULTS as error:
         yield no_message(name, number, "Discourse", error)
         return

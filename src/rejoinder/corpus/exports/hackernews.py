@@ -22,10 +22,11 @@ from rejoinder.corpus.exports.rows import (
 )
 
 _PATHS = ("", "item", "hits.item")
+_TIMES = ("time", "created_at_i", "created_at")
 _ITEM = (
     {"id", "by", "time", "type"},
-    {"id", "created_at_i", "author", "children"},
-    {"objectID", "created_at_i", "author", "_tags"},
+    *({"id", author, "children", time} for author in ("author", "by") for time in _TIMES),
+    *({"objectID", "created_at_i", text} for text in ("_tags", "comment_text", "story_text")),
 )
 _PART = "pollopt"
 """Type of a choice in a poll, which answers nothing."""
@@ -46,19 +47,24 @@ def _items(files: Files) -> Iterator[Item]:
         if path is None:
             continue
         for number, row in rows(files, name, path):
-            waiting = [row]
+            waiting: list[tuple[Any, Any]] = [(row, None)]
             while waiting:
+                one, above = waiting.pop()
                 try:
-                    one = waiting.pop()
-                    waiting += reversed(list_of(one.get("children")))
-                    yield _message(one, roots)
+                    waiting += [(child, one["id"]) for child in reversed(_children(one))]
+                    yield _message(one, above, roots)
                 except FAULTS as error:
                     yield no_message(name, number, "Hacker News", error)
 
 
-def _message(row: dict[str, Any], roots: Roots) -> Message:
+def _children(row: dict[str, Any]) -> list[Any]:
+    """Returns the items in another, of which search gives only the ids."""
+    return [one for one in list_of(row.get("children")) if not isinstance(one, int)]
+
+
+def _message(row: dict[str, Any], above: Any, roots: Roots) -> Message:
     id_ = int(id_of(row, "id" if "id" in row else "objectID"))
-    parent = int(row.get("parent") or row.get("parent_id") or row.get("poll") or 0)
+    parent = int(row.get("parent") or row.get("parent_id") or row.get("poll") or above or 0)
     story, kind = int(row.get("story_id") or 0), row.get("type")
     if parent == id_:
         raise ValueError(f"item {id_} answers itself")
@@ -71,7 +77,7 @@ def _message(row: dict[str, Any], roots: Roots) -> Message:
         parent=str(parent) if parent and kind != _PART else None,
         thread=str(roots.of(id_)),
         author=str(row.get("by") or row.get("author") or ""),
-        time=_time(row.get("time") or row.get("created_at_i") or row.get("created_at")),
+        time=_time(next((row[key] for key in _TIMES if row.get(key)), None)),
         source="hackernews",
         link=f"https://news.ycombinator.com/item?id={id_}",
         is_system=kind == _PART,
