@@ -1,4 +1,4 @@
-"""Telegram Desktop: `result.json` of one chat, or of all chats of an account.
+"""Telegram Desktop: `result.json` of one chat, or of all chats of an account; or pages of HTML.
 
 Chats between two people are not marked as private, as in other messengers. A date without a zone,
 which older versions write alone, is taken as UTC.
@@ -13,6 +13,7 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.json_items import json_parts
 from rejoinder.corpus.exports.rows import FAULTS, documents, no_message, seconds
+from rejoinder.corpus.exports.telegram_html import is_in_pages, pages
 
 _CHAT = re.compile(
     rb'"type":\s*"(?:(?:personal|bot|replies)_chat|saved_messages|verify_codes|'
@@ -31,7 +32,9 @@ _LOOKED_AT = 20
 
 def _recognises(files: Files) -> bool:
     names = sorted(documents(files), key=lambda name: not name.endswith("result.json"))
-    return any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT])
+    if any(_is_ours(files.head(name)) for name in names[:_LOOKED_AT]):
+        return True
+    return is_in_pages(files)
 
 
 def _is_ours(head: bytes) -> bool:
@@ -45,6 +48,8 @@ def _read(files: Files) -> Iterator[Item]:
     for name in documents(files):
         if _is_ours(files.head(name)):
             yield from _document(files, name, sources)
+    if not sources:  # an export may be in both formats
+        yield from pages(files)
 
 
 def _document(files: Files, name: str, sources: dict[str, Any]) -> Iterator[Item]:
@@ -157,7 +162,7 @@ def _escape(match: re.Match[bytes]) -> bytes:
 
 TELEGRAM = ExportFormat(
     "telegram",
-    "Telegram (Telegram Desktop, JSON)",
+    "Telegram (Telegram Desktop)",
     "https://telegram.org/blog/export-and-more",
     _recognises,
     _read,
