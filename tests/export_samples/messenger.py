@@ -42,7 +42,10 @@ FILES: dict[str, Any] = {
         ],
     },
     "instagram/eve/message_1.json": {
-        "messages": [_row("Eve", 2, content="Liked a message"), _row("Eve", 1, content="Hello")]
+        "messages": [
+            _row("Eve", 2, content="Liked a message"),
+            _row("Eve", 1, content="I left the group"),
+        ]
     },
 }
 _SECONDS = _TEN / 1000
@@ -61,7 +64,7 @@ _BOB, _EVE = "e2ee/Bob_4.json", "instagram/eve/message_1.json"
 MESSAGES = [
     _message(_BOB, 2, "Ann", "Hi", 1),
     _message(_BOB, 1, "Bob", "Née", 2),
-    _message(_EVE, 2, "Eve", "Hello", 1),
+    _message(_EVE, 2, "Eve", "I left the group", 1),
     _message(_EVE, 1, "Eve", "Liked a message", 2, is_system=True),
     _message(_SECOND, 3, "Zoë", "naïve", 1),
     _message(_SECOND, 2, "Ann", "", 2),

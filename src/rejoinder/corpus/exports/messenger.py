@@ -27,14 +27,14 @@ _CHAT = ("thread_path", "threadName", "title")
 _BY_PEOPLE = (None, "", "Generic", "Share", "text", "link", "media")
 """Types of what people write; `Call`, `Subscribe` and others are news of the chat."""
 _NEWS = re.compile(
-    r"(?:Reacted .+ to your message|Liked a message|\S[^\n]{0,60} (?:sent an attachment|"
-    r"unsent a message|joined the (?:call|video chat)|(?:named|left|created) the group[^\n]*|"
+    r"(?:sent an attachment|unsent a message|joined the (?:call|video chat)|"
     r"(?:sent|shared) a (?:photo|video|sticker|GIF|voice message|link|post|reel|story)|"
-    r"(?:added|removed) [^\n]+ (?:to|from) the group|"
+    r"(?:named|left|created) the group[^\n]*|(?:added|removed) [^\n]+ (?:to|from) the group|"
     r"(?:started|missed) an? [^\n]*(?:call|video chat)[^\n]*|(?:changed|set) the "
-    r"(?:theme|chat theme|group photo|nickname|emoji|quick reaction)[^\n]*)\.?)"
+    r"(?:theme|chat theme|group photo|nickname|emoji|quick reaction)[^\n]*)\.?"
 )
-"""Matches what they write themselves as if it were the person, in English."""
+"""Matches what they write after a person's name as if the person had, in English."""
+_REACTION = re.compile(r"Reacted .+ to your message|Liked a message")
 
 
 def _recognises(files: Files) -> bool:
@@ -69,7 +69,7 @@ def _chat(files: Files, name: str) -> str:
 
 
 def _message(row: Mapping[str, Any], place: str, chat: str) -> Message:
-    author = row.get("sender_name") or row.get("senderName") or ""
+    author = _repaired(row.get("sender_name") or row.get("senderName") or "")
     text, kind = row.get("content") or row.get("text") or "", row.get("type")
     text = _repaired(text).strip()
     is_gone = row.get("is_unsent") or row.get("isUnsent")
@@ -78,11 +78,20 @@ def _message(row: Mapping[str, Any], place: str, chat: str) -> Message:
         raise KeyError("sender_name")
     return Message(
         id=place,
-        author=_repaired(author),
+        author=author,
         time=None if time is None else time / 1000,
         text="" if is_gone else text,
         source=chat,
-        is_system=kind not in _BY_PEOPLE or bool(_NEWS.fullmatch(text)),
+        is_system=kind not in _BY_PEOPLE or _is_news(text, author),
+    )
+
+
+def _is_news(text: str, author: str) -> bool:
+    if _REACTION.fullmatch(text):
+        return True
+    return any(
+        text.startswith(f"{name} ") and _NEWS.fullmatch(text, len(name) + 1) is not None
+        for name in (author, "You")
     )
 
 
