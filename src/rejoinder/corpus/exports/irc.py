@@ -236,7 +236,7 @@ def _channel(files: Files, name: str) -> str:
 IRC = ExportFormat(
     "irc",
     "IRC (logs of clients)",
-    "https://pisg.github.io/",
+    "https://github.com/mbp/pisg",
     _recognises,
     _read,
 )
