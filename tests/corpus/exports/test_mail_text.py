@@ -35,6 +35,7 @@ REST = [
     "Begin forwarded message:\n\nOld",
     "---------------------- Forwarded by Ann A/Acme on 01/15/2001 09:50 AM\n-----------\n\nOld",
     "Sent from my iPhone",
+    "______________________\nBuy now\n-------------- next part --------------\n" + "Name: x\n" * 20,
     "Von meinem iPhone gesendet",
     "Gesendet von Mail für Windows",
     "_______________________________________________\ndev mailing list\ndev@example.org",
@@ -69,6 +70,10 @@ def test_what_comes_after_the_text_goes(rest):
 )
 def test_words_that_look_like_it_stay(text):
     assert written_text(text) == text
+
+
+def test_an_attribution_may_be_above_other_words():
+    assert written_text("On 4 July, Ann wrote:\n\nHi Ann,\n\n> Works?\n\nYes") == "Hi Ann,\nYes"
 
 
 def test_a_line_before_a_quote_that_names_nobody_stays():

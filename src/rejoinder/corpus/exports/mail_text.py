@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
-_QUOTED = re.compile(r"[ \t]{0,3}(?:>|[A-Z]{1,2}> |\|[ \t])")
+_QUOTED = re.compile(r"[ \t]{0,3}(?:'?>|[A-Z]{1,2}> |\|[ \t])")
 _VERBS = (
     r"(?:\b(?:wrote|writes|said|schrieb|geschrieben|écrit|escribió|escribio|scritto|scrive|"
     r"escreveu|schreef|geschreven|skrev|kirjoitti|napisał|napisała|napsal|napsala|napísal|írta|"
@@ -40,8 +41,10 @@ _SENT = re.compile(
     r"Skickat|Sendt|Dato|Wysłano|Wysłane|Отправлено|Дата|Gönderildi|Gönderilen|Tarih|Lähetetty|"
     r"To|An|À|Para|A|Aan|Till|Til|Do|Кому|Kime|发送时间|送信日時)\*?[ \t]*[:：]"
 )
+_SCRUBBED = re.compile(r"^-{3,} next part -{3,}$", re.MULTILINE)
+"""Matches what archives of lists write above the names of attachments."""
 _ENDS = re.compile(
-    r"-- $|-{3,} next part -{3,}$|-----BEGIN PGP SIGNATURE-----$|"
+    r"-- $|-----BEGIN PGP SIGNATURE-----$|"
     r"\s*(?:sent from (?:my|mail for|outlook)|sent via |get outlook for |"
     r"von meinem .{2,30} gesendet|gesendet (?:mit|von) |envoyé (?:de mon|depuis) |"
     r"enviado desde mi |enviado do meu |inviato da(?:l mio)? |verzonden vanaf mijn |"
@@ -67,14 +70,15 @@ def written_text(text: str) -> str:
     >>> written_text("On 1 May, Ann wrote:\n> Does it work?\n\nYes.\n-- \nBob\nAcme Inc.")
     'Yes.'
     """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = _SCRUBBED.split(text.replace("\r\n", "\n").replace("\r", "\n"), maxsplit=1)[0]
+    lines = text.split("\n")
     lines = lines[: _end(lines)]
     kept: list[str] = []
     for number, line in enumerate(lines):
         if _QUOTED.match(line):
             if not (number and _QUOTED.match(lines[number - 1])):
                 _drop_attribution(kept)
-        elif not _ARMOUR.match(line):
+        elif not _ARMOUR.match(line) and not (_has_date(line) and _names_author([line])):
             kept.append(line.rstrip())
     return "\n".join(line for line in kept if line.strip()).strip()
 
@@ -97,7 +101,8 @@ def _end(lines: Sequence[str]) -> int:
 
 
 def _is_short(lines: Sequence[str]) -> bool:
-    return sum(1 for line in lines if line.strip() and not _QUOTED.match(line)) <= _LAST
+    own = (line for line in lines if line.strip() and not _QUOTED.match(line))
+    return len(list(islice(own, _LAST + 1))) <= _LAST
 
 
 def _answers_all(lines: Sequence[str], number: int) -> bool:
