@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from rejoinder.corpus.exports.base import ExportFormat, Item
 from rejoinder.corpus.exports.by_time import by_time
@@ -13,12 +14,13 @@ _MAIL = re.compile(
 )
 """Matches the name of a mail, and its folder."""
 _ARRIVED = re.compile(r"(?:.*/)?(\d{9,10})\.[^/]*")
+_TRIED = 20
 _SENT_BY = re.compile(rb"^(?:From|Date|Message-ID|Received|Return-Path):", re.I | re.MULTILINE)
 
 
 def _recognises(files: Files) -> bool:
-    first = next((name for name in files.names if _MAIL.fullmatch(name)), None)
-    return first is not None and _is_mail(files.head(first))
+    mails = (name for name in files.names if _MAIL.fullmatch(name))
+    return any(_is_mail(files.head(name).lstrip()) for name in islice(mails, _TRIED))
 
 
 def _is_mail(head: bytes) -> bool:
