@@ -7,11 +7,13 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import plain_text
 from rejoinder.corpus.exports.rows import (
+    AIRBYTE,
     FAULTS,
     Shape,
     documents,
     first_shapes,
     id_of,
+    id_text,
     list_of,
     no_message,
     path_of,
@@ -20,11 +22,12 @@ from rejoinder.corpus.exports.rows import (
     shape,
 )
 
-_TICKETS = ("", "item", "tickets.item", "ticket", "helpdesk_ticket", "item.helpdesk_ticket")
+_OLD = ("helpdesk_ticket", "item.helpdesk_ticket")
+_TICKETS = ("", "item", "tickets.item", "ticket", *_OLD, AIRBYTE)
 _TICKET = ({"requester_id", "responder_id"}, {"description_text", "requester_id"})
-_LOOSE = ("", "item", "conversations.item", "conversation")
+_LOOSE = ("", "item", "conversations.item", "conversation", AIRBYTE)
 _CONVERSATION = ({"incoming", "private", "body"}, {"incoming", "private", "body_text"})
-_PEOPLE = ("", "item", "agents.item", "contacts.item", "item.agent", "item.user")
+_PEOPLE = ("", "item", "agents.item", "contacts.item", "item.agent", "item.user", AIRBYTE)
 _PERSON = ({"id", "contact"}, {"id", "name", "email"}, {"id", "first_name", "last_name"})
 _QUOTES = "blockquote, .freshdesk_quote, .gmail_quote"
 _OUTBOUND = 10
@@ -62,7 +65,7 @@ def _read(files: Files) -> Iterator[Item]:
 def _names(files: Files, name: str, path: str) -> Iterator[tuple[str, str]]:
     for _, row in rows(files, name, path):
         if isinstance(row, dict) and (called := _name_of(row)):
-            yield str(row.get("id")), called
+            yield id_text(row.get("id")), called
 
 
 def _name_of(person: Mapping[str, Any]) -> str:
@@ -77,7 +80,7 @@ def _ticket(name: str, number: int, row: Any, people: dict[str, str]) -> Iterato
         ticket = id_of(row, "display_id" if "display_id" in row else "id")
         requester = row.get("requester")
         if isinstance(requester, dict) and _name_of(requester):
-            people.setdefault(str(requester.get("id")), _name_of(requester))
+            people.setdefault(id_text(requester.get("id")), _name_of(requester))
         by_agent = row.get("source") == _OUTBOUND
         conversations = list_of(row.get("conversations", row.get("notes")))
         yield Message(
@@ -119,7 +122,8 @@ def _conversation(
 
 
 def _author(author: Any, people: Mapping[str, str]) -> str:
-    return "" if author is None else people.get(str(author), str(author))
+    key = id_text(author)
+    return people.get(key, key)
 
 
 def _text(row: Mapping[str, Any], html: str, plain: str) -> str:

@@ -7,6 +7,7 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import plain_text
 from rejoinder.corpus.exports.rows import (
+    AIRBYTE,
     FAULTS,
     documents,
     first_shapes,
@@ -19,14 +20,14 @@ from rejoinder.corpus.exports.rows import (
     shape,
 )
 
-_PATHS = ("", "item", "conversations.item", "data.item")
+_PATHS = ("", "item", "conversations.item", "data.item", AIRBYTE)
 _KEYS = (
     {"conversation_parts", "source"},
     {"conversation_parts", "conversation_message"},
     {"source", "contacts", "teammates"},
     {"source", "statistics", "admin_assignee_id"},
 )
-_PARTS = ("", "item", "conversation_parts.item")
+_PARTS = ("", "item", "conversation_parts.item", AIRBYTE)
 _PART = ({"part_type", "conversation_id"},)
 """Of parts that are in no conversation, as programs that copy tables have them."""
 _SAID = ("comment", "open", "close", "quick_reply")

@@ -8,6 +8,7 @@ from rejoinder.corpus.exports.atlassian import atlassian_text
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.rows import (
+    AIRBYTE,
     FAULTS,
     Shape,
     documents,
@@ -21,8 +22,8 @@ from rejoinder.corpus.exports.rows import (
     shape,
 )
 
-_ISSUES = ("", "item", "issues.item")
-_COMMENTS = ("", "item", "comments.item", "values.item")
+_ISSUES = ("", "item", "issues.item", AIRBYTE)
+_COMMENTS = ("", "item", "comments.item", "values.item", AIRBYTE)
 _COMMENT = (
     {"id", "self", "body", "updateAuthor"},
     {"id", "self", "body", "jsdPublic"},

@@ -16,6 +16,8 @@ from rejoinder.errors import require
 
 FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What a row raises that has other types than its format says."""
+AIRBYTE = "_airbyte_data"
+"""Path to a row in the files that Airbyte writes, whatever it copies."""
 _JSON = (".json", ".jsonl", ".ndjson")
 _LOOKED_AT = 20
 _LONGEST = 1 << 28
@@ -122,15 +124,27 @@ def loads(text: str) -> Any:
 
 
 def id_of(row: Any, key: str = "id") -> str:
-    """Returns an id, which may be a number.
+    """Returns an id, which may be a number, also a whole one written as a float.
 
     Raises:
         KeyError, TypeError: there is none.
     """
-    value = row[key]
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise TypeError(f"{key!r} is {value!r}")
-    return str(value)
+    value = id_text(row[key])
+    if not value:
+        raise TypeError(f"{key!r} is {row[key]!r:.40}")
+    return value
+
+
+def id_text(value: Any) -> str:
+    """Returns an id as text; an empty one for what is not an id.
+
+    >>> id_text(7.0), id_text("7"), id_text(None)
+    ('7', '7', '')
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_id = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value) if is_id else ""
 
 
 def list_of(value: Any) -> list[Any]:

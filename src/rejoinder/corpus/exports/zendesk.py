@@ -8,11 +8,13 @@ from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import markdown_text, plain_text
 from rejoinder.corpus.exports.rows import (
+    AIRBYTE,
     FAULTS,
     Shape,
     documents,
     first_shapes,
     id_of,
+    id_text,
     list_of,
     no_message,
     path_of,
@@ -21,10 +23,10 @@ from rejoinder.corpus.exports.rows import (
     shape,
 )
 
-_TICKETS = ("", "item", "tickets.item", "ticket")
-_COMMENTS = ("", "item", "comments.item")
-_EVENTS = ("", "item", "ticket_events.item", "audits.item")
-_USERS = ("users.item", "", "item")
+_TICKETS = ("", "item", "tickets.item", "ticket", AIRBYTE)
+_COMMENTS = ("", "item", "comments.item", AIRBYTE)
+_EVENTS = ("", "item", "ticket_events.item", "audits.item", AIRBYTE)
+_USERS = ("users.item", "", "item", AIRBYTE)
 _TICKET = ({"requester_id", "submitter_id"}, {"requester_id", "via"}, {"requester", "via"})
 _COMMENT = tuple({"author_id", "public", body} for body in ("plain_body", "html_body", "audit_id"))
 _EVENT = ({"ticket_id", "child_events"}, {"ticket_id", "events", "author_id"})
@@ -33,8 +35,8 @@ _PAGE = {"comments", "ticket", "users", "organizations", "groups", "count", "met
     "next_page", "previous_page"
 }  # fmt: skip
 _QUOTES = "blockquote, .gmail_quote, .zd-comment .quote"
-_BY_ZENDESK = ("rule", "system")
-"""Channels of what triggers, automations and merging tickets write."""
+_BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
+"""Channels of what triggers, automations and merging tickets write, and of what calls leave."""
 
 
 def _recognises(files: Files) -> bool:
@@ -75,19 +77,20 @@ def _read(files: Files) -> Iterator[Item]:
 def _names(files: Files, name: str, path: str) -> Iterator[tuple[str, str]]:
     for _, row in rows(files, name, path):
         if isinstance(row, dict) and row.get("name") and "id" in row:
-            yield str(row["id"]), str(row["name"])
+            yield id_text(row["id"]), str(row["name"])
 
 
 def _loose(files: Files, name: str, path: str) -> Iterator[tuple[int, Any, str]]:
     """Yields comments that are in no ticket, or events with comments, and their tickets."""
     one = next(rows(files, name, "ticket"), (0, None))[1] if path else None
     digits = re.findall(r"\d+", name)
-    default = str(one["id"]) if isinstance(one, dict) and "id" in one else (digits or [name])[-1]
+    of_row = id_text(one.get("id")) if isinstance(one, dict) else ""
+    default = of_row or (digits or [name])[-1]
     for number, row in rows(files, name, path):
         if not isinstance(row, dict):
             yield number, row, ""
             continue
-        ticket = str(row.get("ticket_id") or default)
+        ticket = id_text(row.get("ticket_id")) or default
         events = row.get("child_events", row.get("events"))
         if events is None:
             yield number, row, ticket
@@ -109,7 +112,7 @@ def _ticket(
         for role in ("requester", "submitter", "assignee"):
             person = row.get(role)
             if isinstance(person, dict) and person.get("name"):
-                people.setdefault(str(person["id"]), str(person["name"]))
+                people.setdefault(id_text(person["id"]), str(person["name"]))
         if not comments and ticket not in commented:
             author = row.get("submitter_id") or row.get("requester_id")
             subject = row.get("raw_subject") or row.get("subject") or ""
@@ -121,6 +124,7 @@ def _ticket(
                 text=markdown_text(row.get("description") or subject),
                 source="zendesk",
                 is_bot="bot" in str(via.get("channel")),
+                is_system=via.get("channel") in _BY_ZENDESK,
                 is_private=row.get("is_public") is False,
             )
     except FAULTS as error:
@@ -151,7 +155,8 @@ def _comment(name: str, number: int, row: Any, ticket: str, people: dict[str, st
 
 
 def _author(author: Any, people: dict[str, str]) -> str:
-    return "" if author is None else people.get(str(author), str(author))
+    key = id_text(author)
+    return people.get(key, key)
 
 
 def _text(row: dict[str, Any]) -> str:
