@@ -21,6 +21,7 @@ from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import RejoinderError
 from rejoinder.models.shipped import DEFAULT, shipped_models
 from rejoinder.text.columns import as_series, normalize
+from slack_export import write_export
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_DUMP = ROOT / "examples" / "small.jsonl"
@@ -82,7 +83,20 @@ def demonstrate(data: str, out: Path) -> Path:
         "--out", str(out / "results.json"), "--overwrite",
     )  # fmt: skip
     show_neighbours(model, pairs)
+    if data == str(SMALL_DUMP):
+        export_to_search(out)
     return model
+
+
+def export_to_search(out: Path) -> None:
+    """From an export of a chat to a search that knows its words, in four commands."""
+    print("\nThe same from an export of Slack, with a model that comes with rejoinder:", flush=True)
+    export, pairs, model, index = (out / name for name in ("slack.zip", "slack", "mine", "index"))
+    write_export(export)
+    command("extract", str(export), "--out", str(pairs), "--split", "80,10,10", "--overwrite")
+    command("finetune", "--pairs", str(pairs), "--out", str(model), "--overwrite")
+    command("index", str(pairs), "--model", str(model), "--out", str(index), "--overwrite")
+    command("search", "Which book did you like?", "--index", str(index), "--top-k", "3")
 
 
 def command(*words: str) -> None:

@@ -3,10 +3,20 @@
 import runpy
 from pathlib import Path
 
+import pytest
+
+from rejoinder.corpus.extract import extract
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
 
-DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo.py"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DEMO = EXAMPLES / "demo.py"
+
+
+@pytest.fixture(autouse=True)
+def _script(monkeypatch):
+    """A script finds the scripts next to it."""
+    monkeypatch.syspath_prepend(EXAMPLES)
 
 
 def test_a_dump_of_ones_own_leaves_the_model_of_the_readme_alone():
@@ -29,3 +39,16 @@ def test_the_model_of_the_package_stands_beside_the_new_one(
     shown = capsys.readouterr().out
     assert "How old are you?" in shown
     assert "rejoinder-base" not in shown
+
+
+def test_the_made_up_export_holds_the_made_up_conversations(tmp_path):
+    write_export = runpy.run_path(str(EXAMPLES / "slack_export.py"))["write_export"]
+    write_export(tmp_path / "slack.zip")
+    manifest = extract(tmp_path / "slack.zip", tmp_path / "pairs", split=(80.0, 10.0, 10.0))
+    [export] = manifest.exports
+    assert (export.format, export.malformed) == ("slack", 0)
+    assert export.messages > 7_000
+    assert export.linked > 5_000
+    assert min(manifest.splits.values()) > 300
+    write_export(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "slack.zip").read_bytes()

@@ -1,0 +1,65 @@
+"""Writes a made-up export of Slack, from the made-up conversations of `small.jsonl`.
+
+    python examples/slack_export.py [slack-export.zip]
+
+Their threads become threads of channels, as `rejoinder extract` reads them.
+"""
+
+import json
+import sys
+import zipfile
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+CONVERSATIONS = Path(__file__).resolve().parent / "small.jsonl"
+
+
+def write_export(path: Path) -> None:
+    """Writes the zip archive: `users.json`, `channels.json`, and a file for each channel's day."""
+    comments = _comments()
+    people = sorted({comment["author"] for comment in comments})
+    users = {name: f"U{number:05}" for number, name in enumerate(people, 1)}
+    days: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    first: dict[str, str] = {}
+    for number, comment in enumerate(comments):
+        ts = f"{comment['created_utc']}.{number:06}"
+        day = datetime.fromtimestamp(comment["created_utc"], UTC).date()
+        days[f"{comment['subreddit']}/{day}.json"].append(
+            {
+                "type": "message",
+                "user": users[comment["author"]],
+                "ts": ts,
+                "thread_ts": first.setdefault(comment["link_id"], ts),
+                "text": comment["body"],
+            }
+        )
+    channels = {name.partition("/")[0] for name in days}
+    contents: dict[str, list[dict[str, Any]]] = {
+        "users.json": [{"id": key, "name": name} for name, key in users.items()],
+        "channels.json": [{"name": name} for name in sorted(channels)],
+        **days,
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            packed = json.dumps(content, indent=1)
+            archive.writestr(zipfile.ZipInfo(name), packed, zipfile.ZIP_DEFLATED)
+
+
+def _comments() -> list[dict[str, Any]]:
+    comments = []
+    for line in CONVERSATIONS.read_text("utf-8").splitlines():
+        try:
+            comment = json.loads(line)
+        except ValueError:
+            continue  # a few lines are broken on purpose
+        if isinstance(comment, dict) and {"author", "created_utc", "body", "link_id"} <= {*comment}:
+            comments.append(comment)
+    return comments
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "slack-export.zip")
+    write_export(target)
+    print(target)
