@@ -105,6 +105,14 @@ def extract(
     include_private: Annotated[
         bool, "Keep internal notes, private channels and direct messages of exports."
     ] = False,
+    min_authors: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Models trained on an export know only words that so many authors used. "
+            "Default: 5; 1 for what everybody can read.",
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Find the message/reply pairs in dumps of comments."""
@@ -132,6 +140,7 @@ def extract(
             pair=pair,
             within=within,
             include_private=include_private,
+            min_authors=min_authors,
             engine=engine,
             master=master,
             memory=memory,

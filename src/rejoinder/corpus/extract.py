@@ -15,6 +15,7 @@ from rejoinder.corpus.exports.convert import (
     ExportOptions,
     convert_all,
     exports_among,
+    write_words,
 )
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.corpus.options import (
@@ -26,6 +27,7 @@ from rejoinder.corpus.options import (
 )
 from rejoinder.corpus.reading.files import find_files
 from rejoinder.corpus.summary import summary
+from rejoinder.errors import InputError
 from rejoinder.io.files.address_folders import check_ours, new_folder_at, refuse_occupied
 from rejoinder.io.files.addresses import Address
 from rejoinder.io.files.atomic import new_folder
@@ -54,6 +56,7 @@ def extract(
     pair: str | None = None,
     within: str = "10m",
     include_private: bool = False,
+    min_authors: int | None = None,
     engine: str = "local",
     master: str | None = None,
     memory: str | None = None,
@@ -96,6 +99,8 @@ def extract(
         within: most time between a message and the adjacent one that it answers, such as `90s`,
             `10m`, `2h`.
         include_private: whether an export's internal notes and direct messages count.
+        min_authors: for exports: a model trained on the pairs knows only words that so many authors
+            used. None means 5, and 1 for formats that everybody can read, such as `hackernews`.
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
         master: for `spark`: the address of a cluster's master, `local[4]` for four threads of this
             machine, or the address of a Spark Connect server, `sc://host`. None means this machine.
@@ -142,8 +147,13 @@ def extract(
         check_carry(state, Path(out), options, engine)
     dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     refuse_addresses(engine, [*dumps, target])
-    chosen = ExportOptions(pair, parse_duration(within, "--within"), include_private)
+    chosen = ExportOptions(pair, parse_duration(within, "--within"), include_private, min_authors)
     exports = exports_among(dumps, format, has_columns=columns is not None)
+    if not exports and chosen != ExportOptions():
+        raise InputError(
+            "--pair, --within, --include-private and --min-authors are for exports, and none was "
+            "recognised; name its program with --format."
+        )
     with _output(target, dumps, exports, overwrite) as (files, folder, spill), ExitStack() as stack:
         converted = convert_all(exports, chosen, spill, progress, strict=strict)
         if converted:
@@ -152,7 +162,8 @@ def extract(
         opened = ENGINES[engine](Resources(spill, memory, threads, master))
         outcome = opened.extract(Extraction(files, options, carried), folder, progress)
         shutil.rmtree(spill, ignore_errors=True)
-        manifest = summary(options, carried, outcome, converted)
+        words = write_words(converted, folder)
+        manifest = summary(options, carried, outcome, converted, words)
         if isinstance(folder, Address):
             check_ours(folder)
         manifest.write(folder)

@@ -105,6 +105,14 @@ class ExportCounts(Record, frozen=True):
     """Number of messages that answer the one before them."""
 
 
+class WordsFile(Record, frozen=True):
+    """A file of the words that a model of these pairs may know, one in a line."""
+
+    file: FileName
+    words: Count
+    sha256: Digest
+
+
 class Manifest(Record, frozen=True):
     """The content of `manifest.json`, which is written last."""
 
@@ -126,12 +134,14 @@ class Manifest(Record, frozen=True):
     """None without `--carry`. Then `manifest.json` has no such key."""
     exports: tuple[ExportCounts, ...] = ()
     """One for each export. Without exports, `manifest.json` has no such key."""
+    words: WordsFile | None = None
+    """Without it a model may know all words, and `manifest.json` has no such key."""
     format_version: int = FORMAT
 
     def write(self, folder: Place) -> None:
         """Writes `manifest.json` into `folder`, with its own hash as the last key."""
         tree = to_builtins(self)
-        for name in ("carry", "exports"):
+        for name in ("carry", "exports", "words"):
             if not tree[name]:
                 del tree[name]
         text = json.dumps(sealed(tree), indent=1, ensure_ascii=False) + "\n"

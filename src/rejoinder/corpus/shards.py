@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from rejoinder.corpus.manifest import SPLITS, Manifest, read_manifest
 from rejoinder.errors import InputError
 from rejoinder.io.files.hashed import check_file, sha256_of
-from rejoinder.io.files.storage import lacks_memory
+from rejoinder.io.files.storage import lacks_memory, read_errors
 
 COLUMNS = ("thread_id", "input_id", "response_id", "input", "response", "source", "split")
 BLOCK_ROWS = 4_096
@@ -48,6 +48,23 @@ class Pairs:
         """A hash of all pairs: SHA-256 of the hashes of the shards, in order."""
         joined = "\n".join(shard.sha256 for shard in self.manifest.shards)
         return sha256_of(joined.encode())
+
+    @cached_property
+    def words(self) -> frozenset[str] | None:
+        """The words that a model of the pairs may know; None: all.
+
+        Raises:
+            InputError: their file is missing or damaged.
+        """
+        facts = self.manifest.words
+        if facts is None:
+            return None
+        path = self.folder / facts.file
+        with read_errors(path):
+            content = path.read_bytes()
+        if sha256_of(content) != facts.sha256:
+            raise InputError(f"{path} was changed after it was written. {_REMEDY}")
+        return frozenset(content.decode().split("\n")) - {""}
 
     def blocks(self, split: str) -> list[Block]:
         """Returns the blocks of a split, of at most `BLOCK_ROWS` rows, in order.

@@ -6,7 +6,7 @@ from typing import Any
 from rejoinder.corpus.carry import Carry
 from rejoinder.corpus.engines import Outcome
 from rejoinder.corpus.exports.convert import Converted
-from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest
+from rejoinder.corpus.manifest import SPLITS, Carried, Counts, Manifest, WordsFile
 from rejoinder.corpus.options import ExtractOptions
 from rejoinder.errors import InputError
 from rejoinder.io.files.places import size_of
@@ -21,6 +21,7 @@ def summary(
     carry: Carry | None,
     outcome: Outcome,
     converted: Sequence[Converted] = (),
+    words: WordsFile | None = None,
 ) -> Manifest:
     """Returns the manifest of an extraction.
 
@@ -77,6 +78,7 @@ def summary(
         malformed=tuple(report.malformed),
         carry=carried,
         exports=tuple(export.counts for export in converted),
+        words=words,
     )
 
 

@@ -3,7 +3,7 @@
 The rules are those of `text.normalize`; a test compares both on every assigned character.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import polars as pl
 
@@ -58,13 +58,17 @@ def tokenize(sentences: pl.Series) -> pl.Series:
 
 
 def learn_vocabulary(
-    texts: Iterable[pl.Series], *, max_words: int, min_count: int
+    texts: Iterable[pl.Series],
+    *,
+    max_words: int,
+    min_count: int,
+    allowed: Collection[str] | None = None,
 ) -> tuple[Vocabulary, int]:
     """Learns the most frequent words of `texts`, ordered by count and then by code points.
 
-    Words seen less often than `min_count` are left out. Memory is bounded: beyond five million
-    distinct words the rarest so far are forgotten. This only affects words seen a handful of times
-    in corpora of billions.
+    Words seen less often than `min_count` are left out, and those that are not `allowed`. Memory is
+    bounded: beyond five million distinct words the rarest so far are forgotten. This only affects
+    words seen a handful of times in corpora of billions.
 
     Returns:
         The vocabulary, and the number of tokens counted.
@@ -84,6 +88,8 @@ def learn_vocabulary(
             while len(counts) > _MOST_DISTINCT:
                 threshold += 1
                 counts = counts.filter(pl.col("count") >= threshold)
+    if allowed is not None:
+        counts = counts.filter(pl.col("word").is_in(list(allowed)))
     kept = counts.filter(pl.col("count") >= min_count).sort(
         ["count", "word"], descending=[True, False]
     )

@@ -83,3 +83,5 @@ class ExportFormat:
     """Yields the messages, those of a channel in the order of time where the export has one.
 
     It raises an `InputError` for a file that can't be read at all."""
+    is_public: bool = False
+    """Whether everybody can read what it exports, so that no word in it is a secret."""

@@ -13,9 +13,11 @@ from rejoinder.corpus.exports import FORMATS, format_of_export
 from rejoinder.corpus.exports.adjacent import adjacent
 from rejoinder.corpus.exports.base import ExportFormat, Message
 from rejoinder.corpus.exports.files import opened
-from rejoinder.corpus.manifest import ExportCounts, Malformed
+from rejoinder.corpus.exports.shared_words import SharedWords
+from rejoinder.corpus.manifest import ExportCounts, Malformed, WordsFile
 from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
 from rejoinder.errors import InputError
+from rejoinder.io.files.hashed import sha256_of
 from rejoinder.io.files.places import Place
 
 Export = tuple[Path, ExportFormat]
@@ -24,6 +26,8 @@ COLUMNS = Columns({name: name for name in FIELDS}, given=True)
 """The columns of the written files."""
 _CHUNK = 100_000
 _SHOWN = 20
+_MIN_AUTHORS = 5
+_WORDS = "words.txt"
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,9 @@ class ExportOptions:
     within: float = 600.0
     """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False
+    min_authors: int | None = None
+    """Authors that must have used a word before a model may know it. None: 5, and 1 for formats
+    that everybody can read."""
 
     def __post_init__(self) -> None:
         if self.pair not in (None, "links", "adjacent"):
@@ -48,6 +55,7 @@ class ExportOptions:
             "pair": self.pair,
             "within": self.within,
             "include_private": self.include_private,
+            "min_authors": self.min_authors,
         }
 
 
@@ -75,6 +83,8 @@ class Converted:
     malformed: list[Malformed]
     """The first malformed messages, at most 20."""
     options: ExportOptions
+    words: list[str] | None
+    """The words that enough authors used; None where one author is enough."""
 
 
 def exports_among(paths: Sequence[Place], name: str | None, *, has_columns: bool) -> list[Export]:
@@ -153,6 +163,8 @@ def convert(
     malformed: list[Malformed] = []
     encoder = msgspec.json.Encoder()
     keys = _Keys()
+    least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
+    words = SharedWords(least) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
         size = files.size
         for item in export.read(files):
@@ -173,6 +185,8 @@ def convert(
                 continue
             seen["linked"] += item.parent is not None
             keys.add(item)
+            if words is not None:
+                words.add(item.author, item.text)
             out.write(encoder.encode(_comment(item)) + b"\n")
     pair = options.pair or ("links" if seen["linked"] else "adjacent")
     paired = _pair_adjacent(file, keys.frame(), options.within) if pair == "adjacent" else 0
@@ -184,7 +198,23 @@ def convert(
         linked=seen["linked"],
         adjacent=paired,
     )
-    return Converted(path, size, file, counts, malformed, options)
+    shared = None if words is None else words.words()
+    return Converted(path, size, file, counts, malformed, options, shared)
+
+
+def write_words(converted: Sequence[Converted], folder: Place) -> WordsFile | None:
+    """Writes the words that a model of the exports may know, if they don't allow all."""
+    lists = [one.words for one in converted if one.words is not None]
+    if not lists:
+        return None
+    words = sorted(set().union(*lists))
+    content = "".join(f"{word}\n" for word in words).encode()
+    path = folder / _WORDS
+    if isinstance(path, Path):
+        path.write_bytes(content)
+    else:
+        path.put(content)
+    return WordsFile(_WORDS, len(words), sha256_of(content))
 
 
 REASONS = {

@@ -102,4 +102,5 @@ HACKERNEWS = ExportFormat(
     "https://github.com/HackerNews/API",
     _recognises,
     _read,
+    is_public=True,
 )

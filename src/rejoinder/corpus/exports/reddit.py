@@ -150,4 +150,5 @@ REDDIT = ExportFormat(
     "https://arxiv.org/abs/2001.08435",
     _recognises,
     _read,
+    is_public=True,
 )

@@ -138,4 +138,5 @@ STACKEXCHANGE = ExportFormat(
     "https://meta.stackexchange.com/questions/2677",
     _recognises,
     _read,
+    is_public=True,
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus.shards import Pairs
 from rejoinder.datasets.leaks.hashes import EvaluationHashes
 from rejoinder.errors import InputError
-from rejoinder.text.columns import learn_vocabulary
+from rejoinder.text.columns import learn_vocabulary, tokenize
 from rejoinder.text.features import TextFeatures, WordFeatures
 from rejoinder.training.config.settings import RunConfig, TrainingConfig
 from rejoinder.training.config.tasks import Task
@@ -195,7 +195,7 @@ def prepare(
             progress(done, total)
 
     if features is None:
-        features = _features(texts(), config)
+        features = _features(texts(), config, _allowed_words(data, tasks))
     else:
         for _ in texts():  # read for the leaks alone
             pass
@@ -240,7 +240,23 @@ def labelled_facts(tasks: LabelledTasks) -> dict[str, dict[str, Any]]:
     return facts
 
 
-def _features(texts: Iterator[pl.Series], config: RunConfig) -> TextFeatures:
+def _allowed_words(data: Data, tasks: LabelledTasks) -> frozenset[str] | None:
+    """Returns the words that the vocabulary may have, None for all.
+
+    Pairs of private conversations name those that several people used; words of labelled files,
+    which anybody can have, are allowed besides.
+    """
+    allowed = None if data.pairs is None else data.pairs.words
+    if allowed is None:
+        return None
+    return allowed.union(
+        *(tokenize(texts).explode().drop_nulls() for texts in distinct_texts(tasks))
+    )
+
+
+def _features(
+    texts: Iterator[pl.Series], config: RunConfig, allowed: frozenset[str] | None
+) -> TextFeatures:
     text = config.text
     if text.kind == "subwords":
         from rejoinder.text.subwords import learn_subwords
@@ -248,5 +264,7 @@ def _features(texts: Iterator[pl.Series], config: RunConfig) -> TextFeatures:
         return learn_subwords(
             texts, size=text.max_words, min_count=text.min_count, max_tokens=text.max_tokens
         )
-    vocabulary, _ = learn_vocabulary(texts, max_words=text.max_words, min_count=text.min_count)
+    vocabulary, _ = learn_vocabulary(
+        texts, max_words=text.max_words, min_count=text.min_count, allowed=allowed
+    )
     return WordFeatures(vocabulary, text.bigram_buckets, text.unknown_buckets)
