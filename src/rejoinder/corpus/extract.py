@@ -94,8 +94,8 @@ def extract(
             None means that it is recognised by content. A source is then the export's file, folder,
             zip or tar archive.
         pair: for exports: `links` for the replies that the export knows, `adjacent` for the message
-            before by another author where it knows none. None means `adjacent` for an export in
-            which no message answers another.
+            before by another author where it knows none. None means `adjacent` for an export that
+            does not say what messages answer.
         within: most time between a message and the adjacent one that it answers, such as `90s`,
             `10m`, `2h`.
         include_private: whether an export's internal notes and direct messages count.

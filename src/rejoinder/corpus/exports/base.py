@@ -83,5 +83,7 @@ class ExportFormat:
     """Yields the messages, those of a channel in the order of time where the export has one.
 
     It raises an `InputError` for a file that can't be read at all."""
+    knows_replies: bool = True
+    """Whether it says what messages answer, rather than a guess of the reader."""
     is_public: bool = False
     """Whether everybody can read what it exports, so that no word in it is a secret."""

@@ -36,7 +36,7 @@ class ExportOptions:
 
     pair: str | None = None
     """`links`: a message answers what the export says; `adjacent`: or else the message before it by
-    another author. None: `adjacent` for exports in which no message answers another."""
+    another author. None: `adjacent` for exports that do not say what messages answer."""
     within: float = 600.0
     """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False
@@ -188,7 +188,8 @@ def convert(
             if words is not None:
                 words.add(item.author, item.text)
             out.write(encoder.encode(_comment(item)) + b"\n")
-    pair = options.pair or ("links" if seen["linked"] else "adjacent")
+    has_links = export.knows_replies and seen["linked"]
+    pair = options.pair or ("links" if has_links else "adjacent")
     paired = _pair_adjacent(file, keys.frame(), options.within) if pair == "adjacent" else 0
     counts = ExportCounts(
         format=export.name,

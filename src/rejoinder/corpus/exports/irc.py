@@ -239,4 +239,5 @@ IRC = ExportFormat(
     "https://github.com/mbp/pisg",
     _recognises,
     _read,
+    knows_replies=False,
 )

@@ -249,9 +249,8 @@ def _allowed_words(data: Data, tasks: LabelledTasks) -> frozenset[str] | None:
     allowed = None if data.pairs is None else data.pairs.words
     if allowed is None:
         return None
-    return allowed.union(
-        *(tokenize(texts).explode().drop_nulls() for texts in distinct_texts(tasks))
-    )
+    labelled = (tokenize(texts).explode().drop_nulls() for texts in distinct_texts(tasks))
+    return allowed.union(*labelled)
 
 
 def _features(
