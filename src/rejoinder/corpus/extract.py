@@ -147,6 +147,7 @@ def extract(
         check_carry(state, Path(out), options, engine)
     dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     refuse_addresses(engine, [*dumps, target])
+    opener = ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(pair, parse_duration(within, "--within"), include_private, min_authors)
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
@@ -159,7 +160,7 @@ def extract(
         if converted:
             files, options = [one.file for one in converted], replace(options, columns=COLUMNS)
         carried = stack.enter_context(carrying(state, options, files, progress))
-        opened = ENGINES[engine](Resources(spill, memory, threads, master))
+        opened = opener(Resources(spill, memory, threads, master))
         outcome = opened.extract(Extraction(files, options, carried), folder, progress)
         shutil.rmtree(spill, ignore_errors=True)
         words = write_words(converted, folder)
