@@ -91,8 +91,8 @@ def _by_spelling(
     """Returns (N, D) unit rows of known words spelt like `words`, and (N,) how alike the best is.
 
     >>> rows, alike = _by_spelling(["pasword"], ["password", "cat"], np.eye(2, dtype=np.float32))
-    >>> rows.tolist(), alike.round(2).tolist()
-    ([[1.0, 0.0]], [0.67])
+    >>> rows.tolist(), f"{alike[0]:.2f}"
+    ([[1.0, 0.0]], '0.80')
     """
     grams: dict[str, list[int]] = {}
     sizes = np.zeros(len(known), np.float32)
