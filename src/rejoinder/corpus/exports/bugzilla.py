@@ -22,7 +22,7 @@ from rejoinder.corpus.exports.rows import (
     seconds,
     shape,
 )
-from rejoinder.errors import InputError
+from rejoinder.corpus.exports.xml_items import xml_files, xml_items
 
 _BUGS = ("bugs.item", "item", "")
 _BUG = {"id", "summary", "product", "creator"}
@@ -51,19 +51,10 @@ class _Bug:
 
 
 def _recognises(files: Files) -> bool:
-    return bool(_pages(files)) or any(
+    return bool(xml_files(files, b"<bugzilla")) or any(
         path_of(keys, _BUGS, _BUG) is not None or _has_comments(keys)
         for keys in first_shapes(files)
     )
-
-
-def _pages(files: Files) -> list[str]:
-    return [
-        name
-        for name in files.names
-        if (len(files.names) == 1 or name.lower().endswith(".xml"))
-        and b"<bugzilla" in files.head(name)[:2000]
-    ]
 
 
 def _has_comments(keys: Shape) -> bool:
@@ -79,7 +70,7 @@ def _read(files: Files) -> Iterator[Item]:
     for name in documents(files):
         if (path := path_of(shape(files, name), _BUGS, _BUG)) is not None:
             yield from _known(files, name, path, bugs)
-    for name in _pages(files):
+    for name in xml_files(files, b"<bugzilla"):
         yield from _page(files, name)
     for name in documents(files):
         keys = shape(files, name)
@@ -128,26 +119,13 @@ def _of_bug(
 
 
 def _page(files: Files, name: str) -> Iterator[Item]:
-    with files.open(name) as file:
-        try:
-            # expat itself limits what entities may grow to
-            for number, (_, bug) in enumerate(_bugs(ElementTree.iterparse(file)), 1):  # noqa: S314
-                known = _Bug(
-                    bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla"
-                )
-                comments = [_as_json(comment) for comment in bug.iter("long_desc")]
-                key = (bug.findtext("bug_id") or "").strip()
-                if key:
-                    yield from _comments(name, number, key, known, comments)
-                else:
-                    yield no_message(name, number, "Bugzilla")
-                bug.clear()
-        except (ElementTree.ParseError, ValueError, LookupError) as error:
-            raise InputError(f"{files.where(name)} is not whole XML ({error}).") from None
-
-
-def _bugs(events: Any) -> Iterator[tuple[str, ElementTree.Element]]:
-    return ((event, element) for event, element in events if element.tag == "bug")
+    for number, bug in xml_items(files, name, "bug"):
+        known = _Bug(bug.findtext("short_desc") or "", bug.findtext("product") or "bugzilla")
+        comments = [_as_json(comment) for comment in bug.iter("long_desc")]
+        if key := (bug.findtext("bug_id") or "").strip():
+            yield from _comments(name, number, key, known, comments)
+        else:
+            yield no_message(name, number, "Bugzilla")
 
 
 def _zone(name: re.Match[str]) -> str:

@@ -1,8 +1,10 @@
-"""Jira: issues and comments, as pages of its interface."""
+"""Jira: issues and comments, as pages of its interface or as its XML export."""
 
 import re
 from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from rejoinder.corpus.exports.atlassian import atlassian_text
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
@@ -21,6 +23,7 @@ from rejoinder.corpus.exports.rows import (
     seconds,
     shape,
 )
+from rejoinder.corpus.exports.xml_items import xml_files, xml_items
 
 _ISSUES = ("", "item", "issues.item", AIRBYTE)
 _COMMENTS = ("", "item", "comments.item", "values.item", AIRBYTE)
@@ -30,11 +33,19 @@ _COMMENT = (
     {"id", "body", "author", "created", "updated", "jsdPublic"},
     {"id", "body", "author", "created", "updated", "issueId"},
 )
+_XML = b"<rss"
 _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
 
 
 def _recognises(files: Files) -> bool:
-    return any(_paths(keys) != (None, None) for keys in first_shapes(files))
+    return bool(_exports(files)) or any(
+        _paths(keys) != (None, None) for keys in first_shapes(files)
+    )
+
+
+def _exports(files: Files) -> list[str]:
+    names = xml_files(files, _XML)
+    return [name for name in names if re.search(rb"<build-info>|<key id=", files.head(name))]
 
 
 def _paths(keys: Shape) -> tuple[str | None, str | None]:
@@ -55,6 +66,50 @@ def _read(files: Files) -> Iterator[Item]:
     for name, (_, comments) in paths.items():
         for number, row in rows(files, name, comments) if comments is not None else ():
             yield _comment(name, number, row, None, projects)
+    for name in _exports(files):
+        for number, item in xml_items(files, name, "item"):
+            yield from _issue(name, number, _as_json(item), projects)
+
+
+def _as_json(item: Element) -> dict[str, Any]:
+    """Returns an issue of the XML export as the interface has it."""
+    key, project, reporter = item.find("key"), item.find("project"), item.find("reporter")
+    names = {
+        person.get("username") or person.get("accountid"): person.text
+        for person in item
+        if person.tag in ("reporter", "assignee")
+    }
+    comments = [
+        {
+            "id": comment.get("id"),
+            "author": {"name": names.get(comment.get("author")) or comment.get("author")},
+            "created": _when(comment.get("created")),
+            "body": "",
+            "renderedBody": comment.text,
+            "visibility": comment.get("grouplevel") or comment.get("rolelevel") or None,
+        }
+        for comment in item.iterfind("comments/comment")
+    ]
+    return {
+        "id": None if key is None else key.get("id"),
+        "key": item.findtext("key"),
+        "renderedFields": {"description": item.findtext("description")},
+        "fields": {
+            "summary": item.findtext("summary") or item.findtext("title"),
+            "reporter": None if reporter is None else {"name": reporter.text},
+            "created": _when(item.findtext("created")),
+            "project": {} if project is None else {"key": project.get("key")},
+            "comment": comments,
+            "security": item.findtext("security"),
+        },
+    }
+
+
+def _when(text: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _issue(name: str, number: int, row: Any, projects: dict[str, str]) -> Iterator[Item]:
@@ -119,7 +174,7 @@ def _is_bot(author: Any) -> bool:
 
 JIRA = ExportFormat(
     "jira",
-    "Jira (issues and comments, JSON of its interface)",
+    "Jira (issues and comments, XML or JSON of its interface)",
     "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
     _recognises,
     _read,
