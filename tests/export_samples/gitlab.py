@@ -31,7 +31,7 @@ _ISSUE = {
     "notes": [
         _note(1, "Which browser?"),
         _note(3, "added ~bug label", system=True),
-        _note(2, "Lynx", discussion_id="d1", author={"name": "Ann A."}),
+        _note(2, "Lynx", discussion_id="d1", author={"name": "Ann A."}, author_id=3),
         _note(4, "Between us", confidential=True),
         _note(5, "Fixed by <b>!7</b>"),
     ],
@@ -82,13 +82,13 @@ def _message(key: str, text: str, author: str, minute: int, **others: Any) -> Me
 
 _SITE = {"source": "team/site"}
 MESSAGES = [
-    _message("Issue/50", "Sign-in fails\nSince today", "3", 0),
+    _message("Issue/50", "Sign-in fails\nSince today", "Ann A.", 0),
     _message("Issue/50/1", "Which browser?", "Bob B.", 1),
     _message("Issue/50/2", "Lynx", "Ann A.", 2, parent="Issue/50/1"),
     _message("Issue/50/3", "added ~bug label", "Bob B.", 3, is_system=True),
     _message("Issue/50/4", "Between us", "Bob B.", 4, is_private=True),
     _message("Issue/50/5", "Fixed by !7", "Bob B.", 5),
-    _message("MergeRequest/60", "Fix it", "3", 9),
+    _message("MergeRequest/60", "Fix it", "Ann A.", 9),
     _message("Issue/70", "Docs", "Docs bot", 20, is_bot=True, link=_PAGE[0]["web_url"], **_SITE),
     _message("Issue/70/30", "Which?", "Bob B.", 30, **_SITE),
     _message("Issue/70/31", "All", "", 31, **_SITE),

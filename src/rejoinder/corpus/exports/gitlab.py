@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
@@ -13,6 +14,7 @@ from rejoinder.corpus.exports.rows import (
     documents,
     first_shapes,
     id_of,
+    id_text,
     list_of,
     no_message,
     path_of,
@@ -30,12 +32,33 @@ _WEB = re.compile(r"https?://[^/]+/(.+?)(?:/-)?/(?:issues|work_items|merge_reque
 _BOT = re.compile(r"(?:project|group)_\d+_bot|[-_]bot\Z", re.IGNORECASE)
 
 
+@dataclass
+class _Known:
+    """What one row says about others."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    """The project by issue or merge request."""
+    people: dict[str, str] = field(default_factory=dict)
+    """Names by id: exports have those of the authors of notes only."""
+
+    def note(self, row: Any) -> None:
+        """Remembers the name of an author."""
+        author = row.get("author") if isinstance(row, dict) else None
+        if isinstance(author, dict) and author.get("name") and row.get("author_id"):
+            self.people[id_text(row["author_id"])] = str(author["name"])
+
+    def author(self, row: Mapping[str, Any]) -> str:
+        """Returns the name of an author, or the id."""
+        author, key = row.get("author") or {}, id_text(row.get("author_id"))
+        return str(author.get("name") or author.get("username") or self.people.get(key, key))
+
+
 def _recognises(files: Files) -> bool:
     return any(
         _subjects(keys)
         or path_of(keys, _NOTES, *_NOTE) is not None
         or path_of(keys, _NOTES, *_DISCUSSION) is not None
-        for keys in first_shapes(files)
+        for keys in first_shapes(files, "issues")
     )
 
 
@@ -45,41 +68,41 @@ def _subjects(keys: Shape) -> list[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
-    sources: dict[str, str] = {}
+    known = _Known()
     for name in documents(files):
         for place in _subjects(shape(files, name)):
             for number, row in rows(files, name, place):
-                yield from _subject(files, name, number, row, sources)
+                yield from _subject(files, name, number, row, known)
     for name in documents(files):
         keys = shape(files, name)
         if (path := path_of(keys, _NOTES, *_DISCUSSION)) is not None:
             for number, row in rows(files, name, path):
                 notes = row.get("notes") if isinstance(row, dict) else None
                 if isinstance(notes, list):
-                    yield from _notes(name, number, notes, None, sources)
+                    yield from _notes(name, number, notes, None, known)
                 else:
                     yield no_message(name, number, "GitLab")
         elif (path := path_of(keys, _NOTES, *_NOTE)) is not None:
             for number, row in rows(files, name, path):
-                yield from _notes(name, number, [row], None, sources)
+                yield from _notes(name, number, [row], None, known)
 
 
-def _subject(
-    files: Files, name: str, number: int, row: Any, sources: dict[str, str]
-) -> Iterator[Item]:
+def _subject(files: Files, name: str, number: int, row: Any, known: _Known) -> Iterator[Item]:
     try:
         kind = "MergeRequest" if "source_branch" in row else "Issue"
         thread = f"{kind}/{id_of(row) if 'id' in row else id_of(row, 'iid')}"
         address = row.get("web_url")
         of_web = _WEB.match(address or "")
         source = of_web[1] if of_web else files.path.name.partition(".")[0]
-        sources[thread] = source
+        known.sources[thread] = source
         notes = list_of(row.get("notes"))
+        for one in (row, *notes):
+            known.note(one)
         title = str(row["title"] or "").strip()
         yield Message(
             id=thread,
             thread=thread,
-            author=_author(row),
+            author=known.author(row),
             time=seconds(row.get("created_at")),
             text="\n".join(filter(None, (title, _text(row.get("description"))))),
             source=source,
@@ -90,9 +113,7 @@ def _subject(
     except FAULTS as error:
         yield no_message(name, number, "GitLab", error)
         return
-    yield from _notes(
-        name, number, notes, thread, sources, is_private=bool(row.get("confidential"))
-    )
+    yield from _notes(name, number, notes, thread, known, is_private=bool(row.get("confidential")))
 
 
 def _notes(
@@ -100,7 +121,7 @@ def _notes(
     number: int,
     notes: list[Any],
     thread: str | None,
-    sources: Mapping[str, str],
+    known: _Known,
     *,
     is_private: bool = False,
 ) -> Iterator[Item]:
@@ -118,10 +139,10 @@ def _notes(
                     id=note,
                     parent=None if first == note else first,
                     thread=of,
-                    author=_author(row),
+                    author=known.author(row),
                     time=seconds(row.get("created_at")),
                     text=_text(row["note"] if "note" in row else row["body"]),
-                    source=sources.get(of, "gitlab"),
+                    source=known.sources.get(of, "gitlab"),
                     is_bot=_is_bot(row),
                     is_system=bool(row.get("system")),
                     is_private=is_private
@@ -131,12 +152,6 @@ def _notes(
         except FAULTS as error:
             items.append(no_message(name, number, "GitLab", error))
     yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
-
-
-def _author(row: Mapping[str, Any]) -> str:
-    author = row.get("author") or {}
-    names = (author.get("name"), author.get("username"), row.get("author_id"))
-    return next((str(name) for name in names if name), "")
 
 
 def _is_bot(row: Mapping[str, Any]) -> bool:
