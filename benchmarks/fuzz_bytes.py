@@ -26,8 +26,8 @@ with atheris.instrument_imports(include=["rejoinder"]):
     from rejoinder.datasets.sts import parse_stsb
     from rejoinder.errors import RejoinderError
     from rejoinder.evaluation.results_file import read_results
-    from rejoinder.index.indexing import texts_to_index
     from rejoinder.index.manifest import IndexModel, Manifest, read_manifest
+    from rejoinder.index.sources import texts_to_index
     from rejoinder.index.string_table import StringTable
     from rejoinder.io.formats.compression import decompressed
     from rejoinder.training.config.loading import load_config

@@ -95,7 +95,7 @@ def export_to_search(out: Path) -> None:
     write_export(export)
     command("extract", str(export), "--out", str(pairs), "--split", "80,10,10", "--overwrite")
     command("finetune", "--pairs", str(pairs), "--out", str(model), "--overwrite")
-    command("index", str(pairs), "--model", str(model), "--out", str(index), "--overwrite")
+    command("index", str(export), "--model", str(model), "--out", str(index), "--overwrite")
     command("search", "Which book did you like?", "--index", str(index), "--top-k", "3")
 
 

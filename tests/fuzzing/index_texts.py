@@ -15,7 +15,7 @@ from fuzzing.datasets import damaged
 from fuzzing.json_lines import json_lines
 from fuzzing.texts import text
 from rejoinder.errors import RejoinderError
-from rejoinder.index.indexing import given_texts, texts_to_index
+from rejoinder.index.sources import given_texts, texts_to_index
 
 _PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
@@ -63,7 +63,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
             assert "\n" not in str(error)  # noqa: PT017 -- one sentence
             str(error).encode()
             return False
-        for name, said in found:
+        for name, said, _about in found:
             assert name is None or isinstance(name, str)
             (name or "").encode()
             said.encode()

@@ -32,7 +32,8 @@ def vector(text):
 def encoded(texts):
     """EncodedTexts of a dict of texts by id."""
     rows = np.array([vector(text) for text in texts.values()], np.float32).reshape(-1, DIM)
-    return EncodedTexts(list(texts), list(texts.values()), rows)
+    about = [json.dumps({"author": text}) if text else "" for text in texts.values()]
+    return EncodedTexts(list(texts), list(texts.values()), rows, about)
 
 
 def made(tmp_path, texts, name="index"):
@@ -41,6 +42,7 @@ def made(tmp_path, texts, name="index"):
 
 def found(index, query, top_k=100):
     [hits] = index.nearest(vector(query)[None], top_k)
+    assert all(hit.about == ({"author": hit.text} if hit.text else {}) for hit in hits)
     return [(hit.id, hit.text) for hit in hits]
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from export_samples import slack, write
 from rejoinder import Index, SentenceEncoder
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError, ModelError
-from rejoinder.index.indexing import texts_to_index
+from rejoinder.index.sources import texts_to_index
 from rejoinder.inference import sentence_stream
 from rejoinder.models.folder import write_model
 from tiny_models import dan_model
@@ -94,13 +95,42 @@ def test_an_encoder_in_memory_is_given_again(encoder, tmp_path):
 
 def test_files_of_texts_are_read_by_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\nthree\n", "utf-8")
-    assert list(texts_to_index(tmp_path / "a.txt")) == [(None, "one"), (None, ""), (None, "three")]
+    expected = [(None, "one"), (None, ""), (None, "three")]
+    assert [entry[:2] for entry in texts_to_index(tmp_path / "a.txt")] == expected
     (tmp_path / "a.tsv").write_text("id\ttext\nx\tone\ny\ttwo\n", "utf-8")
-    assert list(texts_to_index(tmp_path / "a.tsv")) == [("x", "one"), ("y", "two")]
+    expected = [("x", "one"), ("y", "two")]
+    assert [entry[:2] for entry in texts_to_index(tmp_path / "a.tsv")] == expected
     rows = [{"id": "x", "text": "one"}, {"id": 7, "text": "two", "more": 1}, {"text": "\ud83d"}]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     expected = [("x", "one"), ("7", "two"), (None, "\ufffd")]
-    assert list(texts_to_index(tmp_path / "a.jsonl.gz")) == expected
+    assert [entry[:2] for entry in texts_to_index(tmp_path / "a.jsonl.gz")] == expected
+
+
+def test_every_message_of_an_export_is_indexed_with_what_is_known_of_it(encoder, tmp_path):
+    write(slack.FILES, tmp_path / "slack")
+    index = Index.create(tmp_path / "index", tmp_path / "slack", encoder)
+    kept = [
+        one
+        for one in slack.MESSAGES
+        if one.text and not (one.is_bot or one.is_system or one.is_private)
+    ]
+    [hits] = index.search("Does it work?", 100)
+    assert {hit.id: hit.text for hit in hits} == {one.id: one.text for one in kept}
+    [reply] = [one for one in kept if one.text == "Yes, since today"]
+    [hit] = [hit for hit in hits if hit.id == reply.id]
+    assert hit.about == {
+        "author": "Bob B.",
+        "time": reply.time,
+        "source": "help",
+        "thread": reply.thread,
+        "answers": reply.parent,
+    }
+    index.delete([kept[0].id])
+    index.compact()
+    assert index.search("Yes, since today", 1)[0][0].about["author"] == "Bob B."
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="neither a folder of pairs nor an export"):
+        Index.create(tmp_path / "other", tmp_path / "empty", encoder)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EXAMPLES = epilog(
     "rejoinder index questions.txt --out index/",
     "rejoinder search 'How old are you?' --index index/",
+    "rejoinder index slack-export.zip --out index/",
     "rejoinder index more.jsonl --out index/ --add",
     "rejoinder index tickets.csv --columns text=subject,id=number --out index/",
     "rejoinder index ids.txt --out index/ --delete",
@@ -40,7 +41,8 @@ def index(
         str | None,
         typer.Argument(
             help="File of texts, plain or compressed: one per line, a table (.csv, .tsv, "
-            ".parquet) or JSON lines. Or a folder of pairs, whose replies are indexed. "
+            ".parquet) or JSON lines. Or an export of conversations, or a folder of pairs, whose "
+            "replies are indexed. "
             "With --delete: a file of ids, one per line."
         ),
     ] = None,

@@ -1,8 +1,10 @@
 """`rejoinder similarity`, `search`, `rank` and `info`: use a trained model."""
 
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -28,10 +30,16 @@ from rejoinder.cli.output import (
 from rejoinder.errors import InputError
 
 if TYPE_CHECKING:
+    from rejoinder.index.hits import IndexHit
+    from rejoinder.index.indexing import Index
     from rejoinder.inference.encoder import SentenceEncoder
 
 _LISTED = 5
 """Number of pairs that a note names."""
+_ABOUT = ("author", "time", "source", "thread", "answers", "link")
+"""What is known about a message of an export."""
+_MOST_CHARACTERS = 240
+"""Characters of a message that a table shows."""
 _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
 
@@ -151,11 +159,14 @@ def search(
         place = None if model is None else model_folder(model, model_sha256)
         opened = Index.open(index, place, on_too_long=on_too_long)
         encoder, where = opened.encoder, "id"
+        by_query = opened.search(
+            wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact
+        )
+        if any(hit.about for hits in by_query for hit in hits):
+            _print_messages(opened, wanted, by_query, _SCORES[mode])
+            return
         found: list[list[tuple[float, str | int, str]]] = [
-            [(hit.score, hit.id, hit.text) for hit in hits]
-            for hits in opened.search(
-                wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact
-            )
+            [(hit.score, hit.id, hit.text) for hit in hits] for hits in by_query
         ]
     else:
         texts = list(stream_texts(corpus, columns))
@@ -182,6 +193,50 @@ def search(
     _note_unknown(unknown, [row[-1] for row in rows], "hits")
     _note_long(encoder, wanted, "queries")
     _note_long(encoder, texts, "sentences")
+
+
+def _print_messages(
+    index: "Index", queries: list[str], found: "list[list[IndexHit]]", score: str
+) -> None:
+    """Prints messages of an export: who wrote them, when and where, and what they answer."""
+    answered = iter(index.find([hit.about.get("answers", "") for hits in found for hit in hits]))
+    rows = [
+        {
+            "query": query,
+            "rank": rank,
+            score: round(hit.score, 6),
+            "id": hit.id,
+            "text": hit.text,
+            **{name: hit.about.get(name) for name in _ABOUT},
+            "time": _minute(hit.about.get("time")),
+            "answered": next(answered),
+        }
+        for query, hits in zip(queries, found, strict=True)
+        for rank, hit in enumerate(hits, 1)
+    ]
+    if form_of_output() != "table":
+        blank = None if asked_for("json") else ""
+        names = ("query", "rank", score, "id", "text", *_ABOUT, "answered")
+        values = [[blank if row[name] is None else row[name] for name in names] for row in rows]
+        print_rows(names, values)
+        return
+    shown = ("rank", score, "time", "author", "source", "text", "answered")
+    titles = ("rank", score, "time (UTC)", "author", "in", "text", "in answer to")
+    for query, of_query in groupby(rows, itemgetter("query")):
+        cells = [[_shortened(row[name]) for name in shown] for row in of_query]
+        print_table(query, titles, cells)
+        typer.echo()
+
+
+def _shortened(value: Any) -> Any:
+    """Returns the beginning of a long text, of mails above all; JSON and TSV have all of it."""
+    if isinstance(value, str):
+        return shorten(value, _MOST_CHARACTERS, placeholder=" …")
+    return "" if value is None else value
+
+
+def _minute(time: float | None) -> str | None:
+    return None if time is None else f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}"
 
 
 def _refuse_without_effect(

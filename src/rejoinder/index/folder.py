@@ -106,6 +106,14 @@ class TextIndex:
         texts = [self._segments[part].texts[row] for part, row in self._known_places(ids)]
         return texts[0] if isinstance(ids, str) else texts
 
+    def find(self, ids: Sequence[str]) -> list[str | None]:
+        """Returns the texts with these ids, None where there is none."""
+        self.reload()
+        places = self._places(list(ids))
+        return [
+            None if place is None else self._segments[place[0]].texts[place[1]] for place in places
+        ]
+
     def newest(self, most: int) -> list[str]:
         """Returns at most `most` of the texts that were added last, from all over them."""
         texts = self._segments[-1].texts if self._segments else ()

@@ -1,7 +1,9 @@
 """Hits: places of texts in segments with scores, and what a search returns."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ class IndexHit:
     score: float
     """Cosine with the query; BM25 in a search by words; the fused score in a hybrid search."""
     text: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Of a message of an export, as far as it is known: `author`, `time` (seconds since 1970 in
+    UTC), `source` (its channel), `thread`, `answers` (id of the message it answers), `link`."""
 
 
 def placed(number: int, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Found:
@@ -39,13 +44,16 @@ def is_large(segments: Sequence[Segment]) -> bool:
     return sum(segment.embeddings.nbytes for segment in segments) > _KEPT_BYTES
 
 
+def _hit(segment: Segment, row: int, score: float) -> IndexHit:
+    about = segment.about[row]
+    return IndexHit(segment.ids[row], score, segment.texts[row], json.loads(about) if about else {})
+
+
 def hits_of(segments: Sequence[Segment], results: Sequence[Found]) -> list[list[IndexHit]]:
     """Returns the ids and texts of what was found for each query."""
     large, hits = is_large(segments), []
     for number, found in enumerate(results):
-        hits.append(
-            [IndexHit(segments[i].ids[row], -s, segments[i].texts[row]) for s, i, row in found]
-        )
+        hits.append([_hit(segments[part], row, -negated) for negated, part, row in found])
         # for each place that is read, the system maps up to 2 MB of the file
         if large and (number % _RELEASED == 0 or number == len(results) - 1):
             for segment in segments:

@@ -1,7 +1,6 @@
 """`Index`: an index with the model that encodes its texts and queries."""
 
-import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,24 +11,18 @@ from rejoinder.index.folder import MODEL, TextIndex, create_index
 from rejoinder.index.hits import IndexHit
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
+from rejoinder.index.sources import GivenText, given_texts, texts_to_index
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
-from rejoinder.inference.inputs import Sentences, as_texts, refuse_unordered
+from rejoinder.inference.inputs import Sentences, as_texts
 from rejoinder.inference.outputs import OnTooLong
 from rejoinder.inference.sentence_stream import EncodingProgress, Source
-from rejoinder.io.files.hashed import blake2b_number
-from rejoinder.io.formats import texts as text_files
-from rejoinder.io.formats.surrogates import replace_surrogates
-from rejoinder.io.formats.texts import Text
 from rejoinder.models.find import find_model
 from rejoinder.models.shipped import DEFAULT, shipped_models
 
 Mode = Literal["semantic", "words", "hybrid"]
 """What a search compares: embeddings, words, or both."""
 MODES: tuple[Mode, ...] = get_args(Mode)
-SPLITS = ("train", "dev", "test")
-GivenText = str | tuple[str, str]
-"""A text, or an id and a text."""
 
 
 class Index(TextIndex):
@@ -78,9 +71,9 @@ class Index(TextIndex):
 
         Args:
             folder: Where to write the index.
-            texts: Path of a file of texts, or of a folder of pairs whose replies are indexed (see
-                `texts_to_index`); or strings, or tuples of an id and a text. A text without an id
-                gets the next number, from 1.
+            texts: Path of a file of texts, of an export of conversations, or of a folder of pairs
+                whose replies are indexed (see `texts_to_index`); or strings, or tuples of an id and
+                a text. A text without an id gets the next number, from 1.
             encoder: The model, or its name or folder. Default: `rejoinder-base`. The index stores a
                 name or folder, to find the model again.
             columns: Columns of a table or fields of JSON lines, as `text=COLUMN,id=COLUMN`.
@@ -208,8 +201,8 @@ def _encoded(
     items, done = iter(source), 0
     progress(0, 0, source.size)
     while chunk := list(islice(items, sentence_stream.CHUNK)):
-        contents = [text for _, text in chunk]
-        yield EncodedTexts([name for name, _ in chunk], contents, encode(contents))
+        names, contents, about = (list(column) for column in zip(*chunk, strict=True))
+        yield EncodedTexts(names, contents, encode(contents), about)
         done += len(chunk)
         progress(done, source.read, source.size)
 
@@ -286,61 +279,3 @@ def refuse_other_model(folder: TextIndex, about: Mapping[str, Any]) -> None:
             f"with {given.name} ({given.sha256[:12]}…). Give that model, or build the index again "
             "with this one."
         )
-
-
-def texts_to_index(
-    path: Path, columns: str | None = None, on_read: Callable[[int], None] | None = None
-) -> Iterator[Text]:
-    """Yields ids and texts of a file (`io.formats.texts`), or the replies of a folder of pairs.
-
-    Raises:
-        InputError: the file can't be read, or has no texts. The message names it.
-    """
-    if not path.is_dir():
-        return text_files.read_texts(path, columns, on_read)
-    if columns is not None:
-        raise InputError(f"--columns is for a file; {path} is a folder of pairs.")
-    return replies_of(path)
-
-
-def replies_of(folder: Path) -> Iterator[Text]:
-    """Yields each different reply of all splits of a folder of pairs, with its first comment's id.
-
-    Memory holds a hash of each reply.
-
-    Raises:
-        InputError: the folder holds no usable pairs.
-    """
-    from rejoinder.corpus.shards import open_pairs  # needs Polars, which files of texts don't
-
-    pairs = open_pairs(folder)
-    seen: set[int] = set()
-    for split in SPLITS:
-        for block in pairs.blocks(split):
-            for name, text in pairs.read(block, ["response_id", "response"]).iter_rows():
-                key = blake2b_number(text.encode())
-                if key not in seen:
-                    seen.add(key)
-                    yield name, text
-
-
-def given_texts(given: Iterable[GivenText]) -> Iterator[Text]:
-    """Yields ids and texts of strings, or of tuples of an id and a string.
-
-    Raises:
-        InputError: an item is neither; the message gives its index.
-    """
-    refuse_unordered(given)
-    for index, item in enumerate(given):
-        pair = (None, item) if isinstance(item, str) else item
-        if not (
-            isinstance(pair, tuple)
-            and len(pair) == 2
-            and isinstance(pair[0], str | None)
-            and isinstance(pair[1], str)
-        ):
-            raise InputError(
-                f"text {index} is {reprlib.repr(item)}; give a string, or an id and a string."
-            )
-        name, text = pair
-        yield None if name is None else replace_surrogates(name), replace_surrogates(text)

@@ -30,11 +30,12 @@ from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
 from rejoinder.protocols import Embeddings
 
 FILES = (
-    "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows", "texts.bin", "texts.offsets",
+    "about.bin", "about.offsets", "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows",
+    "texts.bin", "texts.offsets",
     *words.FILES,
 )  # fmt: skip
 """Files of a segment."""
-_HITS = ("ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
+_HITS = ("about.bin", "about.offsets", "ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
 BY_MEANING, BY_WORDS = ("embeddings.bin", *_HITS), (*words.FILES, *_HITS)
 """Files that a search reads."""
 DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
@@ -54,6 +55,8 @@ class EncodedTexts:
     texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows."""
+    about: Sequence[str] = ()
+    """What is known about each text, see `sources.Entry`; empty: about none."""
 
 
 def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str) -> int:
@@ -66,6 +69,7 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
         InputError: an id occurs twice.
     """
     ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
+    about = StringWriter(folder, "about")
     of_words = WordsWriter(folder)
     keys: list[NDArray[np.uint64]] = []
     numbers = count(next_id)
@@ -74,11 +78,13 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
             names = [str(next(numbers)) if name is None else name for name in part.ids]
             ids.add(names)
             texts.add(part.texts)
+            about.add(part.about or [""] * len(part.texts))
             of_words.add(part.texts)
             rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
             keys.append(keys_of(names))
     ids.close()
     texts.close()
+    about.close()
     all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
     order = np.argsort(all_keys, kind="stable")
     _refuse_twice(folder, all_keys, order)
@@ -137,6 +143,7 @@ class Segment:
         self._keys_are_checked = False
         self.ids = StringTable(self._folder, "ids", entry.rows)
         self.texts = StringTable(self._folder, "texts", entry.rows)
+        self.about = StringTable(self._folder, "about", entry.rows)
         self._words = Words(self._folder, entry.files, entry.rows)
         self._path = self._folder / "embeddings.bin"
         self._handle: int | None = None
@@ -248,8 +255,8 @@ class Segment:
     def release(self) -> None:
         """Removes mapped files from the memory of this process; they are read again when needed."""
         release(self.embeddings)
-        self.texts.release()
-        self.ids.release()
+        for table in (self.texts, self.ids, self.about):
+            table.release()
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Returns the (N,) int64 rows of ids; -1 for an id that the segment lacks.
@@ -285,6 +292,7 @@ def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[En
                 [segment.ids[row] for row in rows.tolist()],
                 [segment.texts[row] for row in rows.tolist()],
                 np.asarray(segment.embeddings[rows]),
+                [segment.about[row] for row in rows.tolist()],
             )
 
 
