@@ -36,7 +36,7 @@ _TICKETS = [
                 body_text="Open it. Stuck",
             ),
             _part(1, 11, body_text="Again that one!", private=True, source=2),
-            _part(3, 21, body_text="It works,\n  thanks", last_edited_at="2024-03-02T08:00:00Z"),
+            _part(3, 21, body_text="It works,\nthanks", last_edited_at="2024-03-02T08:00:00Z"),
         ],
     },
     {

@@ -58,7 +58,7 @@ _PAGE = {
 }
 _ANSWER = {
     "comments": [
-        _comment(30, 22, body="Do you ship to Oslo?"),
+        _comment(30, 22, body="Do you ship to Oslo?\n\nOn 1 March 2024, Shop wrote:\n> News"),
         _comment(31, 11, body="We do, see [the prices](https://example.org)"),
         {**_comment(32, 99, body="You asked about shipping"), "via": {"channel": "answer_bot"}},
     ],
@@ -90,7 +90,7 @@ MESSAGES = [
     _message("1/2", "We look into it.", "Agnes", 2),
     _message("1/3", "The shop forgot it, I think", "Agnes", 3, is_private=True),
     _message("1/4", "The ticket was closed.", "-1", 4, is_system=True),
-    _message("2/description", "No mail yet", "Cora C.", 5),
+    _message("2/description", "No *mail* yet", "Cora C.", 5),
     _message("7/30", "Do you ship to Oslo?", "22", 30),
     _message("7/31", "We do, see the prices", "Agnes", 31),
     _message("7/32", "You asked about shipping", "99", 32, is_bot=True),

@@ -5,6 +5,7 @@ from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.mail_text import written_text
 from rejoinder.corpus.exports.markup import plain_text
 from rejoinder.corpus.exports.rows import (
     AIRBYTE,
@@ -127,13 +128,8 @@ def _author(author: Any, people: Mapping[str, str]) -> str:
 
 
 def _text(row: Mapping[str, Any], html: str, plain: str) -> str:
-    """Returns a text without quotes; of the plain one it is not known what is quoted."""
     marked = row.get(f"{html}_html") or row.get(html)
-    return plain_text(marked, without=_QUOTES) if marked else "\n".join(_lines(row.get(plain)))
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+    return written_text(plain_text(marked, without=_QUOTES) if marked else row.get(plain) or "")
 
 
 FRESHDESK = ExportFormat(

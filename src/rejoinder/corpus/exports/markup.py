@@ -13,6 +13,7 @@ _BLOCKS = "p, div, br, li, tr, h1, h2, h3, h4, h5, h6, pre, blockquote, ul, ol, 
 _UNREAD = ("script", "style", "head", "template")
 _MARKS = re.compile(r"[*_`\[\]~<>\\|#&]|^\s*(?:[-+]|[0-9]+[.)])\s", re.MULTILINE)
 """Matches whatever could be a mark of Markdown."""
+_QUOTE_ENDS = re.compile(r"^( {0,3}>.*)\n(?! {0,3}>)", re.MULTILINE)
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
@@ -45,13 +46,15 @@ def plain_text(html: str, without: str = "") -> str:
 def markdown_text(text: str, *, html: bool = False) -> str:
     r"""Returns the text of Markdown without its marks and quotes, each block on a separate line.
 
-    `html` says whether tags in it are marks, too.
+    A quote ends with its marks: people answer on the next line. To Markdown that line belongs to
+    the quote. `html` says whether tags are marks, too.
 
-    >>> markdown_text("> You asked\n\nSee **the** [manual](https://example.org):\n\n- one")
+    >>> markdown_text("> You asked\nSee **the** [manual](https://example.org):\n\n- one")
     'See the manual:\none'
     """
     if not _MARKS.search(text):  # nearly all messages of chats: the parser takes a millisecond
         return _tidy(text)
+    text = _QUOTE_ENDS.sub(r"\1\n\n", text)
     return plain_text(_markdown(html).render(text), without="blockquote")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.mail_text import written_text
 from rejoinder.corpus.exports.markup import markdown_text, plain_text
 from rejoinder.corpus.exports.rows import (
     AIRBYTE,
@@ -121,7 +122,7 @@ def _ticket(
                 thread=ticket,
                 author=_author(author, people),
                 time=seconds(row.get("created_at")),
-                text=markdown_text(row.get("description") or subject),
+                text=markdown_text(written_text(row.get("description") or "")) or subject,
                 source="zendesk",
                 is_bot="bot" in str(via.get("channel")),
                 is_system=via.get("channel") in _BY_ZENDESK,
@@ -161,10 +162,11 @@ def _author(author: Any, people: dict[str, str]) -> str:
 
 def _text(row: dict[str, Any]) -> str:
     if row.get("html_body"):
-        return plain_text(row["html_body"], without=_QUOTES)
+        return written_text(plain_text(row["html_body"], without=_QUOTES))
     if row.get("plain_body"):  # has entities, but no other marks
-        return plain_text(row["plain_body"].replace("<", "&lt;").replace("\n", "<br>"))
-    return markdown_text(row.get("body") or "")
+        marked = row["plain_body"].replace("<", "&lt;").replace("\n", "<br>")
+        return written_text(plain_text(marked))
+    return markdown_text(written_text(row.get("body") or ""))
 
 
 ZENDESK = ExportFormat(
