@@ -113,3 +113,9 @@ def test_texts_of_jira():
     text = "bq. So?\nh2. No\n{code}a_b_ *c*{code} a_b_c _d_ {color:red}*e*{color} !x.png|thumbnail!"
     assert wiki_text(text) == "No\na_b_ *c* a_b_c d e"
     assert wiki_text("||a||b||\n|1|{{2}}|\n* one\n# two\n-no") == "a||b\n1|2\none\ntwo\n-no"
+
+
+def test_tickets_are_found_among_many_files(read):
+    others = {f"{number:02}.json": [{"id": number, "title": "x"}] for number in range(30)}
+    found = read("zendesk", {**others, "tickets.jsonl": lines(TICKET)})
+    assert said(found) == [("7/description", "21", "Where?")]

@@ -53,7 +53,7 @@ class _Bug:
 def _recognises(files: Files) -> bool:
     return bool(xml_files(files, b"<bugzilla")) or any(
         path_of(keys, _BUGS, _BUG) is not None or _has_comments(keys)
-        for keys in first_shapes(files)
+        for keys in first_shapes(files, "bug")
     )
 
 

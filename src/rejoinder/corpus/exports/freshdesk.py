@@ -38,7 +38,7 @@ _META = 4
 
 
 def _recognises(files: Files) -> bool:
-    return any(_paths(keys) != (None, None) for keys in first_shapes(files))
+    return any(_paths(keys) != (None, None) for keys in first_shapes(files, "ticket"))
 
 
 def _paths(keys: Shape) -> tuple[str | None, str | None]:

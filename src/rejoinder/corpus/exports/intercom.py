@@ -38,7 +38,7 @@ _AUTOMATED = ("automated", "campaigns_initiated", "operator_initiated")
 def _recognises(files: Files) -> bool:
     return any(
         path_of(keys, _PATHS, *_KEYS) is not None or path_of(keys, _PARTS, *_PART) is not None
-        for keys in first_shapes(files)
+        for keys in first_shapes(files, "conversation")
     )
 
 

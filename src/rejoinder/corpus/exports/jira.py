@@ -39,7 +39,7 @@ _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
 
 def _recognises(files: Files) -> bool:
     return bool(_exports(files)) or any(
-        _paths(keys) != (None, None) for keys in first_shapes(files)
+        _paths(keys) != (None, None) for keys in first_shapes(files, "issue")
     )
 
 

@@ -27,7 +27,7 @@ _QUOTED = re.compile(r"\A[^\n]{1,100}#note-(\d{1,4})\)?:?\s*\n(?=>)")
 
 
 def _recognises(files: Files) -> bool:
-    return any(path_of(keys, _PATHS, *_ISSUE) is not None for keys in first_shapes(files))
+    return any(path_of(keys, _PATHS, *_ISSUE) is not None for keys in first_shapes(files, "issue"))
 
 
 def _read(files: Files) -> Iterator[Item]:

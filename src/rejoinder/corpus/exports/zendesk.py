@@ -41,7 +41,7 @@ _BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
 
 
 def _recognises(files: Files) -> bool:
-    return any(_paths(keys) != (None, None) for keys in first_shapes(files))
+    return any(_paths(keys) != (None, None) for keys in first_shapes(files, "ticket"))
 
 
 def _paths(keys: Shape) -> tuple[str | None, str | None]:
