@@ -119,3 +119,17 @@ def test_tickets_are_found_among_many_files(read):
     others = {f"{number:02}.json": [{"id": number, "title": "x"}] for number in range(30)}
     found = read("zendesk", {**others, "tickets.jsonl": lines(TICKET)})
     assert said(found) == [("7/description", "21", "Where?")]
+
+
+def test_tickets_of_intercom(read):
+    part = {"id": "9", "part_type": "comment", "body": "<p>Soon</p>", "author": {"name": "Al"}}
+    ticket = {
+        "id": "70",
+        "ticket_attributes": {"_default_title_": "Slow", "_default_description_": ""},
+        "ticket_type": {"is_internal": True},
+        "contacts": {"contacts": [{"id": "c"}]},
+        "ticket_parts": {"ticket_parts": [part]},
+    }
+    found = read("intercom", {"tickets.json": {"tickets": [ticket]}})
+    assert said(found) == [("70/source", "c", "Slow"), ("70/9", "Al", "Soon")]
+    assert [one.is_private for one in found] == [True, False]

@@ -1,4 +1,4 @@
-"""Intercom: conversations with their parts, as its interface gives them."""
+"""Intercom: conversations and tickets with their parts, as its interface gives them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,10 +20,11 @@ from rejoinder.corpus.exports.rows import (
     shape,
 )
 
-_PATHS = ("", "item", "conversations.item", "data.item", AIRBYTE)
+_PATHS = ("", "item", "conversations.item", "tickets.item", "data.item", AIRBYTE)
 _KEYS = (
     {"conversation_parts", "source"},
     {"conversation_parts", "conversation_message"},
+    {"ticket_parts", "ticket_attributes"},
     {"source", "contacts", "teammates"},
     {"source", "statistics", "admin_assignee_id"},
 )
@@ -56,9 +57,10 @@ def _read(files: Files) -> Iterator[Item]:
 def _conversation(name: str, number: int, row: Any) -> Iterator[Item]:
     try:
         conversation = id_of(row)
-        first = row.get("source") or row.get("conversation_message") or {}
-        parts = row.get("conversation_parts")
-        parts = list_of(parts.get("conversation_parts") if isinstance(parts, dict) else parts)
+        first = row.get("source") or row.get("conversation_message") or _as_source(row)
+        kind = "ticket_parts" if "ticket_parts" in row else "conversation_parts"
+        parts = row.get(kind)
+        parts = list_of(parts.get(kind) if isinstance(parts, dict) else parts)
         yield Message(
             id=f"{conversation}/source",
             thread=conversation,
@@ -67,12 +69,24 @@ def _conversation(name: str, number: int, row: Any) -> Iterator[Item]:
             text=_text(first) or plain_text(first.get("subject") or ""),
             source="intercom",
             is_bot=_is_bot(first.get("author")) or first.get("delivered_as") in _AUTOMATED,
+            is_private=bool((row.get("ticket_type") or {}).get("is_internal")),
         )
     except FAULTS as error:
         yield no_message(name, number, "Intercom", error)
         return
     items = [_part(name, number, part, conversation) for part in parts]
     yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
+
+
+def _as_source(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns what a ticket begins with, as the first message of a conversation."""
+    attributes = row.get("ticket_attributes") or {}
+    contacts = list_of((row.get("contacts") or {}).get("contacts"))
+    return {
+        "author": contacts[0] if contacts else None,
+        "subject": attributes.get("_default_title_"),
+        "body": attributes.get("_default_description_"),
+    }
 
 
 def _part(name: str, number: int, row: Any, conversation: str | None) -> Item:
@@ -111,7 +125,7 @@ def _is_bot(author: Any) -> bool:
 
 INTERCOM = ExportFormat(
     "intercom",
-    "Intercom (conversations, JSON)",
+    "Intercom (conversations and tickets, JSON)",
     "https://developers.intercom.com/docs/references/rest-api/api.intercom.io/conversations",
     _recognises,
     _read,
