@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder import Index
+from rejoinder import Index, kernels
 from rejoinder.errors import InputError
 from rejoinder.index import hybrid, segment
 from rejoinder.index import words as word_files
 from rejoinder.index.folder import TextIndex, create_index
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import EncodedTexts
-from rejoinder.text.normalize import tokens_of
+from rejoinder.index.words import words_of
 
 DIM = 2
 ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
@@ -35,7 +35,7 @@ def made(folder, *parts):
 
 def reference(texts):
     """A function that returns the BM25 of each text with a word of a query, by bm25s."""
-    tokens = [tokens_of(text) for text in texts.values()]
+    tokens = [words_of(text) for text in texts.values()]
     vocabulary = {w: n for n, w in enumerate(dict.fromkeys(chain.from_iterable(tokens)))}
     if not vocabulary:
         return lambda _query: {}
@@ -43,17 +43,34 @@ def reference(texts):
     other.index(([[vocabulary[w] for w in row] for row in tokens], vocabulary), show_progress=False)
 
     def scores_of(query):
-        wanted = [vocabulary[word] for word in tokens_of(query) if word in vocabulary]
+        wanted = [vocabulary[word] for word in words_of(query) if word in vocabulary]
         scores = other.get_scores_from_ids(wanted).tolist()
         return {name: score for name, score in zip(texts, scores, strict=True) if score > 0}
 
     return scores_of
 
 
+@pytest.mark.skipif(kernels.kernel("index._matches") is None, reason="kernels were not built")
+def test_a_search_takes_the_kernel(tmp_path, monkeypatch):
+    index = made(tmp_path, {"a": "one"})
+    monkeypatch.delattr("rejoinder.index.matcher.Matcher._by_numpy")
+    assert [hit.id for hit in index.matching("one")[0]] == ["a"]
+
+
+def both_ways(work):
+    """What `work` returns with kernels and without."""
+    with pytest.MonkeyPatch.context() as patch:
+        native = work()
+        patch.setattr(kernels, "LEFT_OUT", True)
+        return native, work()
+
+
 def check(index, texts, queries, top_k):
     """Compares what is found with `texts`, and scores with those of bm25s."""
     scores_of = reference(texts)
-    for query, hits in zip(queries, index.matching(queries, top_k), strict=True):
+    native, plain = both_ways(lambda: index.matching(queries, top_k))
+    assert native == plain
+    for query, hits in zip(queries, native, strict=True):
         expected = scores_of(query)
         best = sorted(expected.values(), reverse=True)[:top_k]
         scores = [hit.score for hit in hits]
@@ -149,12 +166,20 @@ def test_texts_without_a_word_of_the_query_are_not_found(tmp_path):
     index = made(tmp_path, {"a": "one two", "b": "", "c": "!", "d": "ONE"})
     assert [hit.id for hit in index.matching("one")[0]] == ["d", "a"]
     assert [hit.id for hit in index.matching("Ｏne")[0]] == ["d", "a"]  # NFKC
-    assert index.matching(["", "three", " \n"]) == [[], [], []]
+    assert index.matching(["", "three", " \n!"]) == [[], [], []]
     assert index.matching([]) == []
     assert made(tmp_path / "empty", {}).matching("one") == [[]]
     assert made(tmp_path / "blank", {"a": "", "b": " "}).matching("one") == [[]]
     index.delete(["a", "d"])
     assert index.matching("one") == [[]]
+
+
+def test_symbols_are_words_and_punctuation_is_not(tmp_path):
+    index = made(tmp_path, {"a": "C++, really?", "b": "ok 😀!", "c": "«?!»"})
+    found = [
+        [hit.id for hit in hits] for hits in index.matching(["c++", "😀", "really", "?!", "«"])
+    ]
+    assert found == [["a"], ["b"], ["a"], [], []]
 
 
 def test_equal_scores_come_in_the_order_of_addition(tmp_path):
@@ -191,6 +216,26 @@ def test_files_that_contradict_each_other_are_refused(tmp_path, monkeypatch):
     files = entry.files | {"words.counts": {"bytes": 2, "sha256": ""}}
     with pytest.raises(InputError, match=r"words\.counts"):
         word_files.Words(index.folder / "000001", files, entry.rows)
+
+
+@pytest.mark.parametrize("value", [0, 7, 2**32 - 1])
+def test_rows_that_change_after_they_were_checked_are_not_followed(tmp_path, value):
+    index = made(tmp_path, random_texts(50))
+    queries = ["w1 w2 w3"] * 50
+    index.matching(queries)
+    path = index.folder / "000001" / "words.rows"
+    with path.open("r+b") as file:  # the same file, which is mapped
+        file.write(np.full(path.stat().st_size // 4, value, "<u4").tobytes())
+    assert all(len(hits) <= 10 for hits in index.matching(queries))
+
+
+def test_many_queries_are_searched_by_several_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr("rejoinder.index.matcher.default_workers", lambda: 4)
+    texts = random_texts(2_000)
+    index, queries = made(tmp_path, texts), list(random_texts(200, seed=1).values())
+    together = index.matching(queries, 5)
+    assert together == [index.matching(query, 5)[0] for query in queries]
+    check(index, texts, queries[:40], 5)
 
 
 def test_a_search_by_meaning_reads_no_words(tmp_path, monkeypatch):

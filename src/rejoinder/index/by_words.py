@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from rejoinder.index.hits import Found, placed
 from rejoinder.index.keys import keys_of
+from rejoinder.index.matcher import WordQueries
 from rejoinder.index.segment import BY_WORDS, Segment
-from rejoinder.text.normalize import tokens_of
+from rejoinder.index.words import words_of
+from rejoinder.text.ragged import offsets_of
 
 
 def search_by_words(segments: Sequence[Segment], queries: Sequence[str], top_k: int) -> list[Found]:
@@ -29,19 +31,22 @@ def search_by_words(segments: Sequence[Segment], queries: Sequence[str], top_k: 
     length = sum(matcher.length for matcher in matchers)
     if not length:
         return results
-    words = [Counter(tokens_of(query)) for query in queries]
+    words = [Counter(words_of(query)) for query in queries]
     distinct = list(dict.fromkeys(chain.from_iterable(words)))
     keys = keys_of(distinct)
     found = [matcher.find(keys) for matcher in matchers]
     having = sum((having for _, having in found), np.zeros(len(keys), np.int64))
     idf = np.log1p((texts - having + 0.5) / (having + 0.5))
-    wanted = _wanted(words, distinct, keys, idf)
+    wanted, weights, begins = _wanted(words, distinct, keys, idf)
     for number, (matcher, (places, _)) in enumerate(zip(matchers, found, strict=True)):
-        sums = matcher.sums()
-        for result, (at, weights) in zip(results, wanted, strict=True):
-            known = places[at] >= 0
-            here, shares = places[at[known]].tolist(), weights[known].tolist()
-            result += placed(number, *matcher.best(here, shares, length / texts, top_k, sums))
+        known = places[wanted] >= 0
+        here = WordQueries(
+            places[wanted[known]], weights[known], offsets_of(known.astype(np.int64))[begins]
+        )
+        for result, hits in zip(results, matcher.best(here, length / texts, top_k), strict=True):
+            result += placed(number, *hits)
+    if len(matchers) == 1:
+        return results
     return [sorted(result)[:top_k] for result in results]
 
 
@@ -50,16 +55,19 @@ def _wanted(
     distinct: Sequence[str],
     keys: NDArray[np.uint64],
     idf: NDArray[np.float64],
-) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Returns for each query the places of its words in `distinct`, and weights, greatest first.
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the words of all queries, places in `distinct`, their weights, and where each begins.
 
-    All segments add them in this order, so that equal texts have equal scores.
+    The greatest weight of a query is first. All segments add them in this order, so that equal
+    texts have equal scores.
     """
     numbers = {word: number for number, word in enumerate(distinct)}
-    wanted = []
-    for words in queries:
-        at = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
-        weights = idf[at] * np.fromiter(words.values(), np.float64, len(words))
-        order = np.lexsort((keys[at], -weights))
-        wanted.append((at[order], weights[order]))
-    return wanted
+    begins = offsets_of(np.fromiter(map(len, queries), np.int64, len(queries)))
+    total = int(begins[-1])
+    flat = chain.from_iterable(queries)
+    words = np.fromiter(map(numbers.__getitem__, flat), np.int64, total)
+    times = np.fromiter(chain.from_iterable(query.values() for query in queries), np.int64, total)
+    weights = idf[words] * times
+    of_query = np.repeat(np.arange(len(queries)), np.diff(begins))
+    order = np.lexsort((keys[words], -weights, of_query))
+    return words[order], weights[order], begins

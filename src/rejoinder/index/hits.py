@@ -32,7 +32,7 @@ class IndexHit:
     UTC), `source` (its channel), `thread`, `answers` (id of the message it answers), `link`."""
 
 
-def placed(number: int, rows: NDArray[np.int64], scores: NDArray[np.float32]) -> Found:
+def placed(number: int, rows: NDArray[np.integer], scores: NDArray[np.float32]) -> Found:
     """Returns the places of (N,) rows of the segment with a number."""
     return [
         (-score, number, row) for row, score in zip(rows.tolist(), scores.tolist(), strict=True)

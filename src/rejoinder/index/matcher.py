@@ -5,23 +5,46 @@ where tf is how often the text has the word, l its length over the mean length, 
 logarithm of 1 + (N - n + .5) / (n + .5) for a word of n of N texts (Kamphuis et al. 2020, "Lucene
 (accurate)"). N, n and the mean are those of the texts of all segments that are not deleted.
 
-Words are scored one by one, rare ones first. Texts that only have the others are left out as soon
-as these can't bring a text among the best (MaxScore, Turtle and Flood 1995).
+A kernel in C (`_matches.c`) adds the words to the scores of a range of texts, rare ones first. The
+last words are looked up for those texts alone that they can bring among the best (MaxScore, Turtle
+and Flood 1995). Without the kernel NumPy adds all words to the scores of all texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.index.words import Words
+from rejoinder.io.files.platform import default_workers
+from rejoinder.kernels import kernel
 
 K1, B = 1.5, 0.75
 _MARGIN = 1e-5
-"""More than the rounding error of a score, as a share of it."""
+"""More than the rounding error of a share."""
+_SLICE = 16
+"""Queries that a thread searches at a time."""
 
 Scores = NDArray[np.float32]
-Rows = NDArray[np.int64]
+Rows = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class WordQueries:
+    """Words of queries. Those of query i are from `begins[i]` to `begins[i + 1]`."""
+
+    words: NDArray[np.int64]
+    """(total,) int64: words of a segment; of each query the one with the greatest weight first."""
+    weights: NDArray[np.float64]
+    """(total,) float64: their idf, times their number in the query."""
+    begins: NDArray[np.int64]
+    """(Q + 1,) int64."""
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
 
 
 class Matcher:
@@ -44,11 +67,7 @@ class Matcher:
         self._texts = words.texts_with(absent)
         self._mean = 0.0
         self._slack: Scores = np.empty(0, np.float32)
-        self._bounds: dict[int, float] = {}
-
-    def sums(self) -> Scores:
-        """Returns an array for `best`: a zero for each text."""
-        return np.zeros(len(self._words.lengths), np.float32)
+        self._bounds: NDArray[np.float64] = np.empty(0)
 
     def find(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns the (N,) int64 numbers of words and of texts that have them; -1 and 0 if none."""
@@ -58,47 +77,66 @@ class Matcher:
         texts[known] = self._texts[found[known]]
         return found, texts
 
-    def best(
-        self, words: Sequence[int], weights: Sequence[float], mean: float, top_k: int, sums: Scores
-    ) -> tuple[Rows, Scores]:
-        """Returns the texts with the highest scores above 0, at most `top_k`, best first.
+    def best(self, queries: WordQueries, mean: float, top_k: int) -> list[tuple[Rows, Scores]]:
+        """Returns for each query the texts with the highest scores, best first.
 
         Args:
-            words: Words of this segment, the one with the greatest weight first.
-            weights: Their idf, times their number in the query.
+            queries: Words of this segment.
             mean: Mean length of a text in the index.
-            top_k: Number of texts, at least 1.
-            sums: (rows,) float32 zeros, which they are again afterwards.
+            top_k: Most texts per query, at least 1. Their scores are above 0.
         """
         self._prepare(mean)
-        rest = self._rest(words, weights)
-        touched: list[NDArray[np.uint32]] = []
-        least, done = 0.0, 0
-        while done < len(words) and rest[done] >= least:
-            rows, scores = self._scores(words[done], weights[done])
-            sums[rows] += scores
-            touched.append(rows)
-            done += 1
-            least = max(least, _least(sums[rows], top_k))
-        near = [each[sums[each] >= least - rest[done]] for each in touched]
-        rows = np.unique(np.concatenate([np.empty(0, np.uint32), *near]))
-        scores = sums[rows]
-        for each in touched:
-            sums[each] = 0
-        # no other text can be among the best
-        for number in range(done, len(words)):
-            scores = scores + self._scores_of(rows, words[number], weights[number])
-            least = max(least, _least(scores, top_k))
-            kept = scores >= least - rest[number + 1]
-            rows, scores = rows[kept], scores[kept]
-        found = np.flatnonzero((scores > 0) & (scores >= _least(scores, top_k)))
-        order = found[np.lexsort((rows[found], -scores[found]))][:top_k]
-        return rows[order].astype(np.int64), scores[order]
+        top_k = min(top_k, len(self._slack))
+        native = kernel("index._matches")
+        if native is not None:
+            return self._by_kernel(native, queries, top_k)
+        return [
+            self._by_numpy(queries.words[part], queries.weights[part], top_k)
+            for part in map(slice, queries.begins[:-1].tolist(), queries.begins[1:].tolist())
+        ]
 
-    def _rest(self, words: Sequence[int], weights: Sequence[float]) -> NDArray[np.float64]:
-        """Returns for each word the most that it and the words after it add to a score, and 0."""
-        most = [weight * self._bound(word) for word, weight in zip(words, weights, strict=True)]
-        return np.append(np.cumsum(most[::-1])[::-1], 0.0)
+    def _by_kernel(
+        self, native: Any, queries: WordQueries, top_k: int
+    ) -> list[tuple[Rows, Scores]]:
+        count, words, rests = len(queries), self._words, self._rests(queries)
+        rows, scores = np.empty((count, top_k), np.uint32), np.empty((count, top_k), np.float32)
+        sizes = np.zeros(count, np.int64)
+
+        def search(begin: int) -> None:
+            end = min(begin + _SLICE, count)
+            begins = queries.begins[begin : end + 1]
+            part = slice(begins[0], begins[-1])
+            native.best(
+                top_k, words.rows, words.counts, self._slack, words.offsets,
+                queries.words[part], begins - begins[0], queries.weights[part], rests[part],
+                rows[begin:end], scores[begin:end], sizes[begin:end],
+            )  # fmt: skip
+
+        _in_threads(search, range(0, count, _SLICE))
+        found = zip(rows, scores, sizes.tolist(), strict=True)
+        return [(of_query[:size], some[:size]) for of_query, some, size in found]
+
+    def _by_numpy(
+        self, words: NDArray[np.int64], weights: NDArray[np.float64], top_k: int
+    ) -> tuple[Rows, Scores]:
+        """Returns what `best` does for one query."""
+        sums = np.zeros(len(self._slack), np.float32)
+        for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
+            rows, scores = self._scores(word, weight)
+            sums[rows] += scores
+        least = np.partition(sums, len(sums) - top_k)[len(sums) - top_k]
+        found = np.flatnonzero((sums >= least) & (sums > 0))
+        order = found[np.lexsort((found, -sums[found]))][:top_k]
+        return order.astype(np.uint32), sums[order]
+
+    def _rests(self, queries: WordQueries) -> NDArray[np.float64]:
+        """Returns (total,) float64: the most that a word and those after it add to a score."""
+        for word in np.unique(queries.words[np.isnan(self._bounds[queries.words])]).tolist():
+            self._bounds[word] = self._scores(word, 1.0)[1].max(initial=0) * (1 + _MARGIN)
+        most = queries.weights * self._bounds[queries.words]
+        sums = np.concatenate([[0.0], np.cumsum(most)])
+        ends = np.repeat(sums[queries.begins[1:]], np.diff(queries.begins))
+        return np.asarray(ends - sums[:-1])
 
     def _prepare(self, mean: float) -> None:
         if mean == self._mean:
@@ -106,41 +144,31 @@ class Matcher:
         slack = K1 * (1 - B + B / mean * self._words.lengths)
         if self._absent is not None:
             slack[self._absent] = np.inf  # their scores are 0
-        self._slack, self._mean, self._bounds = slack.astype(np.float32), mean, {}
+        self._slack, self._mean = slack.astype(np.float32), mean
+        self._bounds = np.full(len(self._texts), np.nan)
 
-    def _bound(self, word: int) -> float:
-        """Returns the highest score of a text for a word of weight 1."""
-        bound = self._bounds.get(word)
-        if bound is None:
-            bound = float(self._scores(word, 1.0)[1].max(initial=0)) * (1 + _MARGIN)
-            self._bounds[word] = bound
-        return bound
-
-    def _scores(self, word: int, weight: float) -> tuple[NDArray[np.uint32], Scores]:
+    def _scores(self, word: int, weight: float) -> tuple[Rows, Scores]:
         """Returns the texts with a word, and what it adds to their scores."""
         stretch = self._words.stretch(word)
         rows = self._words.rows[stretch]
         return rows, self._shares(rows, self._words.counts[stretch], weight)
 
-    def _scores_of(self, rows: NDArray[np.uint32], word: int, weight: float) -> Scores:
-        """Returns what a word adds to the scores of texts, in ascending order."""
-        stretch = self._words.stretch(word)
-        having = self._words.rows[stretch]
-        if not len(having):
-            return np.zeros(len(rows), np.float32)
-        at = np.minimum(np.searchsorted(having, rows), len(having) - 1)
-        scores = self._shares(rows, self._words.counts[stretch][at], weight)
-        return np.where(having[at] == rows, scores, np.float32(0))
-
-    def _shares(
-        self, rows: NDArray[np.uint32], counts: NDArray[np.number], weight: float
-    ) -> Scores:
+    def _shares(self, rows: Rows, counts: NDArray[np.number], weight: float) -> Scores:
         times = counts.astype(np.float32)
-        return np.asarray(np.float32(weight) * (times / (times + self._slack[rows])), np.float32)
+        try:
+            slack = self._slack[rows]
+        except IndexError:  # the files were changed after they were checked
+            raise self._words.damaged("words.rows") from None
+        return np.asarray(np.float32(weight) * (times / (times + slack)), np.float32)
 
 
-def _least(scores: Scores, top_k: int) -> float:
-    """Returns a little less than the score of the text in place `top_k`; 0 if there are fewer."""
-    if len(scores) < top_k:
-        return 0.0
-    return float(np.partition(scores, len(scores) - top_k)[len(scores) - top_k]) * (1 - _MARGIN)
+def _in_threads(work: Callable[[int], None], begins: Sequence[int]) -> None:
+    """Calls `work` for each number, in as many threads as cores, and raises their errors."""
+    workers = min(default_workers(), len(begins))
+    if workers < 2:
+        for begin in begins:
+            work(begin)
+        return
+    with ThreadPoolExecutor(workers, "rejoinder") as pool:
+        for _ in pool.map(work, begins):
+            pass

@@ -1,13 +1,17 @@
 """The words of a segment's texts: which texts have a word and how often, and how long texts are.
 
-Words are the tokens of `text.normalize`. Five arrays on disk: `words.keys`, the sorted keys of all
-words; `words.offsets`, where the texts of each word begin in `words.rows`, in ascending order, and
-in `words.counts`; `words.lengths`, the number of words of each text.
+Words are the tokens of `text.normalize` without punctuation. With it, search by words found less in
+every set of `benchmarks/hybrid.py`, and its lists are the longest.
+
+There are five arrays on disk: `words.keys`, the sorted keys of all words; `words.offsets`, where
+the texts of each word begin in `words.rows`, in ascending order, and in `words.counts`; and
+`words.lengths`, the number of words of each text.
 """
 
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +35,20 @@ _PART = np.dtype("<u4")
 Counts = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
+def words_of(text: str) -> list[str]:
+    """Returns the words of a text that are searched.
+
+    >>> words_of("C++ isn't hard, is it?")
+    ['c', '+', '+', "isn't", 'hard', 'is', 'it']
+    """
+    return [token for token in tokens_of(text) if len(token) > 1 or not _is_punctuation(token)]
+
+
+@cache
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character)[0] == "P"
+
+
 class WordsWriter:
     """Writes the words of texts that come in parts.
 
@@ -49,7 +67,7 @@ class WordsWriter:
 
     def add(self, texts: Sequence[str]) -> None:
         """Adds texts, whose rows follow those before."""
-        tokens = [tokens_of(text) for text in texts]
+        tokens = [words_of(text) for text in texts]
         lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
         self._lengths.write(lengths.astype(_LENGTH).tobytes())
         flat = map(self._numbers.__getitem__, chain.from_iterable(tokens))
@@ -114,9 +132,10 @@ class Words:
         words, pairs = size["words.keys"] // KEY.itemsize, size["words.rows"] // _ROW.itemsize
         kinds = [kind for kind in _COUNTS if pairs * kind.itemsize == size["words.counts"]]
         if not kinds:
-            raise self._damaged("words.counts")
+            raise self.damaged("words.counts")
         self._keys = mapped(folder / "words.keys", KEY, (words,))
-        self._offsets = mapped(folder / "words.offsets", _OFFSET, (words + 1,))
+        self.offsets: NDArray[np.int64] = mapped(folder / "words.offsets", _OFFSET, (words + 1,))
+        """(words + 1,) int64: where the texts of each word begin in `rows` and `counts`."""
         self.rows: NDArray[np.uint32] = mapped(folder / "words.rows", _ROW, (pairs,))
         """(pairs,) uint32: the texts of each word, one word after the other."""
         self.counts: Counts = mapped(folder / "words.counts", kinds[0], (pairs,))
@@ -134,11 +153,11 @@ class Words:
         # search by words compares them all.
         for name in FILES:
             check_file(self._folder / name, self._facts[name], InputError, REMEDY)
-        offsets, pairs = self._offsets, len(self.rows)
+        offsets, pairs = self.offsets, len(self.rows)
         if offsets[0] != 0 or offsets[-1] != pairs or (np.diff(offsets) < 0).any():
-            raise self._damaged("words.offsets")
+            raise self.damaged("words.offsets")
         if pairs and self.rows.max() >= self._texts:
-            raise self._damaged("words.rows")
+            raise self.damaged("words.rows")
         return self._lengths
 
     def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -150,15 +169,16 @@ class Words:
 
     def stretch(self, word: int) -> slice:
         """Returns where the texts of a word are in `rows` and `counts`."""
-        begin, end = self._offsets[word : word + 2].tolist()
+        begin, end = self.offsets[word : word + 2].tolist()
         return slice(begin, end)
 
     def texts_with(self, absent: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Returns for each word the number of texts that have it, without those `absent`."""
         if absent is None:
-            return np.asarray(np.diff(self._offsets))
+            return np.asarray(np.diff(self.offsets))
         present = np.concatenate([[0], np.cumsum(~absent[self.rows])])
-        return np.asarray(np.diff(present[self._offsets]))
+        return np.asarray(np.diff(present[self.offsets]))
 
-    def _damaged(self, name: str) -> InputError:
+    def damaged(self, name: str) -> InputError:
+        """Returns the error about a file that contradicts others."""
         return InputError(f"{self._folder / name} does not fit the other files. {REMEDY}")
