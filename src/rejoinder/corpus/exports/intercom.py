@@ -58,6 +58,7 @@ def _conversation(name: str, number: int, row: Any) -> Iterator[Item]:
     try:
         conversation = id_of(row)
         first = row.get("source") or row.get("conversation_message") or _as_source(row)
+        is_internal = bool((row.get("ticket_type") or {}).get("is_internal"))
         kind = "ticket_parts" if "ticket_parts" in row else "conversation_parts"
         parts = row.get(kind)
         parts = list_of(parts.get(kind) if isinstance(parts, dict) else parts)
@@ -69,12 +70,12 @@ def _conversation(name: str, number: int, row: Any) -> Iterator[Item]:
             text=_text(first) or plain_text(first.get("subject") or ""),
             source="intercom",
             is_bot=_is_bot(first.get("author")) or first.get("delivered_as") in _AUTOMATED,
-            is_private=bool((row.get("ticket_type") or {}).get("is_internal")),
+            is_private=is_internal,
         )
     except FAULTS as error:
         yield no_message(name, number, "Intercom", error)
         return
-    items = [_part(name, number, part, conversation) for part in parts]
+    items = [_part(name, number, part, conversation, is_private=is_internal) for part in parts]
     yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
 
 
@@ -89,7 +90,9 @@ def _as_source(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _part(name: str, number: int, row: Any, conversation: str | None) -> Item:
+def _part(
+    name: str, number: int, row: Any, conversation: str | None, *, is_private: bool = False
+) -> Item:
     try:
         conversation = conversation or id_of(row, "conversation_id")
         kind, author = str(row["part_type"]), row.get("author")
@@ -103,7 +106,7 @@ def _part(name: str, number: int, row: Any, conversation: str | None) -> Item:
             source="intercom",
             is_bot=_is_bot(author),
             is_system=not is_note and (kind not in _SAID or (kind != "comment" and not text)),
-            is_private=is_note,
+            is_private=is_note or is_private,
         )
     except FAULTS as error:
         return no_message(name, number, "Intercom", error)
