@@ -2,6 +2,10 @@
 
 import polars as pl
 
+from rejoinder.corpus.exports.base import Message
+
+_CHUNK = 100_000
+
 _CONVERSATION = ("source", "thread")
 
 
@@ -42,3 +46,34 @@ def adjacent(messages: pl.DataFrame, within: float) -> pl.DataFrame:
         pl.when(~pl.col("linked")).then(name).alias(name) for name in ("parent", "thread")
     )
     return ordered.sort("row").select("parent", "thread")
+
+
+class Keys:
+    """Everything of messages but their texts, in compact columns."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._rows: list[tuple[str, str, str, str | None, float | None, bool]] = []
+
+    def add(self, message: Message) -> None:
+        """Adds a message."""
+        linked = message.parent is not None
+        self._rows.append(
+            (message.id, message.author, message.source, message.thread, message.time, linked)
+        )
+        if len(self._rows) == _CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        schema = {
+            **dict.fromkeys(("id", "author", "source", "thread"), pl.String),
+            "time": pl.Float64,
+            "linked": pl.Boolean,
+        }
+        self._frames.append(pl.DataFrame(self._rows, schema=schema, orient="row"))
+        self._rows = []
+
+    def frame(self) -> pl.DataFrame:
+        """Returns the columns of all messages: id, author, source, thread, time, linked."""
+        self._flush()
+        return pl.concat(self._frames)

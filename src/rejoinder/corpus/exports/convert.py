@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from rejoinder.corpus.exports import FORMATS, format_of_export
-from rejoinder.corpus.exports.adjacent import adjacent
+from rejoinder.corpus.exports.adjacent import Keys, adjacent
 from rejoinder.corpus.exports.base import ExportFormat, Message
 from rejoinder.corpus.exports.files import opened
 from rejoinder.corpus.exports.shared_words import SharedWords
@@ -24,7 +24,6 @@ Export = tuple[Path, ExportFormat]
 """An export and its format."""
 COLUMNS = Columns({name: name for name in FIELDS}, given=True)
 """The columns of the written files."""
-_CHUNK = 100_000
 _SHOWN = 20
 _MIN_AUTHORS = 5
 _WORDS = "words.txt"
@@ -162,7 +161,7 @@ def convert(
     seen: Counter[str] = Counter()
     malformed: list[Malformed] = []
     encoder = msgspec.json.Encoder()
-    keys = _Keys()
+    keys = Keys()
     least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
     words = SharedWords(least) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
@@ -275,34 +274,3 @@ def _pair_adjacent(file: Path, keys: pl.DataFrame, within: float) -> int:
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
     return len(found) - found.get_column("parent").null_count()
-
-
-class _Keys:
-    """Everything of messages but their texts, in compact columns."""
-
-    def __init__(self) -> None:
-        self._frames: list[pl.DataFrame] = []
-        self._rows: list[tuple[str, str, str, str | None, float | None, bool]] = []
-
-    def add(self, message: Message) -> None:
-        """Adds a message."""
-        linked = message.parent is not None
-        self._rows.append(
-            (message.id, message.author, message.source, message.thread, message.time, linked)
-        )
-        if len(self._rows) == _CHUNK:
-            self._flush()
-
-    def _flush(self) -> None:
-        schema = {
-            **dict.fromkeys(("id", "author", "source", "thread"), pl.String),
-            "time": pl.Float64,
-            "linked": pl.Boolean,
-        }
-        self._frames.append(pl.DataFrame(self._rows, schema=schema, orient="row"))
-        self._rows = []
-
-    def frame(self) -> pl.DataFrame:
-        """Returns the columns of all messages: id, author, source, thread, time, linked."""
-        self._flush()
-        return pl.concat(self._frames)
