@@ -5,11 +5,13 @@ import json
 import pytest
 
 from rejoinder.api.finetuning import finetune
+from rejoinder.api.training import train
 from rejoinder.corpus.extract import extract
 from rejoinder.errors import InputError
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
+from rejoinder.training.config.loading import parse_config
 
 WHEN = ("today", "again", "since Monday", "at night", "at home", "now", "outside", "once more")
 HOW = ("slowly", "with care", "by hand", "twice", "first", "to the left", "in the dark", "alone")
@@ -48,6 +50,30 @@ def test_a_model_learns_the_words_of_the_pairs(tmp_path):
     assert not SentenceEncoder(tuned.folder).unknown(["glorp3x", "frobz7y"]).any()
     with pytest.raises(InputError, match="overwrite"):
         finetune(pairs, out=tmp_path / "mine")
+
+
+def test_a_chat_of_two_adds_no_words(tmp_path):
+    lines = [
+        f"3/{1 + n // 60}/24, 10:{n % 60:02} - {'Ann' if n % 2 else 'Bob'}: the glorpd is {n % 7}"
+        for n in range(1_200)
+    ]
+    (tmp_path / "WhatsApp Chat.txt").write_text("\n".join(lines))
+    extract(
+        tmp_path / "WhatsApp Chat.txt",
+        tmp_path / "pairs",
+        rules="none",
+        split=(40.0, 30.0, 30.0),
+    )
+    tuned = finetune(
+        tmp_path / "pairs", out=tmp_path / "mine", model="rejoinder-small", threads=1, force=True
+    )
+    assert tuned.words == 0
+    assert read_model(tuned.folder).features.vocabulary.words == (
+        read_model(find_model("rejoinder-small")).features.vocabulary.words
+    )
+    config = parse_config({"phases": [{"steps": 1}]}, "config")
+    with pytest.raises(InputError, match="--min-authors"):
+        train(config, pairs=tmp_path / "pairs", out=tmp_path / "run")
 
 
 def test_pairs_need_held_out_threads(tmp_path):

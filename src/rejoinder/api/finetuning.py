@@ -206,9 +206,12 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
     if not isinstance(model.features, WordFeatures):
         return []
     least = least_count(pairs.count("train"))
-    learned, _ = learn_vocabulary(
-        _texts(pairs), max_words=_MOST_WORDS, min_count=least, allowed=pairs.words
-    )
+    try:
+        learned, _ = learn_vocabulary(
+            _texts(pairs), max_words=_MOST_WORDS, min_count=least, allowed=pairs.words
+        )
+    except InputError:  # no word is frequent enough, or several people's
+        return []
     known = set(model.features.vocabulary.words)
     return [word for word in learned.words if word not in known]
 

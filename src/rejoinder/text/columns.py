@@ -93,6 +93,11 @@ def learn_vocabulary(
     kept = counts.filter(pl.col("count") >= min_count).sort(
         ["count", "word"], descending=[True, False]
     )
+    if not len(kept) and allowed is not None:
+        raise InputError(
+            f"of {total} tokens none is a word that enough authors used {min_count} times; extract "
+            "with a smaller --min-authors, or give more pairs."
+        )
     if not len(kept):
         raise InputError(
             f"no word occurs {min_count} times in {total} tokens; lower text.min_count or give "

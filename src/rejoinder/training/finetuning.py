@@ -185,6 +185,7 @@ def recipe(
                 "seed": seed,
                 "precision": "auto",
                 "init_from": folder,
+                "exclude_leaks": True,
                 "nested_dims": [size for size in nested if size < model.dim],
                 "log_every": max(1, steps // 50),
             },
