@@ -105,6 +105,12 @@ def extract(
     include_private: Annotated[
         bool, "Keep internal notes, private channels and direct messages of exports."
     ] = False,
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="pii", help="Replace mail addresses, phone numbers, keys … of exports."
+        ),
+    ] = None,
     min_authors: Annotated[
         int | None,
         typer.Option(
@@ -140,6 +146,7 @@ def extract(
             pair=pair,
             within=within,
             include_private=include_private,
+            mask=mask,
             min_authors=min_authors,
             engine=engine,
             master=master,

@@ -56,6 +56,7 @@ def extract(
     pair: str | None = None,
     within: str = "10m",
     include_private: bool = False,
+    mask: str | None = None,
     min_authors: int | None = None,
     engine: str = "local",
     master: str | None = None,
@@ -99,6 +100,8 @@ def extract(
         within: most time between a message and the adjacent one that it answers, such as `90s`,
             `10m`, `2h`.
         include_private: whether an export's internal notes and direct messages count.
+        mask: for exports: `pii` replaces addresses, numbers and keys by their kinds, such as
+            `[email]`.
         min_authors: for exports: a model trained on the pairs knows only words that so many authors
             used. None means 5, and 1 for formats that everybody can read, such as `hackernews`.
         engine: engine of the query, one of `rejoinder.corpus.engines.ENGINES`.
@@ -148,12 +151,14 @@ def extract(
     dumps = [as_place(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     refuse_addresses(engine, [*dumps, target])
     opener = ENGINES[engine]  # a missing extra is said before any file is read
-    chosen = ExportOptions(pair, parse_duration(within, "--within"), include_private, min_authors)
+    chosen = ExportOptions(
+        pair, parse_duration(within, "--within"), include_private, mask, min_authors
+    )
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(
-            "--pair, --within, --include-private and --min-authors are for exports, and none was "
-            "recognised; name its program with --format."
+            "--pair, --within, --include-private, --mask and --min-authors are for exports, and "
+            "none was recognised; name its program with --format."
         )
     with _output(target, dumps, exports, overwrite) as (files, folder, spill), ExitStack() as stack:
         converted = convert_all(exports, chosen, spill, progress, strict=strict)

@@ -13,6 +13,7 @@ from rejoinder.corpus.exports import FORMATS, format_of_export
 from rejoinder.corpus.exports.adjacent import Keys, adjacent
 from rejoinder.corpus.exports.base import ExportFormat, Message
 from rejoinder.corpus.exports.files import opened
+from rejoinder.corpus.exports.masks import mask_pii
 from rejoinder.corpus.exports.shared_words import SharedWords
 from rejoinder.corpus.manifest import ExportCounts, Malformed, WordsFile
 from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
@@ -39,6 +40,8 @@ class ExportOptions:
     within: float = 600.0
     """Most seconds between a message outside threads and the one before it that it answers."""
     include_private: bool = False
+    mask: str | None = None
+    """`pii`: see `masks`. None masks nothing."""
     min_authors: int | None = None
     """Authors that must have used a word before a model may know it. None: 5, and 1 for formats
     that everybody can read."""
@@ -46,6 +49,8 @@ class ExportOptions:
     def __post_init__(self) -> None:
         if self.pair not in (None, "links", "adjacent"):
             raise InputError(f"--pair {self.pair!r}: links or adjacent.")
+        if self.mask not in (None, "pii"):
+            raise InputError(f"--mask {self.mask!r}: pii.")
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -54,6 +59,7 @@ class ExportOptions:
             "pair": self.pair,
             "within": self.within,
             "include_private": self.include_private,
+            "mask": self.mask,
             "min_authors": self.min_authors,
         }
 
@@ -184,9 +190,10 @@ def convert(
                 continue
             seen["linked"] += item.parent is not None
             keys.add(item)
+            text = mask_pii(item.text) if options.mask else item.text
             if words is not None:
-                words.add(item.author, item.text)
-            out.write(encoder.encode(_comment(item)) + b"\n")
+                words.add(item.author, text)
+            out.write(encoder.encode(_comment(item, text)) + b"\n")
     has_links = export.knows_replies and seen["linked"]
     pair = options.pair or ("links" if has_links else "adjacent")
     paired = _pair_adjacent(file, keys.frame(), options.within) if pair == "adjacent" else 0
@@ -249,7 +256,7 @@ def _why_not(message: Message, options: ExportOptions) -> str | None:
     return None if message.text.strip() else "empty"
 
 
-def _comment(message: Message) -> Comment:
+def _comment(message: Message, text: str) -> Comment:
     return Comment(
         id=message.id,
         parent=message.parent,
@@ -257,7 +264,7 @@ def _comment(message: Message) -> Comment:
         author=message.author,
         source=message.source,
         created=message.time,
-        text=message.text,
+        text=text,
     )
 
 
