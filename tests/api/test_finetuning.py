@@ -1,6 +1,7 @@
 """Fine-tuning on pairs of one's own: better at their replies, and not kept if it is not."""
 
 import json
+import signal
 
 import pytest
 
@@ -12,6 +13,7 @@ from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import read_model
 from rejoinder.training.config.loading import parse_config
+from rejoinder.training.loop.reporting import SilentReporter
 
 WHEN = ("today", "again", "since Monday", "at night", "at home", "now", "outside", "once more")
 HOW = ("slowly", "with care", "by hand", "twice", "first", "to the left", "in the dark", "alone")
@@ -50,6 +52,24 @@ def test_a_model_learns_the_words_of_the_pairs(tmp_path):
     assert not SentenceEncoder(tuned.folder).unknown(["glorp3x", "frobz7y"]).any()
     with pytest.raises(InputError, match="overwrite"):
         finetune(pairs, out=tmp_path / "mine")
+
+
+class Interrupting(SilentReporter):
+    def step(self, _step, _metrics):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interruption_ends_it_and_writes_nothing(tmp_path):
+    pairs = write_pairs(tmp_path, 800, (60, 20, 20))
+    with pytest.raises(KeyboardInterrupt):
+        finetune(
+            pairs,
+            out=tmp_path / "mine",
+            model="rejoinder-small",
+            threads=1,
+            reporter=Interrupting(),
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs", "pairs.jsonl"]
 
 
 def test_a_chat_of_two_adds_no_words(tmp_path):

@@ -1,19 +1,19 @@
 """Fine-tunes a model on pairs of one's own, and keeps it only if it got better."""
 
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
+from rejoinder.api.dev_scores import DevScores
 from rejoinder.api.pairs import response_pairs
-from rejoinder.api.training import train
+from rejoinder.api.training import Run, train
 from rejoinder.corpus.shards import Pairs, open_pairs
-from rejoinder.datasets.sts import read_stsb
-from rejoinder.errors import DataMissingError, InputError
+from rejoinder.errors import InputError
 from rejoinder.evaluation.encoding import Embedder
 from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
-from rejoinder.evaluation.tasks.similarity import score_stsb
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.places import scratch_folder
@@ -109,7 +109,7 @@ def finetune(
     with claim_output(target, overwrite=overwrite, inputs=[folder, model]):
         opened = open_pairs(folder)
         start = read_model(find_model(str(model)))
-        scores = _HeldOut(folder, None if data is None else Path(data))
+        scores = _HeldOut(opened, None if data is None else Path(data))
         stage("scoring the model as it is")
         before = scores.test(start)
         stage("learning the words")
@@ -124,6 +124,7 @@ def finetune(
                 probe = train(
                     config, out=work / "probe", pairs=folder, threads=threads, stop_at=_PROBED
                 )
+                _end_if_interrupted(probe)
                 most = max(1, int(60 * minutes * _PROBED / max(probe.seconds, 1e-3)))
                 config = recipe(wider, begin, target.name, count, seed=seed, most_steps=most)
             stage("training")
@@ -136,12 +137,12 @@ def finetune(
                 reporter=reporter,
                 progress=progress,
             )
-            if run.model is None:
-                raise InputError("fine-tuning was interrupted; nothing was written.")
-            trained = read_model(run.model)
+            _end_if_interrupted(run)
+            trained = read_model(run.folder / "model")
         stage("choosing between the old and the trained weights")
-        share, made = _best(wider, trained, scores)
-        made = _stored_as(start, made)
+        # of equal scores the first one counts, which stays nearest to the old weights
+        share = max(SHARES, key=lambda share: scores.dev(mixed(wider, trained, share)))
+        made = _stored_as(start, mixed(wider, trained, share))
         stage("scoring the fine-tuned model")
         after = scores.test(made)
         tuned = FineTuned(
@@ -163,36 +164,38 @@ def finetune(
 class _HeldOut:
     """The scores of models on threads that they are not trained on."""
 
-    def __init__(self, pairs: Path, data: Path | None) -> None:
-        self._dev, self._test = response_pairs(pairs, "dev"), response_pairs(pairs, "test")
-        for split in (self._dev, self._test):
-            if len(split) < _LEAST_PAIRS:
+    def __init__(self, pairs: Pairs, data: Path | None) -> None:
+        for split in ("dev", "test"):
+            if pairs.count(split) < _LEAST_PAIRS:
                 raise InputError(
-                    f"{pairs} has {len(split):,} pairs of {split.split}, and {_LEAST_PAIRS} are "
-                    "needed to tell whether a model gets better; extract with --split 80,10,10."
+                    f"{pairs.folder} has {pairs.count(split):,} pairs of {split}, and "
+                    f"{_LEAST_PAIRS} are needed to tell whether a model gets better; extract with "
+                    "--split 80,10,10."
                 )
-        try:
-            self._sts = None if data is None else read_stsb(data, "dev")
-        except DataMissingError:
-            self._sts = None
+        self._dev = DevScores(pairs.folder, data, max_inputs=_RANKED)
+        self._test = response_pairs(pairs.folder, "test")
 
     def dev(self, model: ModelContents) -> float:
         """Returns P@1 on the dev split."""
-        embedder = Embedder(SentenceEncoder(model))
-        scores = rank_responses(embedder, self._dev, max_inputs=_RANKED).scores
-        return next(iter(scores.values()))
+        return next(iter(self._dev.responses(SentenceEncoder(model)).values()))
 
     def test(self, model: ModelContents) -> Mapping[str, float]:
-        """Returns the scores on the test split by name."""
+        """Returns the scores on the test split by name, and that of the STS Benchmark's dev."""
         encoder = SentenceEncoder(model)
         embedder = Embedder(encoder)
-        scores = dict(rank_responses(embedder, self._test).scores)
+        scores = rank_responses(embedder, self._test).scores
         first, *_, last = scores  # P@1 and P@10, of fewer than 100 replies where there are no more
         found = {first: scores[first], last: scores[last]}
         found["recall@10 of all"] = recall_of_all(embedder, self._test, 10)
-        if self._sts is not None:
-            found["STS-B dev"] = score_stsb(encoder, self._sts).scores["pearson"]
+        for value in self._dev.similarity(encoder).values():
+            found["STS-B dev"] = value
         return found
+
+
+def _end_if_interrupted(run: Run) -> None:
+    """Gives a signal that training caught to this process: there is nothing to go on with."""
+    if run.interrupted is not None:
+        signal.raise_signal(run.interrupted)
 
 
 def _texts(pairs: Pairs) -> Iterator[pl.Series]:
@@ -214,20 +217,6 @@ def _new_words(model: ModelContents, pairs: Pairs) -> list[str]:
         return []
     known = set(model.features.vocabulary.words)
     return [word for word in learned.words if word not in known]
-
-
-def _best(
-    old: ModelContents, trained: ModelContents, scores: _HeldOut
-) -> tuple[float, ModelContents]:
-    """Returns the share of the trained weights with the best P@1 on dev, and that model."""
-    best: tuple[float, float, ModelContents] | None = None
-    for share in SHARES:
-        made = mixed(old, trained, share)
-        score = scores.dev(made)
-        if best is None or score > best[0]:
-            best = (score, share, made)
-    assert best is not None  # noqa: S101 -- there are shares
-    return best[1:]
 
 
 def _stored_as(like: ModelContents, model: ModelContents) -> ModelContents:

@@ -55,6 +55,7 @@ def finetune(
             overwrite=overwrite,
             reporter=shown,
             progress=shown.preparation,
+            stage=lambda doing: shown.show(doing, 0),
         )
     if asked_for("json"):
         print_json({**asdict(tuned), "folder": tuned.folder and str(tuned.folder)})

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rejoinder.corpus.exports import format_of_export
+from rejoinder.corpus.manifest import FILE as MANIFEST
+from rejoinder.corpus.manifest import SPLITS
 from rejoinder.errors import InputError
 from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.io.files.hashed import blake2b_number
@@ -16,8 +18,6 @@ from rejoinder.io.formats.texts import read_texts
 if TYPE_CHECKING:
     from rejoinder.corpus.exports.base import Message
 
-MANIFEST = "manifest.json"
-SPLITS = ("train", "dev", "test")
 GivenText = str | tuple[str, str]
 """A text, or an id and a text."""
 
