@@ -13,7 +13,8 @@ import msgspec
 from export_samples import write
 from fuzzing.datasets import damaged_files
 from rejoinder.corpus.exports import FORMATS, format_of_export
-from rejoinder.corpus.exports.convert import Comment, ExportOptions, convert
+from rejoinder.corpus.exports.convert import Comment, convert
+from rejoinder.corpus.exports.options import ExportOptions
 from rejoinder.errors import RejoinderError
 
 SAMPLES = {name: import_module(f"export_samples.{name}").FILES for name in FORMATS}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = epilog(
     "rejoinder extract slack-export.zip --out pairs/",
+    "rejoinder extract chat.txt --out pairs/ --rules none --context 4",
     "rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/",
     "rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college",
     "rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a",
@@ -102,6 +103,14 @@ def extract(
     within: Annotated[
         str, "Most time between adjacent messages that are in no thread: 90s, 10m, 2h."
     ] = "10m",
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Keep the N turns before a message of an export, in a column context.",
+        ),
+    ] = None,
     include_private: Annotated[
         bool, "Keep internal notes, private channels and direct messages of exports."
     ] = False,
@@ -145,6 +154,7 @@ def extract(
             format=format_,
             pair=pair,
             within=within,
+            context=context,
             include_private=include_private,
             mask=mask,
             min_authors=min_authors,
@@ -210,7 +220,7 @@ def _rows(manifest: "Manifest") -> list[tuple[str, int, str]]:
 
 
 def _export_rows(export: "ExportCounts") -> list[tuple[str, int, str]]:
-    from rejoinder.corpus.exports.convert import REASONS
+    from rejoinder.corpus.exports.options import REASONS
 
     return [
         ("messages", export.messages, FORMATS[export.format].title),

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from rejoinder.corpus.carry import carrying, check_carry
 from rejoinder.corpus.engines import ENGINES, Extraction, Resources, refuse_addresses
+from rejoinder.corpus.exports.context import add_context
 from rejoinder.corpus.exports.convert import (
     COLUMNS,
     Export,
-    ExportOptions,
     convert_all,
     exports_among,
     write_words,
 )
+from rejoinder.corpus.exports.options import ExportOptions
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.corpus.options import (
     Columns,
@@ -55,6 +56,7 @@ def extract(
     format: str | None = None,  # noqa: A002 as the option is called
     pair: str | None = None,
     within: str = "10m",
+    context: int | None = None,
     include_private: bool = False,
     mask: str | None = None,
     min_authors: int | None = None,
@@ -99,6 +101,9 @@ def extract(
             does not say what messages answer.
         within: most time between a message and the adjacent one that it answers, such as `90s`,
             `10m`, `2h`.
+        context: for exports: adds a column `context` to the pairs, a list of up to so many texts
+            before the message, the oldest first: what it answers, or else the message before it in
+            its thread, or in its channel and `within`, and so on. None adds none.
         include_private: whether an export's internal notes and direct messages count.
         mask: for exports: `pii` replaces addresses, numbers and keys by their kinds, such as
             `[email]`.
@@ -152,13 +157,18 @@ def extract(
     refuse_addresses(engine, [*dumps, target])
     opener = ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
-        pair, parse_duration(within, "--within"), include_private, mask, min_authors
+        pair, parse_duration(within, "--within"), include_private, mask, min_authors, context
     )
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(
-            "--pair, --within, --include-private, --mask and --min-authors are for exports, and "
-            "none was recognised; name its program with --format."
+            "--pair, --within, --context, --include-private, --mask and --min-authors are for "
+            "exports, and none was recognised; name its program with --format."
+        )
+    if context and (state or not isinstance(target, Path)):
+        raise InputError(
+            "--context needs all messages and the pairs on this machine: use neither --carry nor "
+            "an address with it."
         )
     with _output(target, dumps, exports, overwrite) as (files, folder, spill), ExitStack() as stack:
         converted = convert_all(exports, chosen, spill, progress, strict=strict)
@@ -167,6 +177,10 @@ def extract(
         carried = stack.enter_context(carrying(state, options, files, progress))
         opened = opener(Resources(spill, memory, threads, master))
         outcome = opened.extract(Extraction(files, options, carried), folder, progress)
+        if chosen.context and isinstance(folder, Path):
+            outcome.written.shards = add_context(
+                folder, outcome.written.shards, [one.file for one in converted], chosen.context
+            )
         shutil.rmtree(spill, ignore_errors=True)
         words = write_words(converted, folder)
         manifest = summary(options, carried, outcome, converted, words)

@@ -3,7 +3,7 @@
 import io
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -112,16 +112,41 @@ def write_shard(folder: Place, number: int, split: str, table: pa.Table) -> Shar
 
 def _write_parquet(split: str, table: pa.Table, target: Path | io.BytesIO) -> None:
     splits = as_arrow(pl.repeat(split, BLOCK_ROWS, dtype=pl.String, eager=True))
-    with pq.ParquetWriter(
+    with _parquet_writer(target, _SCHEMA) as writer:
+        for start in range(0, len(table), BLOCK_ROWS):
+            # in one piece: pages must not depend on how the rows came
+            rows = table.slice(start, BLOCK_ROWS).combine_chunks()
+            writer.write_table(rows.append_column("split", splits[: len(rows)]), BLOCK_ROWS)
+
+
+def add_column(
+    folder: Path,
+    shard: Shard,
+    name: str,
+    kind: pa.DataType,
+    values: Callable[[pa.Table], pa.Array],
+) -> Shard:
+    """Writes a shard again with one column more, which `values` makes of the rows of a block."""
+    path = folder / shard.file
+    changed = path.with_suffix(".changed")
+    with (
+        pq.ParquetFile(path) as file,
+        _parquet_writer(changed, _SCHEMA.append(pa.field(name, kind))) as writer,
+    ):
+        for number in range(file.num_row_groups):
+            rows = file.read_row_group(number).cast(_SCHEMA)
+            writer.write_table(rows.append_column(name, values(rows)), BLOCK_ROWS)
+    changed.replace(path)
+    return Shard(shard.file, shard.split, shard.rows, path.stat().st_size, sha256_of_file(path))
+
+
+def _parquet_writer(target: Path | io.BytesIO, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
         target,
-        _SCHEMA,
+        schema,
         compression="zstd",
         compression_level=1,
         use_dictionary=_REPEATED,
         write_statistics=False,
         store_schema=False,
-    ) as writer:
-        for start in range(0, len(table), BLOCK_ROWS):
-            # in one piece: pages must not depend on how the rows came
-            rows = table.slice(start, BLOCK_ROWS).combine_chunks()
-            writer.write_table(rows.append_column("split", splits[: len(rows)]), BLOCK_ROWS)
+    )

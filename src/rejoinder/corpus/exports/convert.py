@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import polars as pl
 
 from rejoinder.corpus.exports import FORMATS, format_of_export
-from rejoinder.corpus.exports.adjacent import Keys, adjacent
 from rejoinder.corpus.exports.base import ExportFormat, Message
+from rejoinder.corpus.exports.conversations import Conversations, Position
 from rejoinder.corpus.exports.files import opened
 from rejoinder.corpus.exports.masks import mask_pii
+from rejoinder.corpus.exports.options import REASONS, ExportOptions, why_not
 from rejoinder.corpus.exports.shared_words import SharedWords
 from rejoinder.corpus.manifest import ExportCounts, Malformed, WordsFile
 from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
@@ -30,42 +29,8 @@ _MIN_AUTHORS = 5
 _WORDS = "words.txt"
 
 
-@dataclass(frozen=True)
-class ExportOptions:
-    """What becomes of the messages of exports."""
-
-    pair: str | None = None
-    """`links`: a message answers what the export says; `adjacent`: or else the message before it by
-    another author. None: `adjacent` for exports that do not say what messages answer."""
-    within: float = 600.0
-    """Most seconds between a message outside threads and the one before it that it answers."""
-    include_private: bool = False
-    mask: str | None = None
-    """`pii`: see `masks`. None masks nothing."""
-    min_authors: int | None = None
-    """Authors that must have used a word before a model may know it. None: 5, and 1 for formats
-    that everybody can read."""
-
-    def __post_init__(self) -> None:
-        if self.pair not in (None, "links", "adjacent"):
-            raise InputError(f"--pair {self.pair!r}: links or adjacent.")
-        if self.mask not in (None, "pii"):
-            raise InputError(f"--mask {self.mask!r}: pii.")
-
-    @property
-    def recorded(self) -> dict[str, Any]:
-        """The options that decide the content of the pairs."""
-        return {
-            "pair": self.pair,
-            "within": self.within,
-            "include_private": self.include_private,
-            "mask": self.mask,
-            "min_authors": self.min_authors,
-        }
-
-
-class Comment(msgspec.Struct):
-    """A row of the written files."""
+class Comment(msgspec.Struct, omit_defaults=True):
+    """A row of the written files: what engines read, and where the message stands."""
 
     id: str
     parent: str | None
@@ -74,6 +39,12 @@ class Comment(msgspec.Struct):
     source: str
     created: float | None
     text: str
+    before: str | None = None
+    """Id of the message that it answers or, if that is unknown, of the one before it."""
+    is_answer: bool = False
+    """Whether the message before it is by another author."""
+    conversation: str | None = None
+    """Its thread, or the first message since the last pause."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +138,7 @@ def convert(
     seen: Counter[str] = Counter()
     malformed: list[Malformed] = []
     encoder = msgspec.json.Encoder()
-    keys = Keys()
+    conversations = Conversations(options.within)
     least = options.min_authors or (1 if export.is_public else _MIN_AUTHORS)
     words = SharedWords(least) if least > 1 else None
     with opened(path) as files, file.open("wb") as out:
@@ -185,18 +156,17 @@ def convert(
             seen["messages"] += 1
             if not seen["messages"] % 1_000:
                 progress(seen["messages"])
-            if reason := _why_not(item, options):
+            if reason := why_not(item, options):
                 seen[reason] += 1
                 continue
             seen["linked"] += item.parent is not None
-            keys.add(item)
             text = mask_pii(item.text) if options.mask else item.text
             if words is not None:
                 words.add(item.author, text)
-            out.write(encoder.encode(_comment(item, text)) + b"\n")
+            out.write(encoder.encode(_comment(item, text, conversations.place(item))) + b"\n")
     has_links = export.knows_replies and seen["linked"]
     pair = options.pair or ("links" if has_links else "adjacent")
-    paired = _pair_adjacent(file, keys.frame(), options.within) if pair == "adjacent" else 0
+    paired = _pair_adjacent(file) if pair == "adjacent" else 0
     counts = ExportCounts(
         format=export.name,
         messages=seen["messages"],
@@ -233,30 +203,11 @@ def kept_messages(path: Path, export: ExportFormat) -> Iterator[Message]:
     options = ExportOptions()
     with opened(path) as files:
         for item in export.read(files):
-            if isinstance(item, Message) and not _why_not(item, options):
+            if isinstance(item, Message) and not why_not(item, options):
                 yield item
 
 
-REASONS = {
-    "system": "written by the program itself",
-    "bot": "written by a bot",
-    "private": "internal notes, direct messages; --include-private keeps them",
-    "empty": "no text: a picture, a file, a deleted message",
-}
-"""Why a message is left out, in the order in which that is tested."""
-
-
-def _why_not(message: Message, options: ExportOptions) -> str | None:
-    if message.is_system:
-        return "system"
-    if message.is_bot:
-        return "bot"
-    if message.is_private and not options.include_private:
-        return "private"
-    return None if message.text.strip() else "empty"
-
-
-def _comment(message: Message, text: str) -> Comment:
+def _comment(message: Message, text: str, position: Position) -> Comment:
     return Comment(
         id=message.id,
         parent=message.parent,
@@ -265,19 +216,24 @@ def _comment(message: Message, text: str) -> Comment:
         source=message.source,
         created=message.time,
         text=text,
+        before=message.parent or position.before,
+        is_answer=position.is_answer,
+        conversation=position.thread,
     )
 
 
-def _pair_adjacent(file: Path, keys: pl.DataFrame, within: float) -> int:
+def _pair_adjacent(file: Path) -> int:
     """Writes what messages answer into the file of their comments. Returns for how many."""
-    found = adjacent(keys, within)
     encoder, decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Comment)
     changed = file.with_suffix(".paired")
+    paired = 0
     with file.open("rb") as lines, changed.open("wb") as out:
-        for line, (parent, thread) in zip(lines, found.iter_rows(), strict=True):
+        for line in lines:
             comment = decoder.decode(line)
-            if thread is not None:
-                comment.parent, comment.thread = parent, thread
+            if comment.parent is None:
+                comment.parent = comment.before if comment.is_answer else None
+                comment.thread = comment.conversation
+                paired += comment.parent is not None
             out.write(encoder.encode(comment) + b"\n")
     changed.replace(file)
-    return len(found) - found.get_column("parent").null_count()
+    return paired

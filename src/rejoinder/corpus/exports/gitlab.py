@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import markdown_text
 from rejoinder.corpus.exports.rows import (
@@ -68,6 +69,10 @@ def _subjects(keys: Shape) -> list[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    yield from by_time(_items(files))  # its interface gives the newest notes first
+
+
+def _items(files: Files) -> Iterator[Item]:
     known = _Known()
     for name in documents(files):
         for place in _subjects(shape(files, name)):
@@ -127,31 +132,27 @@ def _notes(
 ) -> Iterator[Item]:
     """Yields the notes of an issue, or of a discussion: all but its first answer that."""
     first_of: dict[str, str] = {}
-    items: list[Item] = []
     for position, row in enumerate(notes):
         try:
             of = thread or f"{row['noteable_type']}/{id_of(row, 'noteable_id')}"
             note = f"{of}/{id_of(row) if 'id' in row else position}"
             discussion = str(row.get("discussion_id") or (note if thread else of))
             first = first_of.setdefault(discussion, note)
-            items.append(
-                Message(
-                    id=note,
-                    parent=None if first == note else first,
-                    thread=of,
-                    author=known.author(row),
-                    time=seconds(row.get("created_at")),
-                    text=_text(row["note"] if "note" in row else row["body"]),
-                    source=known.sources.get(of, "gitlab"),
-                    is_bot=_is_bot(row),
-                    is_system=bool(row.get("system")),
-                    is_private=is_private
-                    or bool(row.get("internal", row.get("confidential")) or False),
-                )
+            yield Message(
+                id=note,
+                parent=None if first == note else first,
+                thread=of,
+                author=known.author(row),
+                time=seconds(row.get("created_at")),
+                text=_text(row["note"] if "note" in row else row["body"]),
+                source=known.sources.get(of, "gitlab"),
+                is_bot=_is_bot(row),
+                is_system=bool(row.get("system")),
+                is_private=is_private
+                or bool(row.get("internal", row.get("confidential")) or False),
             )
         except FAULTS as error:
-            items.append(no_message(name, number, "GitLab", error))
-    yield from sorted(items, key=lambda item: getattr(item, "time", None) or 0.0)
+            yield no_message(name, number, "GitLab", error)
 
 
 def _is_bot(row: Mapping[str, Any]) -> bool:

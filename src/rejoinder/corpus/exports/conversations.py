@@ -1,0 +1,50 @@
+"""What was said before a message: the one before it in its thread, or in its channel."""
+
+import sys
+from typing import NamedTuple
+
+from rejoinder.corpus.exports.base import Message
+
+
+class Position(NamedTuple):
+    """Where a message stands in its conversation."""
+
+    before: str | None
+    """Id of the message before it; None where it begins a thread, or comes after a pause."""
+    is_answer: bool
+    """Whether the message before it is by another author."""
+    thread: str
+    """Its thread, or else the id of the first message of its channel since the last pause."""
+
+
+class Conversations:
+    """Tells where messages stand, which come in the order of time within a channel.
+
+    The last message of each thread and channel is kept.
+
+    >>> said = [Message(id=i, author=a, time=t, source="x", text="") for i, a, t in
+    ...     [("a", "A", 0.0), ("b", "A", 5.0), ("c", "B", 9.0), ("d", "B", 999.0)]]
+    >>> seen = Conversations(within=60)
+    >>> [tuple(seen.place(one)) for one in said]
+    [(None, False, 'a'), ('a', False, 'a'), ('b', True, 'a'), (None, False, 'd')]
+    """
+
+    def __init__(self, within: float) -> None:
+        """Counts more than `within` seconds as a pause. In threads there is none."""
+        self._within = within
+        self._last: dict[int, tuple[str, str, float | None, str]] = {}
+
+    def place(self, message: Message) -> Position:
+        """Returns where a message stands; the next one stands after it."""
+        key = hash((message.source, message.thread))  # less than a pair of strings for each thread
+        last = self._last.get(key)
+        if last is None or (message.thread is None and self._paused(last[2], message.time)):
+            position = Position(None, False, message.thread or message.id)
+        else:
+            position = Position(last[0], last[1] != message.author, last[3])
+        time = None if message.thread else message.time
+        self._last[key] = (message.id, sys.intern(message.author), time, position.thread)
+        return position
+
+    def _paused(self, before: float | None, now: float | None) -> bool:
+        return before is not None and now is not None and abs(now - before) > self._within
