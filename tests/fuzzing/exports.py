@@ -14,7 +14,7 @@ from export_samples import write
 from fuzzing.datasets import damaged_files
 from rejoinder.corpus.exports import FORMATS, format_of_export
 from rejoinder.corpus.exports.convert import Comment, convert
-from rejoinder.corpus.exports.options import ExportOptions
+from rejoinder.corpus.exports.options import ExportOptions, Texts
 from rejoinder.errors import RejoinderError
 
 SAMPLES = {name: import_module(f"export_samples.{name}").FILES for name in FORMATS}
@@ -38,7 +38,7 @@ def checker(folder: Path) -> Callable[[Random], bool]:
         )
         try:
             format_of_export(export)  # whatever it finds
-            converted = convert(export, FORMATS[name], options, out, lambda _: None)
+            converted = convert(export, FORMATS[name], options, Texts(options), out, lambda _: None)
         except RejoinderError as error:
             assert "\n" not in str(error)  # noqa: PT017 -- one sentence
             str(error).encode()

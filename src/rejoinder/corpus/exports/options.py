@@ -1,9 +1,12 @@
 """What becomes of the messages of exports: the options, and which messages are left out."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rejoinder.corpus.exports.base import Message
+from rejoinder.corpus.exports.languages import is_in_others
+from rejoinder.corpus.exports.masks import mask_pii
 from rejoinder.errors import InputError
 
 
@@ -24,6 +27,8 @@ class ExportOptions:
     that everybody can read."""
     context: int | None = None
     """Number of turns before a message that its pairs keep. None: they have no such column."""
+    languages: tuple[str, ...] = ()
+    """Codes of the languages whose messages are kept. Empty: all."""
 
     def __post_init__(self) -> None:
         if self.pair not in (None, "links", "adjacent"):
@@ -40,19 +45,23 @@ class ExportOptions:
         return {name: every[name] for name in every if name not in _LATER or every[name]}
 
 
-_LATER = ("context",)
+OPTIONS = (
+    "--pair", "--within", "--context", "--language", "--include-private", "--mask", "--min-authors",
+)  # fmt: skip
+_LATER = ("context", "languages")
 
 REASONS = {
     "system": "written by the program itself",
     "bot": "written by a bot",
     "private": "internal notes, direct messages; --include-private keeps them",
     "empty": "no text: a picture, a file, a deleted message",
+    "language": "in another language than --language",
 }
 """Why a message is left out, in the order in which that is tested."""
 
 
 def why_not(message: Message, options: ExportOptions) -> str | None:
-    """Returns the reason for which a message is left out, None for one that is kept."""
+    """Returns the reason for which a message is left out whatever it says, None for none."""
     if message.is_system:
         return "system"
     if message.is_bot:
@@ -60,3 +69,27 @@ def why_not(message: Message, options: ExportOptions) -> str | None:
     if message.is_private and not options.include_private:
         return "private"
     return None if message.text.strip() else "empty"
+
+
+class Texts:
+    """Says which messages are left out for what they say."""
+
+    def __init__(self, options: ExportOptions) -> None:
+        """Prepares what the options ask for.
+
+        Raises:
+            InputError: a language is unknown.
+            MissingExtraError: a package is not installed.
+        """
+        self._mask = options.mask
+        self._reasons: dict[str, Callable[[str], bool]] = {}
+        if options.languages:
+            self._reasons["language"] = is_in_others(options.languages)
+
+    def masked(self, text: str) -> str:
+        """Returns a text as pairs have it."""
+        return mask_pii(text) if self._mask else text
+
+    def why_not(self, text: str) -> str | None:
+        """Returns the reason for which a text is left out, None for one that is kept."""
+        return next((why for why, is_so in self._reasons.items() if is_so(text)), None)
