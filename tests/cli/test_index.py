@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from export_samples import slack, write
+
 
 @pytest.fixture
 def call(call, monkeypatch, tmp_path):
@@ -94,12 +96,35 @@ def test_an_index_is_searched_by_words_or_by_both(call, index):
         (("--corpus", "faq.txt", "--mode", "words"), "--index"),
         (("--index", "index", "--mode", "hybrid", "--weight", 2), "--weight"),
         (("--index", "index", "--mode", "bm25"), "--mode"),
+        (("--index", "index", "--where", "author=a"), "author"),
+        (("--index", "index", "--where", "author"), "KEY=VALUE"),
+        (("--corpus", "faq.txt", "--where", "author=a"), "--index"),
+        (("--index", "index", "--exact", "--where", "author=a"), "--exact"),
     ],
 )
 def test_options_of_a_search_without_effect_are_refused(call, index, words, said):
     status, out, err = call("search", "a", *words)
     assert (status, out) == (2, "")
     assert said in err
+
+
+def test_messages_are_found_by_who_wrote_them_when_and_where(call, tmp_path):
+    write(slack.FILES, tmp_path / "slack")
+    assert call("index", "slack", "--out", "chats", "-m", "rejoinder-small")[0] == 0
+    search = ("search", "yes", "--index", "chats", "--json", "--top-k", 100)
+    every = json.loads(call(*search)[1])
+    for more, meets in (
+        (("--where", "source=HELP,author=u9"), lambda hit: hit["author"] == "U9"),
+        (
+            ("--where", "author=bob b.,source=help", "--where", "author=ann"),
+            lambda hit: hit["author"] in ("Bob B.", "Ann"),
+        ),
+        (("--where", "since=2024-03-02"), lambda hit: hit["time"] >= "2024-03-02"),
+    ):
+        expected = [hit["id"] for hit in every if meets(hit)]
+        assert [hit["id"] for hit in json.loads(call(*search, *more)[1])] == expected != []
+    status, out, err = call(*search, "--where", "author=nobody")
+    assert (status, out, err.count("\n")) == (2, "", 1)
 
 
 def test_a_large_index_is_searched_approximately_or_exactly(call, tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def vector(text):
 def encoded(texts):
     """EncodedTexts of a dict of texts by id."""
     rows = np.array([vector(text) for text in texts.values()], np.float32).reshape(-1, DIM)
-    about = [json.dumps({"author": text}) if text else "" for text in texts.values()]
+    about = [{"author": text} if text else {} for text in texts.values()]
     return EncodedTexts(list(texts), list(texts.values()), rows, about)
 
 
@@ -244,8 +244,8 @@ def test_a_folder_that_is_not_an_index_is_refused(tmp_path):
     (index.folder / FILE).write_text(manifest.replace('"dim": 4', '"dim": 5'), "utf-8")
     with pytest.raises(InputError, match=r"index\.json.*SHA-256"):
         TextIndex(index.folder)
-    (index.folder / FILE).write_text(manifest.replace('"format_version": 2', '"format_version": 9'))
-    with pytest.raises(InputError, match=r"\b9\b.*\b2\b"):
+    (index.folder / FILE).write_text(manifest.replace('"format_version": 3', '"format_version": 9'))
+    with pytest.raises(InputError, match=r"\b9\b.*\b3\b"):
         TextIndex(index.folder)
 
 

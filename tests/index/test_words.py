@@ -322,6 +322,6 @@ def test_other_values_than_texts_are_refused(index):
 def test_an_index_of_the_first_format_is_built_again(tmp_path):
     index = made(tmp_path, {"a": "one"})
     path = index.folder / "index.json"
-    path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 1'))
+    path.write_text(path.read_text().replace('"format_version": 3', '"format_version": 1'))
     with pytest.raises(InputError, match=r"version 1.*Build the index again"):
         TextIndex(index.folder)

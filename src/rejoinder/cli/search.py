@@ -1,5 +1,6 @@
 """`rejoinder search`: finds the texts of a file, or of an index, that are nearest to a query."""
 
+import re
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -39,6 +40,7 @@ EXAMPLES = epilog(
     "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
     "rejoinder search 'How old are you?' --index index/",
     "rejoinder search 'error E1234 while printing' --index index/ --mode hybrid",
+    "rejoinder search 'a book' --index chats/ --where author=ann,since=2024-01-31",
 )
 
 
@@ -69,6 +71,14 @@ def search(
         bool,
         "Compare with all texts of a large index. A file always is.",
     ] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE[,KEY=VALUE…]",
+            help="Find only messages of this source (channel), author or thread, or from since on "
+            "and before until, both dates in UTC. A key given again allows one more value.",
+        ),
+    ] = None,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Find the sentences of a file, or of an index, that are most similar to a query."""
@@ -76,7 +86,7 @@ def search(
         raise InputError("--corpus FILE and --index FOLDER both name what to search; give one.")
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
-    _refuse_without_effect(index, mode, weight, exact=exact)
+    _refuse_without_effect(index, mode, weight, exact=exact, filtered=bool(where))
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
@@ -89,10 +99,11 @@ def search(
 
         place = None if model is None else model_folder(model, model_sha256)
         opened = Index.open(index, place, on_too_long=on_too_long)
-        encoder, where = opened.encoder, "id"
+        encoder, label = opened.encoder, "id"
         by_query = opened.search(
-            wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact
-        )
+            wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact,
+            where=_conditions(where or []),
+        )  # fmt: skip
         if any(hit.about for hits in by_query for hit in hits):
             _print_messages(opened, wanted, by_query, _SCORES[mode])
             return
@@ -101,7 +112,7 @@ def search(
         ]
     else:
         texts = list(stream_texts(corpus, columns))
-        encoder, where = open_encoder(model, model_sha256, on_too_long), "line"
+        encoder, label = open_encoder(model, model_sha256, on_too_long), "line"
         found = [
             [(hit.score, hit.index + 1, hit.text) for hit in hits]
             for hits in encoder.search(wanted, texts, top_k)
@@ -111,7 +122,7 @@ def search(
         for text, hits in zip(wanted, found, strict=True)
         for rank, (score, place, hit) in enumerate(hits, 1)
     ]
-    names = ("query", "rank", _SCORES[mode], where, "text")
+    names = ("query", "rank", _SCORES[mode], label, "text")
     unknown = unknown_texts(encoder, [*wanted, *(row[-1] for row in rows)])
     if form_of_output() == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
@@ -170,8 +181,32 @@ def _minute(time: float | None) -> str | None:
     return None if time is None else f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}"
 
 
+def _conditions(words: list[str]) -> dict[str, list[str]]:
+    """Returns the values of each key of `--where`.
+
+    A comma is part of a value unless a key and = follow it.
+
+    >>> _conditions(["author=Smith, Ann,source=help", "source=general"])
+    {'author': ['Smith, Ann'], 'source': ['help', 'general']}
+
+    Raises:
+        InputError: a condition has no =.
+    """
+    values: dict[str, list[str]] = {}
+    for word in words:
+        for condition in re.split(r",(?=\s*[a-z]+=)", as_text(word)):
+            key, equals, value = condition.strip().partition("=")
+            if not equals:
+                raise InputError(
+                    f"--where {condition!r}: write KEY=VALUE, such as source=general or "
+                    "since=2024-01-31."
+                )
+            values.setdefault(key, []).append(value)
+    return values
+
+
 def _refuse_without_effect(
-    index: Path | None, mode: str, weight: float | None, *, exact: bool
+    index: Path | None, mode: str, weight: float | None, *, exact: bool, filtered: bool
 ) -> None:
     """Refuses options that would not change a search.
 
@@ -184,5 +219,9 @@ def _refuse_without_effect(
         raise InputError("--exact is for search by meaning; search by words is always exact.")
     if mode != "semantic" and index is None:
         raise InputError(f"--mode {mode} is for --index; a file is searched by meaning.")
+    if filtered and index is None:
+        raise InputError("--where is for --index, whose messages have authors and times.")
+    if exact and filtered:
+        raise InputError("--exact has no effect with --where: such a search is always exact.")
     if weight is not None and mode != "hybrid":
         raise InputError(f"--weight is for --mode hybrid, and the mode is {mode}.")

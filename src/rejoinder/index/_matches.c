@@ -21,6 +21,7 @@ typedef struct {
     const char *counts;
     const float *slack; /* of each text: count / (count + slack) is its share */
     const int64_t *offsets;
+    const uint8_t *absent; /* of each text: 1 if it is not found; NULL: all are */
     int64_t pairs, texts, count_bytes;
 } Segment;
 
@@ -162,7 +163,7 @@ static void search_range(const Segment *segment, const Query *query, uint32_t fi
         if (!reaches(sums + (block - first), limit)) continue;
         for (uint32_t row = block; row < block + BLOCK && row < end; row++) {
             float sum = sums[row - first];
-            if (sum == 0 || sum < limit) continue;
+            if (sum == 0 || sum < limit || (segment->absent && segment->absent[row])) continue;
             float score = look_up(segment, query, done, row, sum, least);
             if (score > least_of(best)) push(best, (Hit){score, row});
         }
@@ -224,18 +225,18 @@ static int belong_together(const Segment *segment, int64_t known, const Queries 
 }
 
 static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    Py_buffer rows, counts, slack, offsets, words, begins, weights, rests, out_rows, out_scores, out_sizes;
+    Py_buffer absent, rows, counts, slack, offsets, words, begins, weights, rests, out_rows, out_scores, out_sizes;
     Py_ssize_t top_k;
-    if (!PyArg_ParseTuple(arguments, "ny*y*y*y*y*y*y*y*w*w*w*:best", &top_k, &rows, &counts, &slack, &offsets,
+    if (!PyArg_ParseTuple(arguments, "nz*y*y*y*y*y*y*y*y*w*w*w*:best", &top_k, &absent, &rows, &counts, &slack, &offsets,
                           &words, &begins, &weights, &rests, &out_rows, &out_scores, &out_sizes))
         return NULL;
     int64_t pairs = rows.len / 4, texts = slack.len / 4, total = words.len / 8;
     int64_t bytes = pairs ? counts.len / pairs : 1;
-    Segment segment = {rows.buf, counts.buf, slack.buf, offsets.buf, pairs, texts, bytes};
+    Segment segment = {rows.buf, counts.buf, slack.buf, offsets.buf, absent.buf, pairs, texts, bytes};
     Queries all = {words.buf, begins.buf, weights.buf, rests.buf, begins.len / 8 - 1, top_k, out_rows.buf,
                    out_scores.buf, out_sizes.buf};
     int64_t hits = top_k * all.queries;
-    int fits = top_k > 0 && (bytes == 1 || bytes == 2 || bytes == 4) && counts.len == pairs * bytes &&
+    int fits = top_k > 0 && (!absent.buf || absent.len == texts) && (bytes == 1 || bytes == 2 || bytes == 4) && counts.len == pairs * bytes &&
                texts <= UINT32_MAX - RANGE && offsets.len >= 8 && all.queries >= 0 &&
                weights.len == total * 8 && rests.len == total * 8 && out_rows.len == hits * 4 &&
                out_scores.len == hits * 4 && out_sizes.len == all.queries * 8 &&
@@ -246,7 +247,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
         enough = search_all(&segment, &all);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&rows), PyBuffer_Release(&counts), PyBuffer_Release(&slack);
+    PyBuffer_Release(&absent), PyBuffer_Release(&rows), PyBuffer_Release(&counts), PyBuffer_Release(&slack);
     PyBuffer_Release(&offsets), PyBuffer_Release(&words), PyBuffer_Release(&begins), PyBuffer_Release(&weights);
     PyBuffer_Release(&rests), PyBuffer_Release(&out_rows), PyBuffer_Release(&out_scores), PyBuffer_Release(&out_sizes);
     if (!enough) return PyErr_NoMemory();
@@ -259,7 +260,7 @@ static PyObject *best(PyObject *Py_UNUSED(module), PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"best", best, METH_VARARGS,
-     "best(top_k, rows, counts, slack, offsets, words, begins, weights, rests, out_rows, out_scores, out_sizes)"},
+     "best(top_k, absent, rows, counts, slack, offsets, words, begins, weights, rests, out_rows, out_scores, out_sizes)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from rejoinder.index.hits import Found, placed
 from rejoinder.index.keys import keys_of
 from rejoinder.index.matcher import WordQueries
-from rejoinder.index.segment import BY_WORDS, Segment
+from rejoinder.index.segment import BY_WORDS, Absent, Segment
 from rejoinder.index.words import words_of
 from rejoinder.text.ragged import offsets_of
 
 
-def search_by_words(segments: Sequence[Segment], queries: Sequence[str], top_k: int) -> list[Found]:
+def search_by_words(
+    segments: Sequence[Segment], queries: Sequence[str], top_k: int, absent: Sequence[Absent]
+) -> list[Found]:
     """Returns for each query the `top_k` texts of all segments with the highest BM25, best first.
 
-    A word that a query has twice counts twice. Texts without a word of the query are not found.
+    A word that a query has twice counts twice. Texts without a word of the query are not found, nor
+    those `absent` of each segment. Deleted texts don't count in BM25; those of a filter do.
 
     Raises:
         InputError: the index is damaged.
@@ -38,12 +41,16 @@ def search_by_words(segments: Sequence[Segment], queries: Sequence[str], top_k: 
     having = sum((having for _, having in found), np.zeros(len(keys), np.int64))
     idf = np.log1p((texts - having + 0.5) / (having + 0.5))
     wanted, weights, begins = _wanted(words, distinct, keys, idf)
-    for number, (matcher, (places, _)) in enumerate(zip(matchers, found, strict=True)):
+    for number, (matcher, (places, _), hidden) in enumerate(
+        zip(matchers, found, absent, strict=True)
+    ):
         known = places[wanted] >= 0
         here = WordQueries(
             places[wanted[known]], weights[known], offsets_of(known.astype(np.int64))[begins]
         )
-        for result, hits in zip(results, matcher.best(here, length / texts, top_k), strict=True):
+        for result, hits in zip(
+            results, matcher.best(here, length / texts, top_k, hidden), strict=True
+        ):
             result += placed(number, *hits)
     if len(matchers) == 1:
         return results

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 
 from rejoinder.errors import InputError
 from rejoinder.index.by_words import search_by_words
+from rejoinder.index.fields import refuse_unmet
 from rejoinder.index.hits import IndexHit, hits_of
 from rejoinder.index.hybrid import DEPTH, fuse
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, read_manifest
 from rejoinder.index.nearest import search_segments
 from rejoinder.index.segment import (
+    Absent,
     EncodedTexts,
     Segment,
     encoded_texts,
@@ -25,6 +27,7 @@ from rejoinder.index.segment import (
     new_segment,
 )
 from rejoinder.index.string_table import StringTable
+from rejoinder.index.where import Where, conditions_of
 from rejoinder.inference.inputs import Sentences, as_texts, whole_number
 from rejoinder.io.files.atomic import new_folder, write_bytes
 from rejoinder.io.files.claims import claim, sweep
@@ -125,7 +128,12 @@ class TextIndex:
         return all(segment.lists is None for segment in self._segments)
 
     def nearest(
-        self, queries: Embeddings, top_k: int = 10, *, exact: bool = False
+        self,
+        queries: Embeddings,
+        top_k: int = 10,
+        *,
+        exact: bool = False,
+        where: Where | None = None,
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` nearest texts by cosine, best first.
 
@@ -136,16 +144,23 @@ class TextIndex:
             queries: (Q, D) float32, unit or zero rows of the index's dimension.
             top_k: Number of hits per query, at least 1.
             exact: Compare each query with all texts.
+            where: Find only messages that meet these conditions; the search is then exact.
 
         Raises:
-            InputError: `top_k` is not a whole number of at least 1, or the index is damaged.
+            InputError: `top_k` is not a whole number of at least 1, a condition is not valid or no
+                text can meet it (`where.py`), or the index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
-        found = search_segments(self._segments, queries, top_k, exact=exact)
+        absent = self._absent(where)
+        found = search_segments(
+            self._segments, queries, top_k, absent=absent, exact=exact or bool(where)
+        )
         return hits_of(self._segments, found)
 
-    def matching(self, queries: Sentences, top_k: int = 10) -> list[list[IndexHit]]:
+    def matching(
+        self, queries: Sentences, top_k: int = 10, *, where: Where | None = None
+    ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` texts with the highest BM25, best first.
 
         Texts without a word of the query are not found. Texts with equal scores come in the order
@@ -153,11 +168,11 @@ class TextIndex:
         SHA-256.
 
         Raises:
-            InputError: a query is not a string, `top_k` is not a whole number of at least 1, or the
-                index is damaged.
+            InputError: a query is not a string, or as in `nearest`.
         """
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
-        return hits_of(self._segments, search_by_words(self._segments, texts, top_k))
+        found = search_by_words(self._segments, texts, top_k, self._absent(where))
+        return hits_of(self._segments, found)
 
     def fused(
         self,
@@ -167,6 +182,7 @@ class TextIndex:
         *,
         weight: float = 0.5,
         exact: bool = False,
+        where: Where | None = None,
     ) -> list[list[IndexHit]]:
         """Returns the texts that are best by meaning and by words together, best first.
 
@@ -179,17 +195,33 @@ class TextIndex:
             top_k: Number of hits per query, at least 1.
             weight: Share of the list by meaning, from 0 to 1.
             exact: Compare each query with all embeddings.
+            where: As in `nearest`.
 
         Raises:
             InputError: as in `nearest` and `matching`.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
-        depth = max(top_k, DEPTH)
-        meaning = search_segments(self._segments, embeddings, depth, exact=exact)
-        words = search_by_words(self._segments, texts, depth)
+        depth, absent = max(top_k, DEPTH), self._absent(where)
+        meaning = search_segments(
+            self._segments, embeddings, depth, absent=absent, exact=exact or bool(where)
+        )
+        words = search_by_words(self._segments, texts, depth, absent)
         both = zip(meaning, words, strict=True)
         return hits_of(self._segments, [fuse(*lists, weight, top_k) for lists in both])
+
+    def _absent(self, where: Where | None) -> list[Absent]:
+        """Returns the texts of each segment that a search does not find.
+
+        Raises:
+            InputError: a condition is not valid, or no text has its field or one of its values.
+        """
+        if not where:
+            return [segment.absent() for segment in self._segments]
+        conditions = conditions_of(where)
+        fields = [segment.fields for segment in self._segments if segment.fields is not None]
+        refuse_unmet(conditions, fields, self.folder)
+        return [segment.absent(conditions) for segment in self._segments]
 
     def check(self) -> None:
         """Compares every file with its SHA-256 from when it was written.

@@ -1,6 +1,5 @@
 """Hits: places of texts in segments with scores, and what a search returns."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,8 +44,7 @@ def is_large(segments: Sequence[Segment]) -> bool:
 
 
 def _hit(segment: Segment, row: int, score: float) -> IndexHit:
-    about = segment.about[row]
-    return IndexHit(segment.ids[row], score, segment.texts[row], json.loads(about) if about else {})
+    return IndexHit(segment.ids[row], score, segment.texts[row], segment.about(row))
 
 
 def hits_of(segments: Sequence[Segment], results: Sequence[Found]) -> list[list[IndexHit]]:

@@ -12,6 +12,7 @@ from rejoinder.index.hits import IndexHit
 from rejoinder.index.manifest import IndexModel, Manifest
 from rejoinder.index.segment import DTYPES, EncodedTexts
 from rejoinder.index.sources import GivenText, given_texts, texts_to_index
+from rejoinder.index.where import Where
 from rejoinder.inference import sentence_stream
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.inference.inputs import Sentences, as_texts
@@ -132,6 +133,7 @@ class Index(TextIndex):
         mode: Mode = "semantic",
         weight: float = 0.5,
         exact: bool = False,
+        where: Where | None = None,
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` best texts, best first.
 
@@ -147,18 +149,24 @@ class Index(TextIndex):
             weight: Share of the semantic list in a hybrid search, from 0 to 1.
             exact: Compare queries with all embeddings of a large index, which is otherwise searched
                 approximately (`create`). Search by words is always exact.
+            where: Find only messages of an export that meet all conditions, of which each key has
+                one: `source` (the channel), `author`, `thread` with a string or several, of which a
+                message has one, without regard to case; `since` and `until` with a date, such as
+                `"2024-01-31"`, in UTC. `until` is the first day that is left out. The search is
+                then exact.
 
         Raises:
-            InputError: a query is not a string, or an argument is not valid.
+            InputError: a query is not a string, an argument is not valid, or no text of the index
+                has a field that `where` names, or one of its values.
             MissingExtraError: the index is searched approximately, and FAISS is not installed.
         """
         _check_mode(mode, weight)
         if mode == "words":
-            return self.matching(queries, top_k)
+            return self.matching(queries, top_k, where=where)
         embeddings = self.encoder.encode(as_texts(queries)[0])
         if mode == "semantic":
-            return self.nearest(embeddings, top_k, exact=exact)
-        return self.fused(queries, embeddings, top_k, weight=weight, exact=exact)
+            return self.nearest(embeddings, top_k, exact=exact, where=where)
+        return self.fused(queries, embeddings, top_k, weight=weight, exact=exact, where=where)
 
     def add(
         self,

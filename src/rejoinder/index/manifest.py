@@ -11,7 +11,7 @@ from rejoinder.io.files.hashed import read_sealed, sealed_text
 from rejoinder.io.formats.decoding import Count, Record
 
 FILE = "index.json"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 REMEDY = "Copy the index again, or build it again with rejoinder index."
 _MOST = (1 << 32) - 1
 """Most rows of a segment, and most dimensions."""

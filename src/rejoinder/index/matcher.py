@@ -60,7 +60,7 @@ class Matcher:
         Raises:
             InputError: a file of words was changed.
         """
-        self._words, self._absent = words, absent
+        self._words = words
         lengths = words.lengths if absent is None else words.lengths[~absent]
         self.length = int(lengths.sum(dtype=np.int64))
         """Number of words of all texts."""
@@ -77,26 +77,29 @@ class Matcher:
         texts[known] = self._texts[found[known]]
         return found, texts
 
-    def best(self, queries: WordQueries, mean: float, top_k: int) -> list[tuple[Rows, Scores]]:
+    def best(
+        self, queries: WordQueries, mean: float, top_k: int, absent: NDArray[np.bool_] | None
+    ) -> list[tuple[Rows, Scores]]:
         """Returns for each query the texts with the highest scores, best first.
 
         Args:
             queries: Words of this segment.
             mean: Mean length of a text in the index.
             top_k: Most texts per query, at least 1. Their scores are above 0.
+            absent: (rows,) bool, texts that are not found; the deleted ones are among them.
         """
         self._prepare(mean)
         top_k = min(top_k, len(self._slack))
         native = kernel("index._matches")
         if native is not None:
-            return self._by_kernel(native, queries, top_k)
+            return self._by_kernel(native, queries, top_k, absent)
         return [
-            self._by_numpy(queries.words[part], queries.weights[part], top_k)
+            self._by_numpy(queries.words[part], queries.weights[part], top_k, absent)
             for part in map(slice, queries.begins[:-1].tolist(), queries.begins[1:].tolist())
         ]
 
     def _by_kernel(
-        self, native: Any, queries: WordQueries, top_k: int
+        self, native: Any, queries: WordQueries, top_k: int, absent: NDArray[np.bool_] | None
     ) -> list[tuple[Rows, Scores]]:
         count, words, rests = len(queries), self._words, self._rests(queries)
         rows, scores = np.empty((count, top_k), np.uint32), np.empty((count, top_k), np.float32)
@@ -107,7 +110,7 @@ class Matcher:
             begins = queries.begins[begin : end + 1]
             part = slice(begins[0], begins[-1])
             native.best(
-                top_k, words.rows, words.counts, self._slack, words.offsets,
+                top_k, absent, words.rows, words.counts, self._slack, words.offsets,
                 queries.words[part], begins - begins[0], queries.weights[part], rests[part],
                 rows[begin:end], scores[begin:end], sizes[begin:end],
             )  # fmt: skip
@@ -117,13 +120,19 @@ class Matcher:
         return [(of_query[:size], some[:size]) for of_query, some, size in found]
 
     def _by_numpy(
-        self, words: NDArray[np.int64], weights: NDArray[np.float64], top_k: int
+        self,
+        words: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        top_k: int,
+        absent: NDArray[np.bool_] | None,
     ) -> tuple[Rows, Scores]:
         """Returns what `best` does for one query."""
         sums = np.zeros(len(self._slack), np.float32)
         for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
             rows, scores = self._scores(word, weight)
             sums[rows] += scores
+        if absent is not None:
+            sums[absent] = 0
         least = np.partition(sums, len(sums) - top_k)[len(sums) - top_k]
         found = np.flatnonzero((sums >= least) & (sums > 0))
         order = found[np.lexsort((found, -sums[found]))][:top_k]
@@ -142,8 +151,6 @@ class Matcher:
         if mean == self._mean:
             return
         slack = K1 * (1 - B + B / mean * self._words.lengths)
-        if self._absent is not None:
-            slack[self._absent] = np.inf  # their scores are 0
         self._slack, self._mean = slack.astype(np.float32), mean
         self._bounds = np.full(len(self._texts), np.nan)
 

@@ -1,13 +1,14 @@
 """Search by meaning in several segments together."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.index.hits import Found, is_large, placed
 from rejoinder.index.lists import Lists
-from rejoinder.index.segment import Segment
+from rejoinder.index.segment import Absent, Segment
 from rejoinder.protocols import Embeddings
 
 _QUERIES = 1_024
@@ -15,12 +16,25 @@ _QUERIES = 1_024
 
 
 def search_segments(
-    segments: list[Segment], queries: Embeddings, top_k: int, *, exact: bool = False
+    segments: Sequence[Segment],
+    queries: Embeddings,
+    top_k: int,
+    *,
+    absent: Sequence[Absent],
+    exact: bool = False,
 ) -> list[Found]:
     """Returns for each query the `top_k` best texts of all segments, best first.
 
     Segments with lists are searched approximately unless `exact`: the best candidates of all of
     them get true scores. A segment is scanned if its lists give too few candidates for a query.
+
+    Args:
+        segments: The segments.
+        queries: (Q, D) float32.
+        top_k: Number of texts per query.
+        absent: Texts of each segment that are not found, among them the deleted ones.
+        exact: Compare each query with all texts. Lists know only the deleted ones, so a search
+            with other `absent` texts is exact.
 
     Raises:
         InputError: the index is damaged.
@@ -32,7 +46,8 @@ def search_segments(
     listed = {i: segment.lists for i, segment in enumerate(segments) if segment.lists and not exact}
     for number, segment in enumerate(segments):
         if number not in listed:
-            for found, *hits in zip(results, *segment.nearest(queries, top_k), strict=True):
+            nearest = segment.nearest(queries, top_k, absent[number])
+            for found, *hits in zip(results, *nearest, strict=True):
                 found += placed(number, *hits)
     large = is_large(segments)
     for begin in range(0, len(queries) if listed else 0, _QUERIES):
@@ -44,7 +59,7 @@ def search_segments(
 
 
 def _candidates(
-    segments: list[Segment], listed: dict[int, Lists], queries: Embeddings, top_k: int
+    segments: Sequence[Segment], listed: dict[int, Lists], queries: Embeddings, top_k: int
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Returns for each query the segments and rows of the best candidates of all lists."""
     counts = [lists.probing.candidates_for(top_k) for lists in listed.values()]
@@ -79,14 +94,14 @@ def _present(
     scores = np.where(absent, np.float32(-np.inf), scores)
     short = np.flatnonzero((~absent).sum(axis=1) < min(top_k, left))
     if len(short):
-        exact, values = segment.nearest(queries[short], top_k)
+        exact, values = segment.nearest(queries[short], top_k, segment.absent())
         scores[short] = -np.inf
         rows[short, : exact.shape[1]], scores[short, : exact.shape[1]] = exact, values
     return rows, scores
 
 
 def _scored(
-    segments: list[Segment],
+    segments: Sequence[Segment],
     places: tuple[NDArray[np.int64], NDArray[np.int64]],
     query: Embeddings,
     top_k: int,

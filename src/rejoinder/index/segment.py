@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
-from rejoinder.index import lists, words
+from rejoinder.index import fields, lists, words
+from rejoinder.index.fields import About, Fields, FieldsWriter
 from rejoinder.index.keys import KEY, keys_of
 from rejoinder.index.lists import Lists
 from rejoinder.index.manifest import REMEDY, Manifest, SegmentFacts
 from rejoinder.index.matcher import Matcher
 from rejoinder.index.string_table import StringTable, StringWriter, mapped, release
+from rejoinder.index.where import Conditions
 from rejoinder.index.words import Words, WordsWriter
 from rejoinder.inference.search import NotFiniteError, dots, nearest_rows
 from rejoinder.io.files.atomic import new_folder
@@ -30,18 +32,20 @@ from rejoinder.io.files.hashed import check_file, file_facts, sha256_of
 from rejoinder.protocols import Embeddings
 
 FILES = (
-    "about.bin", "about.offsets", "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows",
+    "embeddings.bin", "ids.bin", "ids.offsets", "keys", "rows",
     "texts.bin", "texts.offsets",
     *words.FILES,
 )  # fmt: skip
-"""Files of a segment."""
-_HITS = ("about.bin", "about.offsets", "ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
+"""Files that every segment has."""
+_HITS = ("ids.bin", "ids.offsets", "texts.bin", "texts.offsets")
 BY_MEANING, BY_WORDS = ("embeddings.bin", *_HITS), (*words.FILES, *_HITS)
 """Files that a search reads."""
 DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 """Types of the rows on disk."""
 _NUMBER = np.dtype("<u4")
 _DELETED = np.dtype("<u4")
+Absent = NDArray[np.bool_] | None
+"""(rows,) bool, texts of a segment that are not searched. None: all are."""
 _LARGEST = 1.01
 """No score of two unit rows is larger, even of rows rounded to 16 bits."""
 
@@ -55,22 +59,23 @@ class EncodedTexts:
     texts: Sequence[str]
     embeddings: Embeddings
     """(N, D) float32, unit or zero rows."""
-    about: Sequence[str] = ()
-    """What is known about each text, see `sources.Entry`; empty: about none."""
+    about: Sequence[About] = ()
+    """What is known about each text; empty: nothing about any of them."""
 
 
-def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str) -> int:
-    """Writes a segment into an empty folder, and returns the number of its texts.
+def write_segment(
+    folder: Path, parts: Iterable[EncodedTexts], next_id: int, dtype: str
+) -> tuple[int, tuple[str, ...]]:
+    """Writes a segment into an empty folder, and returns the number of its texts and its files.
 
     Texts without an id get numbers from `next_id`. Memory holds one part, a key of each id,
-    and the words (`WordsWriter`).
+    the words (`WordsWriter`) and fields (`FieldsWriter`).
 
     Raises:
         InputError: an id occurs twice.
     """
     ids, texts = StringWriter(folder, "ids"), StringWriter(folder, "texts")
-    about = StringWriter(folder, "about")
-    of_words = WordsWriter(folder)
+    about, of_words = FieldsWriter(folder), WordsWriter(folder)
     keys: list[NDArray[np.uint64]] = []
     numbers = count(next_id)
     with (folder / "embeddings.bin").open("xb") as rows:
@@ -78,20 +83,19 @@ def write_segment(folder: Path, parts: Iterable[EncodedTexts], next_id: int, dty
             names = [str(next(numbers)) if name is None else name for name in part.ids]
             ids.add(names)
             texts.add(part.texts)
-            about.add(part.about or [""] * len(part.texts))
+            about.add(part.about, len(part.texts))
             of_words.add(part.texts)
             rows.write(np.ascontiguousarray(part.embeddings, DTYPES[dtype]).tobytes())
             keys.append(keys_of(names))
     ids.close()
     texts.close()
-    about.close()
     all_keys = np.concatenate([np.empty(0, np.uint64), *keys])
     order = np.argsort(all_keys, kind="stable")
     _refuse_twice(folder, all_keys, order)
     of_words.close()
     (folder / "keys").write_bytes(all_keys[order].astype(KEY).tobytes())
     (folder / "rows").write_bytes(order.astype(_NUMBER).tobytes())
-    return len(all_keys)
+    return len(all_keys), (*FILES, *about.close())
 
 
 def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> SegmentFacts:
@@ -103,13 +107,13 @@ def new_segment(index: Path, about: Manifest, parts: Iterable[EncodedTexts]) -> 
     """
     name = f"{about.next_number:06d}"
     with new_folder(index / name) as new:
-        rows = write_segment(new, parts, about.next_id, about.dtype)
+        rows, names = write_segment(new, parts, about.next_id, about.dtype)
         if not gets_lists(about, rows):
-            return SegmentFacts(name, rows, file_facts(new, list(FILES)))
+            return SegmentFacts(name, rows, file_facts(new, list(names)))
         embeddings = mapped(new / "embeddings.bin", DTYPES[about.dtype], (rows, about.dim))
         probing = lists.write_lists(new, embeddings, about.recall)
         release(embeddings)
-        files = file_facts(new, [*FILES, lists.FILE])
+        files = file_facts(new, [*names, lists.FILE])
         return SegmentFacts(name, rows, files, probing=probing)
 
 
@@ -137,13 +141,15 @@ class Segment:
             InputError: a file is missing or of another size, or the deletions are damaged.
         """
         self.entry, self._folder = entry, index / entry.name
-        for name in FILES if entry.probing is None else (*FILES, lists.FILE):
+        known = fields.FILES if "fields" in entry.files else ()
+        for name in (*FILES, *known, *((lists.FILE,) if entry.probing is not None else ())):
             facts = entry.files.get(name)
             check_file(self._folder / name, facts, InputError, REMEDY, content=False)
         self._keys_are_checked = False
         self.ids = StringTable(self._folder, "ids", entry.rows)
         self.texts = StringTable(self._folder, "texts", entry.rows)
-        self.about = StringTable(self._folder, "about", entry.rows)
+        self.fields = Fields(self._folder, entry.files, entry.rows) if known else None
+        """None: nothing is known about any of the texts."""
         self._words = Words(self._folder, entry.files, entry.rows)
         self._path = self._folder / "embeddings.bin"
         self._handle: int | None = None
@@ -154,7 +160,8 @@ class Segment:
         self._sizes = {
             name: (str(path), path.stat().st_ino, entry.files[name]["bytes"])
             for name, path in (
-                (name, self._folder / name) for name in dict.fromkeys(BY_MEANING + BY_WORDS)
+                (name, self._folder / name)
+                for name in dict.fromkeys((*BY_MEANING, *BY_WORDS, *known))
             )
         }
         self.lists: Lists | None = None
@@ -179,7 +186,8 @@ class Segment:
         Raises:
             InputError: a file is cut.
         """
-        for path, node, size in map(self._sizes.__getitem__, names):
+        known = () if self.fields is None else fields.FILES
+        for path, node, size in map(self._sizes.__getitem__, (*names, *known)):
             try:
                 found = os.stat(path)  # noqa: PTH116 -- a fifth of the time of Path's
             except OSError:
@@ -194,15 +202,32 @@ class Segment:
         Raises:
             InputError: a file of words was changed.
         """
-        return Matcher(self._words, self.deleted if self.entry.deleted else None)
+        return Matcher(self._words, self.absent())
 
-    def nearest(self, queries: Embeddings, top_k: int) -> tuple[NDArray[np.int64], Embeddings]:
-        """Returns what `nearest_rows` does among the texts that are not deleted.
+    def about(self, row: int) -> dict[str, Any]:
+        """Returns what is known about a text."""
+        return {} if self.fields is None else self.fields[row]
+
+    def absent(self, conditions: Conditions | None = None) -> Absent:
+        """Returns the texts that a search does not find: deleted, or not meeting conditions.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        if conditions is None:
+            return self.deleted if self.entry.deleted else None
+        if self.fields is None:
+            return np.ones(self.entry.rows, np.bool_)
+        return self.deleted | ~self.fields.passing(conditions)
+
+    def nearest(
+        self, queries: Embeddings, top_k: int, absent: Absent
+    ) -> tuple[NDArray[np.int64], Embeddings]:
+        """Returns what `nearest_rows` does.
 
         Raises:
             InputError: unit rows can't have one of the scores.
         """
-        absent = self.deleted if self.entry.deleted else None
         try:
             rows, scores = nearest_rows(queries, self.embeddings, top_k, absent=absent)
         except NotFiniteError:
@@ -255,8 +280,10 @@ class Segment:
     def release(self) -> None:
         """Removes mapped files from the memory of this process; they are read again when needed."""
         release(self.embeddings)
-        for table in (self.texts, self.ids, self.about):
-            table.release()
+        self.texts.release()
+        self.ids.release()
+        if self.fields is not None:
+            self.fields.release()
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Returns the (N,) int64 rows of ids; -1 for an id that the segment lacks.
@@ -292,7 +319,7 @@ def encoded_texts(segments: Sequence[Segment], size: int = 8_192) -> Iterator[En
                 [segment.ids[row] for row in rows.tolist()],
                 [segment.texts[row] for row in rows.tolist()],
                 np.asarray(segment.embeddings[rows]),
-                [segment.about[row] for row in rows.tolist()],
+                [segment.about(row) for row in rows.tolist()] if segment.fields else (),
             )
 
 

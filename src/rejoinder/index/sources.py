@@ -1,15 +1,16 @@
 """Where an index gets its texts: files, folders of pairs, exports of conversations, strings."""
 
-import json
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rejoinder.corpus.exports import format_of_export
 from rejoinder.corpus.manifest import FILE as MANIFEST
 from rejoinder.corpus.manifest import SPLITS
 from rejoinder.errors import InputError
+from rejoinder.index.fields import About
 from rejoinder.inference.inputs import refuse_unordered
 from rejoinder.io.files.hashed import blake2b_number
 from rejoinder.io.formats.surrogates import replace_surrogates
@@ -28,9 +29,8 @@ class Entry(NamedTuple):
     id: str | None
     """None: the text gets the next number that no text of the index has had."""
     text: str
-    about: str = ""
-    """A JSON object with the `author`, `time`, `source`, `thread`, `answers` and `link` of a
-    message, as far as they are known. Empty for other texts."""
+    about: About = MappingProxyType({})
+    """What is known about a message, by `fields.KEYS`. Empty for other texts."""
 
 
 def texts_to_index(
@@ -69,7 +69,7 @@ def entry_of(message: "Message") -> Entry:
         "link": message.link,
     }
     known = {name: value for name, value in about.items() if value not in (None, "")}
-    return Entry(message.id, message.text, json.dumps(known, ensure_ascii=False))
+    return Entry(message.id, message.text, known)
 
 
 def replies_of(folder: Path) -> Iterator[Entry]:

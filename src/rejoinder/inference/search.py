@@ -101,27 +101,32 @@ def nearest_rows(
     present = len(corpus) - (0 if absent is None else int(absent.sum()))
     count = min(top_k, present)
     best = [_Best(query, count) for query in queries] if count else []
+    # where most rows are absent, the others are copied
+    rows = np.flatnonzero(~absent) if absent is not None and 2 * present < len(corpus) else None
     with np.errstate(over="ignore", invalid="ignore"):  # such scores are refused
         for start in range(0, len(queries), _QUERY_BLOCK):
             query_block = queries[start : start + _QUERY_BLOCK]
             step = max(_BLOCK_SCORES // len(query_block), 1)
-            for low in range(0, len(corpus), step):
-                block = np.asarray(corpus[low : low + step], np.float32)
+            for low in range(0, len(corpus) if rows is None else present, step):
+                part = slice(low, low + step)
+                block = np.asarray(corpus[part if rows is None else rows[part]], np.float32)
                 products = query_block @ block.T
                 # the sum is finite only if every score is, and needs no array of truth values
                 if not math.isfinite(products.sum()):
                     raise NotFiniteError(
                         "the queries or the rows to search hold a number that is not finite."
                     )
-                if absent is not None:
-                    products[:, absent[low : low + step]] = -np.inf
+                if absent is not None and rows is None:
+                    products[:, absent[part]] = -np.inf
                 for query_best, scores in zip(best[start:], products, strict=False):
                     query_best.add(scores, block, low)
     if not best:
         return np.empty((len(queries), count), np.int64), np.empty(
             (len(queries), count), np.float32
         )
-    return np.stack([each.indices for each in best]), np.stack([each.scores for each in best])
+    indices = np.stack([each.indices for each in best])
+    scores = np.stack([each.scores for each in best])
+    return indices if rows is None else rows[indices], scores
 
 
 def dots(rows: Array, vector: Array) -> Array:

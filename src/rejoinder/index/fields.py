@@ -1,0 +1,198 @@
+"""What is known about messages: columns of a segment, which filters compare and hits show.
+
+`fields` has for each text its time, seconds since 1970 in UTC or NaN, and the numbers of its
+author, source and thread in the string table `values`; number 0 is the empty string, where none is
+known. The string table `links` has for each text what it answers, then its own link. A segment
+whose texts have none of these has no such files.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import InputError
+from rejoinder.index.manifest import REMEDY
+from rejoinder.index.string_table import OFFSET, StringTable, StringWriter, mapped
+from rejoinder.index.where import NAMED, Conditions
+from rejoinder.io.files.hashed import check_file
+
+KEYS = ("author", "time", "source", "thread", "answers", "link")
+"""What can be known, in the order of `IndexHit.about`."""
+FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
+_FILTERED = ("fields", "values.bin", "values.offsets")
+_ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
+_LINKS = ("answers", "link")
+
+About = Mapping[str, Any]
+"""What is known about a message, by `KEYS`."""
+
+
+class FieldsWriter:
+    """Writes what is known about texts that come in parts.
+
+    Memory holds the different authors, sources and threads.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._rows = folder, 0
+        self._file: IO[bytes] | None = None
+        self._links: StringWriter | None = None
+        self._values: dict[str, int] = {"": 0}
+
+    def add(self, about: Sequence[About], count: int) -> None:
+        """Adds what is known about `count` texts; `about` may be empty."""
+        if self._file is None and any(about):
+            self._file = (self._folder / "fields").open("xb")
+            self._links = StringWriter(self._folder, "links")
+            self._append([{}] * self._rows)
+        self._append(about or [{}] * count)
+        self._rows += count
+
+    def _append(self, about: Sequence[About]) -> None:
+        if self._file is None or self._links is None:
+            return
+        rows, values = np.empty(len(about), _ROW), self._values
+        rows["time"] = [np.nan if one.get("time") is None else one["time"] for one in about]
+        for name in NAMED:
+            rows[name] = [values.setdefault(one.get(name) or "", len(values)) for one in about]
+        self._file.write(rows.tobytes())
+        self._links.add(one.get(name) or "" for one in about for name in _LINKS)
+
+    def close(self) -> tuple[str, ...]:
+        """Writes the columns, and returns the names of the files: none if nothing is known."""
+        if self._file is None or self._links is None:
+            return ()
+        values = StringWriter(self._folder, "values")
+        values.add(self._values)
+        for file in (self._file, self._links, values):
+            file.close()
+        return FILES
+
+
+class Fields:
+    """The columns that a `FieldsWriter` wrote."""
+
+    def __init__(self, folder: Path, facts: Mapping[str, Mapping[str, Any]], rows: int) -> None:
+        """Maps the files of a segment of `rows` texts. `facts` are their sizes and hashes.
+
+        Raises:
+            InputError: a file has another size than its facts say.
+        """
+        self._folder, self._facts = folder, facts
+        self._rows: NDArray[Any] = mapped(folder / "fields", _ROW, (rows,))
+        count = facts["values.offsets"]["bytes"] // OFFSET.itemsize - 1
+        self._strings = StringTable(folder, "values", count)
+        self._links = StringTable(folder, "links", len(_LINKS) * rows)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        """Returns what is known about a text.
+
+        Raises:
+            InputError: the files contradict each other.
+        """
+        time, *numbers = self._rows[row].item()
+        if max(numbers) >= len(self._strings):
+            raise self._damaged()
+        known = {
+            "time": time if np.isfinite(time) else None,
+            **{name: self._strings[number] for name, number in zip(NAMED, numbers, strict=True)},
+            **{name: self._links[len(_LINKS) * row + at] for at, name in enumerate(_LINKS)},
+        }
+        return {key: known[key] for key in KEYS if known[key] not in (None, "")}
+
+    def release(self) -> None:
+        """Removes the strings from the memory of this process (see `string_table.release`)."""
+        self._strings.release()
+        self._links.release()
+
+    @cached_property
+    def _columns(self) -> NDArray[Any]:
+        # a changed byte would show other texts
+        for name in _FILTERED:
+            check_file(self._folder / name, self._facts[name], InputError, REMEDY)
+        if any(self._rows[name].max(initial=0) >= len(self._strings) for name in NAMED):
+            raise self._damaged()
+        return self._rows
+
+    @cached_property
+    def _values(self) -> NDArray[np.object_]:
+        """The case-folded strings of `values`."""
+        return np.array([text.casefold() for text in self._strings], np.object_)
+
+    def values(self, name: str) -> set[str]:
+        """Returns the case-folded values that a field of `NAMED` has.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        used = np.zeros(len(self._strings), np.bool_)
+        used[self._columns[name]] = True
+        return {*self._values[used].tolist()} - {""}
+
+    def has(self, key: str) -> bool:
+        """Returns whether a field of `NAMED`, or the `time`, of any text is known.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        column = self._columns[key]
+        return bool((np.isfinite(column) if key == "time" else column).any())
+
+    def passing(self, conditions: Conditions) -> NDArray[np.bool_]:
+        """Returns (rows,) bool: which texts meet all conditions.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        passing = np.ones(len(self._rows), np.bool_)
+        for name, wanted in conditions.values.items():
+            meeting = np.fromiter((value in wanted for value in self._values), np.bool_)
+            passing &= meeting[self._columns[name]]
+        if conditions.is_timed:
+            times = self._columns["time"]
+            passing &= (times >= conditions.since) & (times < conditions.until)
+        return passing
+
+    def _damaged(self) -> InputError:
+        return InputError(f"{self._folder / 'fields'} does not fit the other files. {REMEDY}")
+
+
+def refuse_unmet(conditions: Conditions, fields: Sequence[Fields], folder: Path) -> None:
+    """Checks that some text of an index in a folder has each field and value of conditions.
+
+    Raises:
+        InputError: none has; that is a slip of the pen rather than a search without hits.
+    """
+    for name in conditions.fields:
+        if not any(one.has(name) for one in fields):
+            known = [key for key in (*NAMED, "time") if any(one.has(key) for one in fields)]
+            raise InputError(
+                f"where: no text of {folder} has {'an' if name == 'author' else 'a'} {name}; "
+                + (f"known are {', '.join(known)}." if known else _NOT_MESSAGES)
+            )
+    for name, wanted in conditions.values.items():
+        found = {*chain.from_iterable(one.values(name) for one in fields)}
+        for value in sorted(wanted - found):
+            raise InputError(
+                f"where: no text of {folder} has the {name} {value!r}{_hint(value, found)}."
+            )
+
+
+_NOT_MESSAGES = (
+    "only the messages of an export (rejoinder index EXPORT) have a channel, an author and a time."
+)
+_MOST_COMPARED = 10_000
+"""Values that are compared with one that is unknown, which takes .1 s."""
+
+
+def _hint(value: str, known: Collection[str]) -> str:
+    if len(known) > _MOST_COMPARED:
+        return ""
+    close = get_close_matches(value, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,100 @@
+"""Conditions on the messages that a search may find, as users write them."""
+
+import datetime
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rejoinder.corpus.options import parse_date
+from rejoinder.errors import InputError, nearest
+
+NAMED = ("author", "source", "thread")
+"""Fields that are compared with given values, without regard to case."""
+_TIMES = ("since", "until")
+KEYS = (*NAMED, *_TIMES)
+"""What a search can be filtered by."""
+
+Where = Mapping[str, str | datetime.date | Iterable[str]]
+"""Values by `KEYS`, as in `{"source": ["general", "help"], "since": "2024-01-01"}`."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a text must be to be found."""
+
+    values: Mapping[str, frozenset[str]]
+    """Case-folded values of fields; a text has one of them."""
+    since: float = -math.inf
+    """Seconds since 1970 in UTC."""
+    until: float = math.inf
+    """The first second that is too late."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether texts without a time are left out."""
+        return self.since > -math.inf or self.until < math.inf
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are compared: of `NAMED`, and `time`."""
+        return (*self.values, *(("time",) if self.is_timed else ()))
+
+
+def conditions_of(where: Where) -> Conditions:
+    """Returns the conditions that a user wrote.
+
+    >>> conditions_of({"source": "General", "since": "1970-01-02"})
+    Conditions(values={'source': frozenset({'general'})}, since=86400, until=inf)
+
+    Raises:
+        InputError: a key is unknown, a value is missing, is not a string, or is not a date.
+    """
+    values: dict[str, frozenset[str]] = {}
+    times: dict[str, int] = {}
+    for key, given in where.items():
+        if key not in KEYS:
+            raise InputError(
+                f"where: {key!r} is not what messages are found by ({nearest(str(key), KEYS)})."
+            )
+        listed = _listed(given)
+        if not listed or "" in listed:
+            raise InputError(f"where: {key} needs a value, such as {key}={_EXAMPLES[key]}.")
+        if key in _TIMES:
+            if len(listed) > 1:
+                raise InputError(f"where: {key} is given {len(listed)} times; give one date.")
+            times[key] = _seconds(key, listed[0])
+            continue
+        wrong = [value for value in listed if not isinstance(value, str)]
+        if wrong:
+            raise InputError(f"where: {key} must be a string or several; got {wrong[0]!r}.")
+        values[key] = frozenset(str(value).casefold() for value in listed)
+    conditions = Conditions(values, **times)
+    if conditions.since >= conditions.until:
+        raise InputError(
+            "where: until must be later than since; it is the first day that is left out."
+        )
+    return conditions
+
+
+_EXAMPLES = {
+    "author": "anna",
+    "source": "general",
+    "thread": "1024",
+    "since": "2024-01-01",
+    "until": "2024-02-01",
+}
+
+
+def _listed(given: object) -> list[object]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _seconds(key: str, value: object) -> int:
+    if not isinstance(value, str | datetime.date):
+        raise InputError(f"where: {key} must be a date such as 2024-01-31; got {value!r}.")
+    try:
+        return parse_date(value) or 0
+    except InputError as error:
+        raise InputError(f"where: {key}={error}") from None

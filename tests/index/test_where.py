@@ -1,0 +1,157 @@
+"""Filters: what is found is what a search of everything finds, without what does not meet them."""
+
+import datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rejoinder import kernels
+from rejoinder.errors import InputError
+from rejoinder.index import lists
+from rejoinder.index.folder import create_index
+from rejoinder.index.manifest import IndexModel, Manifest
+from rejoinder.index.segment import EncodedTexts
+
+DIM, DAY = 4, 86_400
+ABOUT = Manifest(IndexModel("model", "ab" * 32, None, None), DIM)
+WORDS = ["one", "two", "three", "four", "five"]
+
+
+def part(ids, about, seed=0):
+    """Texts of random words and embeddings, with what is known about them."""
+    drawn = np.random.default_rng(seed)
+    rows = drawn.standard_normal((len(ids), DIM)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    texts = [" ".join(drawn.choice(WORDS, 3)) for _ in ids]
+    return EncodedTexts(ids, texts, rows, about)
+
+
+def searches(index, where, top_k):
+    """Hits of each mode, with scores."""
+    query = np.eye(DIM, dtype=np.float32)[:1]
+    found = (
+        index.nearest(query, top_k, where=where),
+        index.matching("two five", top_k, where=where),
+        index.fused("two five", query, top_k, where=where),
+    )
+    return [[(hit.id, hit.score) for hit in hits] for [hits] in found]
+
+
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "author": st.sampled_from(["Ann", "bob", "Smith, J."]),
+            "source": st.sampled_from(["general", "Help"]),
+            "thread": st.sampled_from(["1", "2"]),
+            "time": st.sampled_from([0.0, DAY - 0.5, DAY, 2.0 * DAY]),
+            "link": st.just("https://example.org/1"),
+        },
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=40)
+@given(MESSAGES, MESSAGES, st.integers(1, 5))
+def test_a_filter_leaves_out_what_does_not_meet_it(tmp_path_factory, first, second, top_k):
+    numbered = [f"{number}" for number in range(len(first) + len(second))]
+    index = create_index(
+        tmp_path_factory.mktemp("any") / "index", ABOUT, [part(numbered[: len(first)], first)]
+    )
+    index.add_encoded([part(numbered[len(first) :], second, 1)])
+    gone, known = numbered[::7], dict(zip(numbered, first + second, strict=True))
+    index.delete(gone)
+    whole = searches(index, None, 100)
+    for where, meets in (
+        ({"author": "ANN"}, lambda one: one.get("author") == "Ann"),
+        ({"author": ["smith, j.", "bob"]}, lambda one: one.get("author") in ("Smith, J.", "bob")),
+        (
+            {"source": "help", "since": "1970-01-02"},
+            lambda one: one.get("source") == "Help" and one.get("time", -1) >= DAY,
+        ),
+        ({"until": datetime.date(1970, 1, 2)}, lambda one: 0 <= one.get("time", -1) < DAY),
+    ):
+        expected = {name for name, one in known.items() if meets(one) and name not in gone}
+        try:
+            found = searches(index, where, top_k)
+        except InputError:  # no text has one of the values
+            named = {str(one.get(key)).casefold() for one in known.values() for key in where}
+            timed = {one.get("time") for one in known.values()} - {None}
+            wanted = {
+                str(value).casefold()
+                for key in where
+                if key in ("author", "source")
+                for value in ([where[key]] if isinstance(where[key], str) else where[key])
+            }
+            assert wanted - named or not timed
+            continue
+        for hits, every in zip(found[:2], whole, strict=False):
+            assert hits == [hit for hit in every if hit[0] in expected][:top_k]
+        assert {name for name, _ in searches(index, where, 100)[2]} == expected
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "LEFT_OUT", True)
+            assert searches(index, where, top_k) == found
+    about = {hit.id: hit.about for hit in index.nearest(np.eye(DIM, dtype=np.float32), 100)[0]}
+    assert about == {name: one for name, one in known.items() if name not in gone}
+    index.compact()
+    assert [[hit[0] for hit in hits] for hits in searches(index, None, 100)] == [
+        [hit[0] for hit in hits] for hits in whole
+    ]
+
+
+def test_approximate_search_loses_no_hit_by_a_filter(tmp_path, monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr(lists, "LEAST_ROWS", 1_000)
+    monkeypatch.setattr(lists, "_JUDGED", 64)
+    about = [{"author": f"a{number % 100}"} for number in range(2_000)]
+    index = create_index(tmp_path / "index", ABOUT, [part([str(n) for n in range(2_000)], about)])
+    assert not index.is_exact
+    query = -np.eye(DIM, dtype=np.float32)
+    every = index.nearest(query, 2_000, exact=True)
+    for author in ("a0", "a57"):
+        found = index.nearest(query, 10, where={"author": author})
+        expected = [[hit for hit in hits if hit.about["author"] == author][:10] for hits in every]
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"autor": "ann"}, "'autor'.*did you mean 'author'"),
+        ({"author": "anna"}, "'anna' .did you mean 'ann'"),
+        ({"author": []}, "author=anna"),
+        ({"author": 7}, "got 7"),
+        ({"author": ["ann", None]}, "got None"),
+        ({"thread": "1"}, "thread; known are author, source, time"),
+        ({"since": "yesterday"}, "'yesterday' is not a date"),
+        ({"since": 7}, "got 7"),
+        ({"since": ["2024-01-01", "2024-01-02"]}, "one date"),
+        ({"since": "2024-01-01", "until": "2024-01-01"}, "later than since"),
+    ],
+)
+def test_a_condition_that_no_text_can_meet_is_one_sentence(tmp_path, where, said):
+    known = [{"author": "Ann", "source": "general", "time": 1.0}]
+    index = create_index(tmp_path / "index", ABOUT, [part(["a"], known)])
+    with pytest.raises(InputError, match=said):
+        index.matching("one", where=where)
+
+
+@pytest.mark.parametrize("key", ["author", "since"])
+def test_texts_that_are_not_messages_have_no_filters(tmp_path, key):
+    index = create_index(tmp_path / "index", ABOUT, [part(["a"], ())])
+    assert not list((tmp_path / "index").rglob("fields"))
+    with pytest.raises(InputError, match="only the messages of an export"):
+        index.matching("one", where={key: "2024-01-01"})
+
+
+@pytest.mark.parametrize("name", ["fields", "values.bin"])
+def test_a_changed_column_is_noticed(tmp_path, name):
+    known = [{"author": "Ann", "time": 1.0}]
+    index = create_index(tmp_path / "index", ABOUT, [part(["a"], known)])
+    path = tmp_path / "index/000001" / name
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+    with pytest.raises(InputError, match="SHA-256"):
+        index.matching("one", where={"author": "ann", "since": "1970-01-01"})
