@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = epilog(
     "rejoinder extract slack-export.zip --out pairs/",
     "rejoinder extract chat.txt --out pairs/ --rules none --context 4",
+    "rejoinder extract chat.txt --out pairs/ --language en --dedupe",
     "rejoinder extract RC_2015-01.zst RC_2015-02.zst --out pairs/",
     "rejoinder extract dumps/ --out pairs/ --subreddits AskReddit,college",
     "rejoinder extract faq.tsv --out faq/ --rules none --columns message=q,reply=a",
@@ -117,6 +118,9 @@ def extract(
             metavar="CODE", help="Keep messages of an export in these languages: en, or en,de."
         ),
     ] = None,
+    dedupe: Annotated[
+        bool, "Drop messages of an export that say nearly the same as an earlier one."
+    ] = False,
     include_private: Annotated[
         bool, "Keep internal notes, private channels and direct messages of exports."
     ] = False,
@@ -162,6 +166,7 @@ def extract(
             within=within,
             context=context,
             language=language.split(",") if language else (),
+            dedupe=dedupe,
             include_private=include_private,
             mask=mask,
             min_authors=min_authors,

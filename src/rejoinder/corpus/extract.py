@@ -58,6 +58,7 @@ def extract(
     within: str = "10m",
     context: int | None = None,
     language: str | Sequence[str] = (),
+    dedupe: bool = False,
     include_private: bool = False,
     mask: str | None = None,
     min_authors: int | None = None,
@@ -107,6 +108,8 @@ def extract(
             its thread, or in its channel and `within`, and so on. None adds none.
         language: for exports: codes of languages, such as `en` or `["en", "de"]`, whose messages
             are kept. Empty means all.
+        dedupe: for exports: whether messages that say nearly the same as an earlier one are left
+            out.
         include_private: whether an export's internal notes and direct messages count.
         mask: for exports: `pii` replaces addresses, numbers and keys by their kinds, such as
             `[email]`.
@@ -167,6 +170,7 @@ def extract(
         min_authors=min_authors,
         context=context,
         languages=(language,) if isinstance(language, str) else tuple(language),
+        dedupe=dedupe,
     )
     exports = exports_among(dumps, format, has_columns=columns is not None)
     if not exports and chosen != ExportOptions():

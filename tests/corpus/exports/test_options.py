@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rejoinder.corpus.exports.near_duplicates import Doubles
 from rejoinder.corpus.extract import extract
 from rejoinder.corpus.shards import open_pairs
 from rejoinder.errors import InputError
@@ -144,3 +145,37 @@ def test_an_unknown_language_is_refused(chat, tmp_path):
     with pytest.raises(InputError, match="english"):
         extract(chat, tmp_path / "pairs", language="english")
     assert not (tmp_path / "pairs").exists()
+
+
+NOTICE = "The office is closed on Monday, please use the side door"
+
+
+def test_near_duplicates_are_left_out(tmp_path):
+    pytest.importorskip("rensa")
+    path = tmp_path / "general.json"
+    path.write_text(
+        discord(
+            (1, "ann", NOTICE, None),
+            (2, "bob", "Yes", None),
+            (3, "ann", NOTICE.upper() + "!!", None),
+            (4, "bob", "Yes", None),
+            (5, "ann", "The office is open on Sunday, for those of you with keys", None),
+        )
+    )
+    manifest = extract(path, tmp_path / "pairs", rules="none", dedupe=True, pair="adjacent")
+    assert manifest.exports[0].dropped["double"] == 1
+    said = [(row["input_id"], row["response_id"]) for row in pairs(tmp_path / "pairs")]
+    assert said == [("1", "2"), ("4", "5")]
+    assert extract(path, tmp_path / "all", rules="none", pair="adjacent").counts.pairs == 4
+
+
+def test_doubles_are_found_across_exports_and_scripts(tmp_path):
+    pytest.importorskip("rensa")
+    texts = ["今天晚上我们去看电影吧", "今天晚上我们去看电影吧!", "明天早上我要去上班"]
+    is_double = Doubles()
+    assert [is_double(text) for text in texts] == [False, True, False]
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        path.write_text(discord((1, "ann", NOTICE, None), (2, "bob", "Thanks", None)))
+    manifest = extract(paths, tmp_path / "pairs", rules="none", dedupe=True)
+    assert [one.dropped["double"] for one in manifest.exports] == [0, 1]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from rejoinder.errors import InputError, require
 
 _SURE = 0.4
-"""Score from which a message is in another language. Short ones score less, and are kept: they
-would be mistaken for any language."""
+"""Score from which a message is in another language. Short ones score less, and are kept."""
+_FEWEST_LETTERS = 6
 _MOST_CHARS = 300
 _ALL = 999
 
@@ -37,6 +37,8 @@ def is_in_others(languages: Sequence[str]) -> Callable[[str], bool]:
     wanted = frozenset(languages)
 
     def check(text: str) -> bool:
+        if sum(map(str.isalpha, text)) < _FEWEST_LETTERS:
+            return False
         best = detector.detect(text)[0]
         return best["lang"] not in wanted and best["score"] >= _SURE
 

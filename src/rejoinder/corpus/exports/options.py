@@ -7,6 +7,7 @@ from typing import Any
 from rejoinder.corpus.exports.base import Message
 from rejoinder.corpus.exports.languages import is_in_others
 from rejoinder.corpus.exports.masks import mask_pii
+from rejoinder.corpus.exports.near_duplicates import Doubles
 from rejoinder.errors import InputError
 
 
@@ -29,6 +30,8 @@ class ExportOptions:
     """Number of turns before a message that its pairs keep. None: they have no such column."""
     languages: tuple[str, ...] = ()
     """Codes of the languages whose messages are kept. Empty: all."""
+    dedupe: bool = False
+    """Whether messages that say nearly the same as an earlier one are left out."""
 
     def __post_init__(self) -> None:
         if self.pair not in (None, "links", "adjacent"):
@@ -46,9 +49,10 @@ class ExportOptions:
 
 
 OPTIONS = (
-    "--pair", "--within", "--context", "--language", "--include-private", "--mask", "--min-authors",
+    "--pair", "--within", "--context", "--language", "--dedupe",
+    "--include-private", "--mask", "--min-authors",
 )  # fmt: skip
-_LATER = ("context", "languages")
+_LATER = ("context", "languages", "dedupe")
 
 REASONS = {
     "system": "written by the program itself",
@@ -56,6 +60,7 @@ REASONS = {
     "private": "internal notes, direct messages; --include-private keeps them",
     "empty": "no text: a picture, a file, a deleted message",
     "language": "in another language than --language",
+    "double": "nearly the same as an earlier message; see --dedupe",
 }
 """Why a message is left out, in the order in which that is tested."""
 
@@ -85,6 +90,8 @@ class Texts:
         self._reasons: dict[str, Callable[[str], bool]] = {}
         if options.languages:
             self._reasons["language"] = is_in_others(options.languages)
+        if options.dedupe:
+            self._reasons["double"] = Doubles()
 
     def masked(self, text: str) -> str:
         """Returns a text as pairs have it."""
