@@ -17,10 +17,9 @@ from rejoinder.io.formats.compression import Frames, compression_of, decompresse
 from rejoinder.io.formats.tables import BYTE_ORDER_MARK
 
 _HEAD = 1 << 16
-_HEADS = 1 << 10
-"""Most heads that are kept: folders of mail have a file for each."""
 _LARGEST = 1 << 28
 _HEADS = 100
+"""Most heads that are kept: folders of mail have a file for each."""
 _TAR = (".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz")
 _Place = Path | tuple[zipfile.ZipFile, zipfile.ZipInfo]
 
