@@ -99,6 +99,9 @@ def test_an_index_is_searched_by_words_or_by_both(call, index):
         (("--index", "index", "--where", "author=a"), "author"),
         (("--index", "index", "--where", "author"), "KEY=VALUE"),
         (("--corpus", "faq.txt", "--where", "author=a"), "--index"),
+        (("--corpus", "faq.txt", "--context", 1), "--index"),
+        (("--index", "index", "--context", 1, "--tsv"), "--json"),
+        (("--index", "index", "--context", 1), "not messages"),
         (("--index", "index", "--exact", "--where", "author=a"), "--exact"),
     ],
 )
@@ -125,6 +128,25 @@ def test_messages_are_found_by_who_wrote_them_when_and_where(call, tmp_path):
         assert [hit["id"] for hit in json.loads(call(*search, *more)[1])] == expected != []
     status, out, err = call(*search, "--where", "author=nobody")
     assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def test_a_hit_shows_the_messages_around_it_and_the_words_found(call, tmp_path, monkeypatch):
+    write(slack.FILES, tmp_path / "slack")
+    assert call("index", "slack", "--out", "chats", "-m", "rejoinder-small")[0] == 0
+    search = ("search", "Since when?", "--index", "chats", "--mode", "words")
+    [hit] = json.loads(call(*search, "--context", 1, "--json")[1])
+    assert [hit["text"][begin:end] for begin, end in hit["matches"]] == ["since"]
+    assert [each["author"] for each in (*hit["before"], *hit["after"])] == ["Ann", "Ann"]
+    assert hit["after"][0]["text"] == "Thanks!"
+    printed = call(*search, "--context", 1)[1]
+    assert printed.index("Does #billing") < printed.index("> 2024") < printed.index("Thanks!")
+    assert "in answer to" not in printed  # it is above
+    assert "\x1b" not in printed
+    assert "Thanks!" not in call(*search)[1]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("rejoinder.cli.messages.form_of_output", lambda: "table")
+    assert "Yes, \x1b[1msince\x1b[0m today" in call(*search)[1]
+    assert "\x1b[1msince" not in call(*search[:-2])[1]
 
 
 def test_a_large_index_is_searched_approximately_or_exactly(call, tmp_path, monkeypatch):

@@ -397,6 +397,8 @@ def test_the_page_on_use_tells_the_truth(call, model, tmp_path, monkeypatch):
         (tmp_path / name).write_text("\n".join(SENTENCES), "utf-8")
     (tmp_path / "pairs.tsv").write_text("hello\tgood morning\n", "utf-8")
     (tmp_path / "more.jsonl").write_text('{"id": "x", "text": "good evening"}\n', "utf-8")
+    chat = "3/1/24, 9:59 PM - Ann: Coming?\n3/1/24, 10:01 PM - Bob: Yes, by bus\n"
+    (tmp_path / "chat.txt").write_text(chat, "utf-8")
     dump = dumped(comment("a", "How are you?"), comment("b", "Fine, thanks", "t1_a"))
     (tmp_path / "dump.jsonl").write_bytes(dump)
     extract("dump.jsonl", "pairs")

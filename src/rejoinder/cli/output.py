@@ -146,17 +146,18 @@ def print_table(
 ) -> None:
     """Prints a table on standard output, with numbers aligned to the right.
 
-    Text is broken between words. Where the terminal is too narrow, columns are left out in the
-    order of `spare`, and a line below the table names them.
+    Text is broken between words; it may have styles (`rich.text.Text`). Where the terminal is too
+    narrow, columns are left out in the order of `spare`, and a line below the table names them.
     """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(highlight=False, markup=False, emoji=False)
     boundless = console.options.update(width=100_000)
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[value if isinstance(value, Text) else _cell(value) for value in row] for row in rows]
     ways = [*((left_out, _READABLE) for left_out in range(len(spare) + 1)), (len(spare), 1)]
     for left_out, readable in ways:
         table = Table(
@@ -164,7 +165,7 @@ def print_table(
             show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold",
         )  # fmt: skip
         shown = [number for number, name in enumerate(columns) if name not in spare[:left_out]]
-        for name, texts in ((columns[n], [row[n] for row in cells]) for n in shown):
+        for name, texts in ((columns[n], [str(row[n]) for row in cells]) for n in shown):
             numeric = bool(cells) and all(map(_is_number, texts))
             whole = numeric or name in spare
             width = max(map(cell_len, (name, *texts)))

@@ -1,16 +1,15 @@
 """`rejoinder search`: finds the texts of a file, or of an index, that are nearest to a query."""
 
 import re
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from rejoinder.cli.lines import as_text, read_lines, stream_texts
+from rejoinder.cli.messages import marked_text, matches_of, print_messages
 from rejoinder.cli.models import model_folder, open_encoder
 from rejoinder.cli.options import (
     ColumnsOption,
@@ -20,18 +19,10 @@ from rejoinder.cli.options import (
     epilog,
     prints,
 )
-from rejoinder.cli.output import asked_for, form_of_output, print_rows, print_table
+from rejoinder.cli.output import asked_for, form_of_output, print_table
 from rejoinder.cli.use import note_long, note_unknown, print_marked, unknown_texts
 from rejoinder.errors import InputError
 
-if TYPE_CHECKING:
-    from rejoinder.index.hits import IndexHit
-    from rejoinder.index.indexing import Index
-
-_ABOUT = ("author", "time", "source", "thread", "answers", "link")
-"""What is known about a message of an export."""
-_MOST_CHARACTERS = 240
-"""Characters of a message that a table shows."""
 _SCORES = {"semantic": "cosine", "words": "bm25", "hybrid": "score"}
 """Name of the score of each mode of search."""
 
@@ -40,6 +31,7 @@ EXAMPLES = epilog(
     "rejoinder search --model model/ --queries queries.txt --corpus questions.txt",
     "rejoinder search 'How old are you?' --index index/",
     "rejoinder search 'error E1234 while printing' --index index/ --mode hybrid",
+    "rejoinder search 'a book' --index chats/ --context 3",
     "rejoinder search 'a book' --index chats/ --where author=ann,since=2024-01-31",
 )
 
@@ -79,6 +71,13 @@ def search(
             "and before until, both dates in UTC. A key given again allows one more value.",
         ),
     ] = None,
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Also print so many messages before and after each hit, of its thread or channel.",
+        ),
+    ] = None,
     on_too_long: OnTooLongOption = "truncate",
 ) -> None:
     """Find the sentences of a file, or of an index, that are most similar to a query."""
@@ -87,6 +86,9 @@ def search(
     if columns is not None and index is not None:
         raise InputError("--columns is for --corpus; an index has its texts.")
     _refuse_without_effect(index, mode, weight, exact=exact, filtered=bool(where))
+    if context is not None and (index is None or asked_for("tsv")):
+        raise InputError("--context is for messages in an --index, as text or with --json.")
+    marked = mode != "semantic"
     corpus = corpus or "-"
     if index is None and queries == corpus == "-":
         raise InputError("queries and corpus can't both be standard input; name a file for one.")
@@ -102,10 +104,12 @@ def search(
         encoder, label = opened.encoder, "id"
         by_query = opened.search(
             wanted, top_k, mode=mode, weight=0.5 if weight is None else weight, exact=exact,
-            where=_conditions(where or []),
+            where=_conditions(where or []), context=context or 0,
         )  # fmt: skip
         if any(hit.about for hits in by_query for hit in hits):
-            _print_messages(opened, wanted, by_query, _SCORES[mode])
+            print_messages(
+                opened, wanted, by_query, _SCORES[mode], marked=marked, context=bool(context)
+            )
             return
         found: list[list[tuple[float, str | int, str]]] = [
             [(hit.score, hit.id, hit.text) for hit in hits] for hits in by_query
@@ -117,68 +121,28 @@ def search(
             [(hit.score, hit.index + 1, hit.text) for hit in hits]
             for hits in encoder.search(wanted, texts, top_k)
         ]
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (text, rank, round(score, 6), place, hit)
         for text, hits in zip(wanted, found, strict=True)
         for rank, (score, place, hit) in enumerate(hits, 1)
     ]
-    names = ("query", "rank", _SCORES[mode], label, "text")
-    unknown = unknown_texts(encoder, [*wanted, *(row[-1] for row in rows)])
+    names: tuple[str, ...] = ("query", "rank", _SCORES[mode], label, "text")
+    sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
+    unknown = unknown_texts(encoder, [*wanted, *sides["text"]])
     if form_of_output() == "table":
         for text, of_query in groupby(rows, itemgetter(0)):
-            print_table(text, names[1:], [row[1:] for row in of_query])
+            cells = [(*row[1:-1], marked_text(row[-1], text, marked=marked)) for row in of_query]
+            print_table(text, names[1:], cells)
             typer.echo()
     else:
-        sides = {"query": [row[0] for row in rows], "text": [row[-1] for row in rows]}
+        if marked and asked_for("json"):
+            names = (*names, "matches")
+            rows = [(*row, matches_of(row[0], row[-1])) for row in rows]
         print_marked(names, rows, unknown, **sides)
     note_unknown(unknown, wanted, "queries")
-    note_unknown(unknown, [row[-1] for row in rows], "hits")
+    note_unknown(unknown, sides["text"], "hits")
     note_long(encoder, wanted, "queries")
     note_long(encoder, texts, "sentences")
-
-
-def _print_messages(
-    index: "Index", queries: list[str], found: "list[list[IndexHit]]", score: str
-) -> None:
-    """Prints messages of an export: who wrote them, when and where, and what they answer."""
-    answered = iter(index.find([hit.about.get("answers", "") for hits in found for hit in hits]))
-    rows = [
-        {
-            "query": query,
-            "rank": rank,
-            score: round(hit.score, 6),
-            "id": hit.id,
-            "text": hit.text,
-            **{name: hit.about.get(name) for name in _ABOUT},
-            "time": _minute(hit.about.get("time")),
-            "answered": next(answered),
-        }
-        for query, hits in zip(queries, found, strict=True)
-        for rank, hit in enumerate(hits, 1)
-    ]
-    if form_of_output() != "table":
-        blank = None if asked_for("json") else ""
-        names = ("query", "rank", score, "id", "text", *_ABOUT, "answered")
-        values = [[blank if row[name] is None else row[name] for name in names] for row in rows]
-        print_rows(names, values)
-        return
-    shown = ("rank", score, "time", "author", "source", "text", "answered")
-    titles = ("rank", score, "time (UTC)", "author", "in", "text", "in answer to")
-    for query, of_query in groupby(rows, itemgetter("query")):
-        cells = [[_shortened(row[name]) for name in shown] for row in of_query]
-        print_table(query, titles, cells)
-        typer.echo()
-
-
-def _shortened(value: Any) -> Any:
-    """Returns the beginning of a long text, of mails above all; JSON and TSV have all of it."""
-    if isinstance(value, str):
-        return shorten(value, _MOST_CHARACTERS, placeholder=" …")
-    return "" if value is None else value
-
-
-def _minute(time: float | None) -> str | None:
-    return None if time is None else f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}"
 
 
 def _conditions(words: list[str]) -> dict[str, list[str]]:

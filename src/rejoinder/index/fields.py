@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ FILES = ("fields", "links.bin", "links.offsets", "values.bin", "values.offsets")
 _FILTERED = ("fields", "values.bin", "values.offsets")
 _ROW = np.dtype([("time", "<f8"), *((name, "<u4") for name in NAMED)])
 _LINKS = ("answers", "link")
+_CONVERSATIONS = ("thread", "source")
 
 About = Mapping[str, Any]
 """What is known about a message, by `KEYS`."""
@@ -158,6 +159,40 @@ class Fields:
             times = self._columns["time"]
             passing &= (times >= conditions.since) & (times < conditions.until)
         return passing
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """(rows,) float64: seconds since 1970 in UTC, or NaN."""
+        return np.asarray(self._columns["time"])
+
+    def conversation(self, name: Literal["thread", "source"], value: str) -> NDArray[np.int64]:
+        """Returns the rows of a thread; or of a channel, without answers in its threads, ascending.
+
+        Programs don't show such answers in the channel.
+
+        Raises:
+            InputError: a file was changed.
+        """
+        number = self._numbers.get(value)
+        if number is None:
+            return np.empty(0, np.int64)
+        order, ordered = self._ordered[name]
+        begin, end = np.searchsorted(ordered, [number, number + 1]).tolist()
+        rows = order[begin:end]
+        if name == "thread":
+            return rows
+        answers = self._links.lengths(len(_LINKS) * rows + _LINKS.index("answers")) > 0
+        return np.asarray(rows[~answers | (self._columns["thread"][rows] == 0)])
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {value: number for number, value in enumerate(self._strings)}
+
+    @cached_property
+    def _ordered(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.uint32]]]:
+        """Rows ordered by their thread and by their channel, and the numbers of those."""
+        orders = {name: np.argsort(self._columns[name], kind="stable") for name in _CONVERSATIONS}
+        return {name: (order, self._columns[name][order]) for name, order in orders.items()}
 
     def _damaged(self) -> InputError:
         return InputError(f"{self._folder / 'fields'} does not fit the other files. {REMEDY}")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rejoinder.errors import InputError
 from rejoinder.index.by_words import search_by_words
 from rejoinder.index.fields import refuse_unmet
-from rejoinder.index.hits import IndexHit, hits_of
+from rejoinder.index.hits import Found, IndexHit, hits_of
 from rejoinder.index.hybrid import DEPTH, fuse
 from rejoinder.index.manifest import FILE, REMEDY, Manifest, read_manifest
 from rejoinder.index.nearest import search_segments
@@ -134,6 +134,7 @@ class TextIndex:
         *,
         exact: bool = False,
         where: Where | None = None,
+        context: int = 0,
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` nearest texts by cosine, best first.
 
@@ -145,10 +146,12 @@ class TextIndex:
             top_k: Number of hits per query, at least 1.
             exact: Compare each query with all texts.
             where: Find only messages that meet these conditions; the search is then exact.
+            context: Number of messages before and after each hit in its thread or channel.
 
         Raises:
             InputError: `top_k` is not a whole number of at least 1, a condition is not valid or no
-                text can meet it (`where.py`), or the index is damaged.
+                text can meet it (`where.py`), `context` is not a whole number of at least 0 or the
+                texts are not messages, or the index is damaged.
             MissingExtraError: a segment has lists, and FAISS is not installed.
         """
         top_k = whole_number("top_k", top_k)
@@ -156,10 +159,15 @@ class TextIndex:
         found = search_segments(
             self._segments, queries, top_k, absent=absent, exact=exact or bool(where)
         )
-        return hits_of(self._segments, found)
+        return self._hits(found, context)
 
     def matching(
-        self, queries: Sentences, top_k: int = 10, *, where: Where | None = None
+        self,
+        queries: Sentences,
+        top_k: int = 10,
+        *,
+        where: Where | None = None,
+        context: int = 0,
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` texts with the highest BM25, best first.
 
@@ -172,7 +180,7 @@ class TextIndex:
         """
         top_k, texts = whole_number("top_k", top_k), as_texts(queries)[0]
         found = search_by_words(self._segments, texts, top_k, self._absent(where))
-        return hits_of(self._segments, found)
+        return self._hits(found, context)
 
     def fused(
         self,
@@ -183,6 +191,7 @@ class TextIndex:
         weight: float = 0.5,
         exact: bool = False,
         where: Where | None = None,
+        context: int = 0,
     ) -> list[list[IndexHit]]:
         """Returns the texts that are best by meaning and by words together, best first.
 
@@ -196,6 +205,7 @@ class TextIndex:
             weight: Share of the list by meaning, from 0 to 1.
             exact: Compare each query with all embeddings.
             where: As in `nearest`.
+            context: Likewise.
 
         Raises:
             InputError: as in `nearest` and `matching`.
@@ -208,7 +218,22 @@ class TextIndex:
         )
         words = search_by_words(self._segments, texts, depth, absent)
         both = zip(meaning, words, strict=True)
-        return hits_of(self._segments, [fuse(*lists, weight, top_k) for lists in both])
+        return self._hits([fuse(*lists, weight, top_k) for lists in both], context)
+
+    def _hits(self, found: Sequence[Found], context: int) -> list[list[IndexHit]]:
+        """Returns what was found, with messages around it.
+
+        Raises:
+            InputError: `context` is not a whole number, or the texts are not messages.
+        """
+        if context != 0:
+            context = whole_number("context", context)
+            if len(self) and all(segment.fields is None for segment in self._segments):
+                raise InputError(
+                    f"context: the texts of {self.folder} are not messages of an export, and have "
+                    "no others around them."
+                )
+        return hits_of(self._segments, found, context)
 
     def _absent(self, where: Where | None) -> list[Absent]:
         """Returns the texts of each segment that a search does not find.

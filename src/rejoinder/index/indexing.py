@@ -134,6 +134,7 @@ class Index(TextIndex):
         weight: float = 0.5,
         exact: bool = False,
         where: Where | None = None,
+        context: int = 0,
     ) -> list[list[IndexHit]]:
         """Returns for each query the `top_k` best texts, best first.
 
@@ -154,6 +155,8 @@ class Index(TextIndex):
                 message has one, without regard to case; `since` and `until` with a date, such as
                 `"2024-01-31"`, in UTC. `until` is the first day that is left out. The search is
                 then exact.
+            context: Number of messages to give before and after each hit: those of its thread or,
+                if it has none, of its channel, without answers in threads.
 
         Raises:
             InputError: a query is not a string, an argument is not valid, or no text of the index
@@ -162,11 +165,13 @@ class Index(TextIndex):
         """
         _check_mode(mode, weight)
         if mode == "words":
-            return self.matching(queries, top_k, where=where)
+            return self.matching(queries, top_k, where=where, context=context)
         embeddings = self.encoder.encode(as_texts(queries)[0])
         if mode == "semantic":
-            return self.nearest(embeddings, top_k, exact=exact, where=where)
-        return self.fused(queries, embeddings, top_k, weight=weight, exact=exact, where=where)
+            return self.nearest(embeddings, top_k, exact=exact, where=where, context=context)
+        return self.fused(
+            queries, embeddings, top_k, weight=weight, exact=exact, where=where, context=context
+        )
 
     def add(
         self,

@@ -73,6 +73,10 @@ class StringTable:
         except UnicodeDecodeError:
             raise InputError(f"{self._name} is not UTF-8; the index is damaged. {REMEDY}") from None
 
+    def lengths(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the number of bytes of each of some strings."""
+        return np.asarray(self._offsets[indices + 1] - self._offsets[indices])
+
     def release(self) -> None:
         """Removes the files from the memory of this process (see `release`)."""
         release(self._offsets)

@@ -23,6 +23,7 @@ from rejoinder.errors import InputError
 from rejoinder.index.keys import KEY, keys_of
 from rejoinder.index.manifest import REMEDY
 from rejoinder.index.string_table import mapped
+from rejoinder.inference.tokens import located_tokens
 from rejoinder.io.files.hashed import check_file
 from rejoinder.text.normalize import tokens_of
 
@@ -42,6 +43,22 @@ def words_of(text: str) -> list[str]:
     ['c', '+', '+', "isn't", 'hard', 'is', 'it']
     """
     return [token for token in tokens_of(text) if len(token) > 1 or not _is_punctuation(token)]
+
+
+def matches(query: str, text: str) -> list[tuple[int, int]]:
+    """Returns where the words of a query are in a text: first characters, and those after the last.
+
+    Words of which normalising the text moved characters are left out.
+
+    >>> matches("Isn't it hard?", "It IS hard, isn’t it")
+    [(0, 2), (6, 10), (12, 17), (18, 20)]
+    """
+    wanted = {*words_of(query)}
+    return [
+        (start, stop)
+        for word, start, stop in located_tokens(text)
+        if word in wanted and start is not None and stop is not None
+    ]
 
 
 @cache

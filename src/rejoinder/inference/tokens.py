@@ -23,7 +23,7 @@ class Token:
     """Index after its last character."""
 
 
-_Found = tuple[str, int | None, int | None]
+Located = tuple[str, int | None, int | None]
 """A token with its start and stop in the text as given."""
 
 
@@ -38,7 +38,11 @@ def read_tokens(features: TextFeatures, texts: Sequence[str]) -> list[list[Token
 
 
 def _words(features: WordFeatures, text: str) -> list[Token]:
-    ids, index, found = features([text])[0].tolist(), features.vocabulary.index, _split(text)
+    ids, index, found = (
+        features([text])[0].tolist(),
+        features.vocabulary.index,
+        located_tokens(text),
+    )
     read = [each for each in found if features.unknown_buckets or each[0] in index]
     if len(ids) > len(read):  # two known words next to each other make a bigram
         read += [
@@ -59,10 +63,10 @@ def _pieces(features: SubwordFeatures, text: str) -> list[Token]:
     return [Token(plain[low:high], row, *_span(places, low, high)) for row, (low, high) in pairs]
 
 
-def _split(text: str) -> list[_Found]:
-    """Returns the tokens of a text by text rules 1, the known and the unknown.
+def located_tokens(text: str) -> list[Located]:
+    """Returns the tokens of a text by text rules 1, known to a model or not, and their places.
 
-    >>> _split("Don\u2019t  panic \ufb01ne!")
+    >>> located_tokens("Don\u2019t  panic \ufb01ne!")
     [("don't", 0, 5), ('panic', 7, 12), ('fine', 13, 16), ('!', 16, 17)]
     """
     plain = normalize_text(text)

@@ -1,0 +1,171 @@
+"""Prints messages that a search found: who wrote them, when and where, and what is around them."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rejoinder.cli.output import asked_for, form_of_output, print_json, print_rows
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from rejoinder.index.hits import IndexedText, IndexHit
+    from rejoinder.index.indexing import Index
+
+_ABOUT = ("author", "time", "source", "thread", "answers", "link")
+"""What is known about a message of an export."""
+_MOST_CHARACTERS = 240
+"""Characters of a message that are shown; JSON and TSV have all of it."""
+_BEFORE_MATCH = 60
+"""Of them, those that are shown before the first match of a long message."""
+
+
+def print_messages(
+    index: "Index",
+    queries: list[str],
+    found: "list[list[IndexHit]]",
+    score: str,
+    *,
+    marked: bool,
+    context: bool,
+) -> None:
+    """Prints messages of an export, by their score's name.
+
+    Args:
+        index: Where they were found.
+        queries: What was searched for.
+        found: Of each query.
+        score: Name of the score.
+        marked: Whether to mark the words of the query.
+        context: Whether messages around hits were searched; they are printed too.
+    """
+    answered = iter(index.find([hit.about.get("answers", "") for hits in found for hit in hits]))
+    if form_of_output() == "table" or (context and not asked_for("json")):
+        for query, hits in zip(queries, found, strict=True):
+            _print_blocks(query, hits, answered, marked=marked, context=context)
+        return
+    rows = [
+        {
+            "query": query,
+            "rank": rank,
+            score: round(hit.score, 6),
+            "id": hit.id,
+            "text": hit.text,
+            **_about(hit),
+            "answered": next(answered),
+            **({"matches": matches_of(query, hit.text)} if marked else {}),
+            **({"before": _around(hit.before), "after": _around(hit.after)} if context else {}),
+        }
+        for query, hits in zip(queries, found, strict=True)
+        for rank, hit in enumerate(hits, 1)
+    ]
+    if asked_for("json"):
+        print_json(rows)
+        return
+    names = ("query", "rank", score, "id", "text", *_ABOUT, "answered")
+    print_rows(names, [["" if row[name] is None else row[name] for name in names] for row in rows])
+
+
+def _about(message: "IndexHit | IndexedText") -> dict[str, Any]:
+    known = {name: message.about.get(name) for name in _ABOUT}
+    return known | {"time": _minute(message.about.get("time"))}
+
+
+def _around(messages: "Sequence[IndexedText]") -> list[dict[str, Any]]:
+    return [{"id": one.id, "text": one.text, **_about(one)} for one in messages]
+
+
+def _minute(time: float | None) -> str | None:
+    return None if time is None else f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M}"
+
+
+def _print_blocks(
+    query: str,
+    hits: "Sequence[IndexHit]",
+    answered: Iterator[str | None],
+    *,
+    marked: bool,
+    context: bool,
+) -> None:
+    """Prints the hits of a query as lines of a conversation."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    width = console.width if sys.stdout.isatty() else 1_000
+
+    def line(mark: str, text: "Text", style: str = "") -> None:
+        """Prints a paragraph after a mark in the margin."""
+        text.stylize_before(style)
+        for number, part in enumerate(text.wrap(console, max(width - 6, 20))):
+            part.rstrip()
+            console.print(Text(f"{mark if number == 0 else '':>5} ") + part, soft_wrap=True)
+
+    console.print(Text(query, "bold"), soft_wrap=True)
+    for rank, hit in enumerate(hits, 1):
+        of, place = next(answered), " in " + hit.about["source"] if "source" in hit.about else ""
+        line(f"{rank}", Text(f"{hit.score:.4f}{place}"))
+        for message in hit.before:
+            line("", _said(message), "dim")
+        if of is not None and hit.about["answers"] not in {one.id for one in hit.before}:
+            line("", Text(f"in answer to: {_excerpt(of)}"), "dim")
+        said = Text(_said_by(hit)) + _marked_excerpt(hit.text, query, marked=marked)
+        line(">" if context else "", said)
+        for message in hit.after:
+            line("", _said(message), "dim")
+    console.print()
+
+
+def _said(message: "IndexedText") -> "Text":
+    from rich.text import Text
+
+    return Text(_said_by(message) + _excerpt(message.text))
+
+
+def _said_by(message: "IndexHit | IndexedText") -> str:
+    """Returns when a message was written, and by whom."""
+    time, author = _minute(message.about.get("time")), message.about.get("author")
+    return f"{time + '  ' if time else ''}{author + ': ' if author else ''}"
+
+
+def _marked_excerpt(text: str, query: str, *, marked: bool) -> "Text":
+    places = matches_of(query, _one_line(text)) if marked else []
+    return marked_text(_excerpt(text, places[0][0] if places else 0), query, marked=marked)
+
+
+def marked_text(text: str, query: str, *, marked: bool) -> "Text":
+    """Returns a text for a terminal, on one line. If `marked`, words of the query are bold."""
+    from rich.text import Text
+
+    shown = Text(_one_line(text))
+    for begin, end in matches_of(query, shown.plain) if marked else []:
+        shown.stylize("bold", begin, end)
+    return shown
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _excerpt(text: str, match: int = 0) -> str:
+    """Returns the beginning of a long text, or what is around a place in it.
+
+    >>> _excerpt("word " * 100, 300)[:9], len(_excerpt("word " * 100, 300))
+    ('… word wo', 243)
+    """
+    text, begin = _one_line(text), 0
+    if match > _MOST_CHARACTERS - _BEFORE_MATCH:
+        begin = text.find(" ", match - _BEFORE_MATCH) + 1
+    if len(text) - begin <= _MOST_CHARACTERS:
+        return ("… " if begin else "") + text[begin:]
+    cut = text[begin : begin + _MOST_CHARACTERS].rpartition(" ")[0]
+    cut = cut or text[begin : begin + _MOST_CHARACTERS]
+    return f"{'… ' if begin else ''}{cut} …"
+
+
+def matches_of(query: str, text: str) -> list[tuple[int, int]]:
+    """Returns where the words of a query are in a text (`index.words.matches`)."""
+    from rejoinder.index.words import matches
+
+    return matches(query, text)
