@@ -92,4 +92,8 @@ BROKEN = {
     )
 }
 EMPTY = {"Posts.xml": "<posts>\n</posts>"}
-REAL = {"stackexchange": (3_894, 8, 22, 3_419)}
+REAL = {
+    "stackexchange": (3_894, 8, 22, 3_419),
+    "stackexchange_api/stackexchange_question.json": (3, 0, 0, 2),
+    "stackexchange_api/stackexchange_question_page.json": (5, 0, 0, 4),
+}

@@ -25,3 +25,33 @@ def test_both_may_be_in_one_file(tmp_path):
     found = format_of_export(path)
     assert found is not None
     assert found.name == "reddit"
+
+
+def listing(*children: object) -> dict[str, object]:
+    return {"kind": "Listing", "data": {"after": None, "children": list(children)}}
+
+
+def thing(kind: str, id_: str, time: float, **others: object) -> dict[str, object]:
+    data = {"id": id_, "author": "ann", "subreddit": "help", "created_utc": time, **others}
+    return {"kind": kind, "data": data}
+
+
+def test_a_page_holds_a_submission_and_its_comments(read):
+    post = thing("t3", "p", 1.0, title="Open?", selftext="", num_comments=3)
+    answer = {"body": "No", "parent_id": "t1_c1", "link_id": "t3_p", "edited": False}
+    inner = listing(thing("t1", "c2", 3.0, **answer), {"kind": "more", "data": {"count": 1}})
+    comment = {"body": "At R&amp;D", "parent_id": "t3_p", "link_id": "t3_p", "replies": inner}
+    page = [listing(post), listing(thing("t1", "c1", 2.0, **comment), {"kind": "t1", "data": 7})]
+    malformed, *found = read("reddit", {"page.json": page})
+    assert [(one.id, one.parent, one.thread, one.text) for one in found] == [
+        ("post/p", None, "post/p", "Open?"),
+        ("c1", "post/p", "post/p", "At R&D"),
+        ("c2", "c1", "post/p", "No"),
+    ]
+    assert malformed.line == 4
+
+
+def test_comments_alone_may_be_a_page(read):
+    body = {"body": "Yes", "parent_id": "t1_x", "link_id": "t3_p", "replies": ""}
+    [found] = read("reddit", {"comments.json": listing(thing("t1", "c", 1.0, **body))})
+    assert (found.id, found.parent) == ("c", "x")

@@ -1,31 +1,13 @@
 """Exports of help desks and trackers in other forms than those of `export_samples`."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from export_samples import write
-from rejoinder.corpus.exports import format_of_export
 from rejoinder.corpus.exports.atlassian import document_text, wiki_text
 from rejoinder.corpus.exports.base import Message
-from rejoinder.corpus.exports.files import opened
-
-
-@pytest.fixture
-def read(tmp_path: Path):
-    """Reads files as the export that they are recognised as."""
-
-    def reading(name: str, files: dict[str, Any]) -> list[Any]:
-        folder = write(files, tmp_path / "export")
-        found = format_of_export(folder)
-        assert found is not None
-        assert found.name == name
-        with opened(folder) as content:
-            return list(found.read(content))
-
-    return reading
+from rejoinder.errors import InputError
 
 
 def lines(*rows: Any) -> str:
@@ -133,3 +115,38 @@ def test_tickets_of_intercom(read):
     found = read("intercom", {"tickets.json": {"tickets": [ticket]}})
     assert said(found) == [("70/source", "c", "Slow"), ("70/9", "Al", "Soon")]
     assert all(one.is_private for one in found)
+
+
+TABLE = '''\
+\ufeffSummary,Issue key,Issue id,Project key,Reporter,Reporter Id,Created,Description,Comment,Comment
+Sign-in fails,WEB-1,500,WEB,Ann,a:1,01/Mar/24 8:00 AM,"Since *today*:
+""Stop""",01/Mar/24 8:05 AM;b:2;Which browser; and when?,"01/Mar/24 8:06 AM;a:1;{quote}Which{quote}
+All of them"
+Slow,WEB-2,501,WEB,Bob,b:2,2024-03-01 09:00,,,
+,,,,,,,,,
+'''  # noqa: E501
+
+
+def test_jira_exports_a_table_with_a_column_for_each_comment(read):
+    *found, malformed = read("jira", {"issues.csv": TABLE})
+    assert said(found) == [
+        ("500", "Ann", 'Sign-in fails\nSince today:\n"Stop"'),
+        ("500/comment-1", "Bob", "Which browser; and when?"),
+        ("500/comment-2", "Ann", "All of them"),
+        ("501", "Bob", "Slow"),
+    ]
+    assert [one.time for one in found] == [1709280000.0 + 60 * minute for minute in (0, 5, 6, 60)]
+    assert malformed.file == "issues.csv"
+    assert {one.source for one in found} == {"WEB"}
+
+
+def test_other_tables_of_jira(read):
+    table = TABLE.replace(",", ";").replace("Comment", "Labels", 1)
+    found = read("jira", {"a.csv": table, "b.csv": "Summary,Key\nx,y\n"})
+    assert [one.id for one in found[:-1]] == ["500", "500/comment-1", "501"]
+
+
+def test_tables_of_zendesk_have_no_comments(read):
+    table = "Summation column,Id,Requester,Subject,Status\n1,7,Ann,Parcel,Open\n"
+    with pytest.raises(InputError, match="no comments"):
+        read("zendesk", {"tickets.csv": table})

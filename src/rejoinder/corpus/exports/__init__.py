@@ -34,6 +34,7 @@ FORMATS: Registry[ExportFormat] = Registry(
         "jira": "rejoinder.corpus.exports.jira:JIRA",
         "redmine": "rejoinder.corpus.exports.redmine:REDMINE",
         "gitlab": "rejoinder.corpus.exports.gitlab:GITLAB",
+        "gitter": "rejoinder.corpus.exports.gitter:GITTER",
         "bugzilla": "rejoinder.corpus.exports.bugzilla:BUGZILLA",
     },
 )

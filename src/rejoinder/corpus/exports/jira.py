@@ -1,4 +1,4 @@
-"""Jira: issues and comments, as pages of its interface or as its XML export."""
+"""Jira: issues and comments, as pages of its interface or as its exports of XML and CSV."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 from rejoinder.corpus.exports.atlassian import atlassian_text
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
 from rejoinder.corpus.exports.files import Files
+from rejoinder.corpus.exports.jira_tables import issue_tables, issues_of_tables
 from rejoinder.corpus.exports.rows import (
     AIRBYTE,
     FAULTS,
@@ -38,8 +39,10 @@ _OF_ISSUE = re.compile(r"/issue/([^/]+)/comment/")
 
 
 def _recognises(files: Files) -> bool:
-    return bool(_exports(files)) or any(
-        _paths(keys) != (None, None) for keys in first_shapes(files, "issue")
+    return (
+        bool(_exports(files))
+        or any(_paths(keys) != (None, None) for keys in first_shapes(files, "issue"))
+        or bool(issue_tables(files))
     )
 
 
@@ -69,6 +72,8 @@ def _read(files: Files) -> Iterator[Item]:
     for name in _exports(files):
         for number, item in xml_items(files, name, "item"):
             yield from _issue(name, number, _as_json(item), projects)
+    for name, number, row in issues_of_tables(files):
+        yield from _issue(name, number, row, projects)
 
 
 def _as_json(item: Element) -> dict[str, Any]:
@@ -174,7 +179,7 @@ def _is_bot(author: Any) -> bool:
 
 JIRA = ExportFormat(
     "jira",
-    "Jira (issues and comments, XML or JSON of its interface)",
+    "Jira (issues and comments: XML, CSV, JSON of its interface)",
     "https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issue-comments/",
     _recognises,
     _read,

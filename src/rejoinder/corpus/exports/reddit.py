@@ -1,18 +1,21 @@
-"""Reddit: dumps of submissions together with those of their comments, as JSON lines.
+"""Reddit: dumps of submissions together with those of their comments, or pages as JSON.
 
 Comments alone are not an export: extraction reads them as they are.
 """
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from heapq import merge
 from typing import Any
 
 import msgspec
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import markdown_text
+from rejoinder.corpus.exports.reddit_listings import listings, things
 from rejoinder.corpus.exports.rows import FAULTS, loads, no_message, seconds
 
 _LOOKED_AT = 20
@@ -39,6 +42,8 @@ class Row(msgspec.Struct):
 
 
 def _recognises(files: Files) -> bool:
+    if listings(files):
+        return True
     names = _names(files)
     some = dict.fromkeys([*names[:_LOOKED_AT], *names[-_LOOKED_AT:]])
     kinds = {kind for name in some for kind in _kinds(files, name)}
@@ -70,6 +75,12 @@ def _kinds(files: Files, name: str) -> set[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    if found := listings(files):
+        as_row = partial(msgspec.convert, type=Row, strict=False)
+        yield from by_time(
+            _item(name, number, thing, as_row) for name, number, thing in things(files, found)
+        )
+        return
     kinds = {name: _kinds(files, name) for name in _names(files)}
     submissions = [name for name in kinds if "submission" in kinds[name]]
     comments = [name for name in kinds if kinds[name] == {"comment"}]
@@ -88,16 +99,19 @@ def _items(files: Files, names: Sequence[str]) -> Iterator[Item]:
             while line := file.readline(_LONGEST):
                 number += 1
                 if line.strip():
-                    yield _item(name, number, line, decoder)
+                    yield _item(name, number, line, partial(_row_of_line, decoder=decoder))
 
 
-def _item(name: str, number: int, line: bytes, decoder: Any) -> Item:
+def _row_of_line(line: bytes, decoder: msgspec.json.Decoder[Row]) -> Row:
     try:
-        try:
-            row = decoder.decode(line)
-        except msgspec.DecodeError:  # half a surrogate pair, for example
-            row = msgspec.convert(loads(line.decode("utf-8", "replace")), Row, strict=False)
-        return _message(row)
+        return decoder.decode(line)
+    except msgspec.DecodeError:  # half a surrogate pair, for example
+        return msgspec.convert(loads(line.decode("utf-8", "replace")), Row, strict=False)
+
+
+def _item(name: str, number: int, content: Any, row_of: Callable[[Any], Row]) -> Item:
+    try:
+        return _message(row_of(content))
     except (*FAULTS, msgspec.MsgspecError, RecursionError) as error:
         return no_message(name, number, "Reddit", error)
 
@@ -146,7 +160,7 @@ def reddit_text(text: str) -> str:
 
 REDDIT = ExportFormat(
     "reddit",
-    "Reddit (submissions with comments, JSON lines)",
+    "Reddit (submissions with comments, JSON)",
     "https://arxiv.org/abs/2001.08435",
     _recognises,
     _read,

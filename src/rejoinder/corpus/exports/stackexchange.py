@@ -1,4 +1,4 @@
-"""Stack Exchange: the dump of a site, or a folder for each of several."""
+"""Stack Exchange: the dump of a site, a folder for each of several, or pages of its interface."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -7,9 +7,11 @@ from html import unescape
 from xml.etree import ElementTree
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.by_time import by_time
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.markup import markdown_text, plain_text
 from rejoinder.corpus.exports.roots import Roots
+from rejoinder.corpus.exports.stackexchange_pages import messages_of_pages, pages
 from rejoinder.corpus.manifest import Malformed
 from rejoinder.errors import InputError
 
@@ -21,6 +23,10 @@ _Row = Mapping[str, str]
 
 
 def _recognises(files: Files) -> bool:
+    return _is_dump(files) or bool(pages(files))
+
+
+def _is_dump(files: Files) -> bool:
     return any(b"<posts" in files.head(name) for name in _named(files, "posts.xml")[:3])
 
 
@@ -29,6 +35,9 @@ def _named(files: Files, file: str) -> list[str]:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    if not _is_dump(files):
+        yield from by_time(messages_of_pages(files))
+        return
     folders = [name.rpartition("/")[0] for name in _named(files, "posts.xml")]
     for folder in folders:
         yield from _Site(files, folder, is_only=len(folders) == 1).messages()
@@ -134,7 +143,7 @@ def _time_of(item: Item) -> float:
 
 STACKEXCHANGE = ExportFormat(
     "stackexchange",
-    "Stack Exchange (dump of a site)",
+    "Stack Exchange (dump of a site, or JSON of its interface)",
     "https://meta.stackexchange.com/questions/2677",
     _recognises,
     _read,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rejoinder.corpus.exports.base import ExportFormat, Item, Message
+from rejoinder.corpus.exports.csv_rows import tables
 from rejoinder.corpus.exports.files import Files
 from rejoinder.corpus.exports.mail_text import written_text
 from rejoinder.corpus.exports.markup import markdown_text, plain_text
@@ -23,6 +24,7 @@ from rejoinder.corpus.exports.rows import (
     seconds,
     shape,
 )
+from rejoinder.errors import InputError
 
 _TICKETS = ("", "item", "tickets.item", "ticket", AIRBYTE)
 _COMMENTS = ("", "item", "comments.item", AIRBYTE)
@@ -32,6 +34,7 @@ _TICKET = ({"requester_id", "submitter_id"}, {"requester_id", "via"}, {"requeste
 _COMMENT = tuple({"author_id", "public", body} for body in ("plain_body", "html_body", "audit_id"))
 _EVENT = ({"ticket_id", "child_events"}, {"ticket_id", "events", "author_id"})
 _USER = ({"id", "name", "role"},)
+_COLUMNS = {"Summation column", "Requester", "Subject"}
 _PAGE = {"comments", "ticket", "users", "organizations", "groups", "count", "meta", "links"} | {
     "next_page", "previous_page"
 }  # fmt: skip
@@ -41,7 +44,9 @@ _BY_ZENDESK = ("rule", "system", "voice", "sample_ticket")
 
 
 def _recognises(files: Files) -> bool:
-    return any(_paths(keys) != (None, None) for keys in first_shapes(files, "ticket"))
+    return any(_paths(keys) != (None, None) for keys in first_shapes(files, "ticket")) or bool(
+        tables(files, _COLUMNS)
+    )
 
 
 def _paths(keys: Shape) -> tuple[str | None, str | None]:
@@ -55,6 +60,11 @@ def _paths(keys: Shape) -> tuple[str | None, str | None]:
 
 
 def _read(files: Files) -> Iterator[Item]:
+    if table := next(iter(tables(files, _COLUMNS)), None):
+        raise InputError(
+            f"{files.where(table)} is Zendesk's export of CSV, which has no comments. Export JSON, "
+            "or get tickets and comments from the API."
+        )
     tickets, comments = [], []
     people: dict[str, str] = {}
     for name in documents(files):
