@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import InputError
 from rejoinder.inference.inputs import Sentences, as_texts, flag, whole_number
+from rejoinder.inference.mining import Mining
 from rejoinder.inference.outputs import ModelOutputs, OnTooLong, checked_way
 from rejoinder.inference.runtimes import BATCH_SIZE
-from rejoinder.inference.search import Comparisons
 from rejoinder.inference.sentence_transformer_arguments import Arguments, OwnArguments, output_form
 from rejoinder.models.adaptation.linear import Adaptation
 from rejoinder.models.find import find_model
@@ -25,7 +25,7 @@ from rejoinder.protocols import Embeddings
 from rejoinder.text.normalize import same_words
 
 
-class SentenceEncoder(Comparisons):
+class SentenceEncoder(Mining):
     """Encodes sentences as vectors of length 1.
 
     `unknown` returns which sentences have no word of the vocabulary. They have the zero vector,

@@ -216,11 +216,11 @@ def each_batch(
         batch_size = min(batch_size, max(-(-count // workers), _MIN_SLICE))
     slices = [slice(low, min(low + batch_size, count)) for low in range(0, count, batch_size)]
     if workers == 1 or len(slices) < 2:
-        for batch in _with_bar(slices, len(slices), show):
+        for batch in with_bar(slices, "encoding", len(slices), show=show):
             work(batch)
         return
     with _one_core_each(), ThreadPoolExecutor(workers, "rejoinder") as pool:
-        for _ in _with_bar(pool.map(work, slices), len(slices), show):
+        for _ in with_bar(pool.map(work, slices), "encoding", len(slices), show=show):
             pass
 
 
@@ -250,11 +250,11 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _with_bar(items: Iterable[_Item], total: int, show: bool) -> Iterable[_Item]:
-    """Returns the items, with a progress bar on standard error if `show`."""
+def with_bar(items: Iterable[_Item], what: str, total: int, *, show: bool) -> Iterable[_Item]:
+    """Returns the items, with a progress bar on standard error if `show`, which says `what`."""
     if not show:
         return items
     from rich.console import Console
     from rich.progress import track
 
-    return track(items, "encoding", total=total, console=Console(stderr=True))
+    return track(items, what, total=total, console=Console(stderr=True))
