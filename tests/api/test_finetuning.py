@@ -54,6 +54,49 @@ def test_a_model_learns_the_words_of_the_pairs(tmp_path):
         finetune(pairs, out=tmp_path / "mine")
 
 
+def test_questions_and_graded_pairs_train_it_too(tmp_path):
+    pairs = write_pairs(tmp_path, 800, (60, 20, 20))
+    groups = [
+        [f"the glorp{chr(97 + n % 25)} {way} {n}" for way in ("is broken", "fails", "stopped")]
+        for n in range(220)
+    ]
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text("\n".join(json.dumps({"sentences": group}) for group in groups))
+    sts = tmp_path / "graded.tsv"
+    rows = []
+    for n in range(220):
+        score, other = n // 3 % 5, f"song {n}" if n // 3 % 5 else "chess"
+        rows.append(f"A man plays song {n}\tA man plays {WHEN[n % 8]} {other}\t{score}\n")
+    sts.write_text("".join(rows))
+    tuned = finetune(
+        pairs,
+        out=tmp_path / "mine",
+        model="rejoinder-small",
+        questions=questions,
+        sts=sts,
+        threads=1,
+        force=True,
+    )
+    assert {"questions P@1", "graded pairs"} <= set(tuned.after)
+    model = read_model(tmp_path / "mine")
+    assert model.adaptation is not None
+    assert model.adaptation.facts["data"]["name"] == "graded pairs"
+    # of 220 groups a tenth is for dev and a tenth for test
+    assert model.training["labelled"]["questions.jsonl"]["rows"] == {"paraphrase": 176}
+    again = finetune(pairs, out=tmp_path / "more", model=tmp_path / "mine", threads=1, force=True)
+    assert read_model(again.folder).adaptation.sha256 == model.adaptation.sha256
+
+
+@pytest.mark.parametrize(("name", "row"), [("questions", "a\tb"), ("sts", "a\tb\t3")])
+def test_a_file_of_few_rows_is_refused(tmp_path, name, row):
+    pairs = write_pairs(tmp_path, 200, (60, 20, 20))
+    file = tmp_path / "few.tsv"
+    file.write_text(f"{row}\n" * 199)
+    with pytest.raises(InputError, match=r"few\.tsv.*199.*200"):
+        finetune(pairs, out=tmp_path / "mine", model="rejoinder-small", **{name: file})
+    assert not (tmp_path / "mine").exists()
+
+
 class Interrupting(SilentReporter):
     def step(self, _step, _metrics):
         signal.raise_signal(signal.SIGINT)

@@ -3,36 +3,31 @@
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from rejoinder.api.dev_scores import DevScores
-from rejoinder.api.pairs import response_pairs
+from rejoinder.api.held_out import HeldOut
 from rejoinder.api.training import Run, train
 from rejoinder.corpus.shards import Pairs, open_pairs
 from rejoinder.errors import InputError
-from rejoinder.evaluation.encoding import Embedder
-from rejoinder.evaluation.tasks.response import rank_responses, recall_of_all
 from rejoinder.inference.encoder import SentenceEncoder
 from rejoinder.io.files.claims import claim_output
 from rejoinder.io.files.places import scratch_folder
+from rejoinder.models.adaptation.fitting import FitSettings, fit_adaptation
 from rejoinder.models.find import find_model
 from rejoinder.models.folder import ModelContents, read_model, write_model
 from rejoinder.models.smaller import ExportOptions, smaller
 from rejoinder.text.columns import learn_vocabulary
 from rejoinder.text.features import WordFeatures
 from rejoinder.training.data.preparation import PreparationProgress
-from rejoinder.training.finetuning import SHARES, least_count, mixed, recipe, widened
+from rejoinder.training.finetuning import QUESTIONS, SHARES, least_count, mixed, recipe, widened
 from rejoinder.training.loop.reporting import Reporter
 
 _PROBED = 40
 """Steps after which the time of a step is known."""
-_LEAST_PAIRS = 20
-"""Held-out pairs without which nobody can tell whether a model got better."""
 _MOST_WORDS = 50_000
-_RANKED = 3_000
-"""Inputs of the dev split by which the share is chosen."""
 Stage = Callable[[str], None]
 
 
@@ -55,15 +50,16 @@ class FineTuned:
     """How far the weights went from the old ones to the trained ones, from 0 to 1."""
 
     @property
-    def is_better(self) -> bool:
-        """Whether the first reply is right at least as often as before."""
-        return self.first_right[1] >= self.first_right[0]
-
-    @property
     def first_right(self) -> tuple[float, float]:
-        """P@1 before and after."""
+        """P@1 of replies before and after."""
         before, after = next(iter(self.before.values())), next(iter(self.after.values()))
         return before, after
+
+    @property
+    def is_better(self) -> bool:
+        """Whether replies, and questions if there are any, are found first at least as often."""
+        gains = [self.after[name] - self.before[name] for name in self.before if "P@1" in name]
+        return sum(gain for gain in gains) >= 0
 
 
 def finetune(
@@ -72,6 +68,8 @@ def finetune(
     out: str | Path,
     model: str | Path = "rejoinder-base",
     minutes: float = 5.0,
+    questions: str | Path | None = None,
+    sts: str | Path | None = None,
     data: str | Path | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -92,6 +90,10 @@ def finetune(
         out: the model folder to write.
         model: name or folder of the model to begin with.
         minutes: about how long to train. Small data take less.
+        questions: a file of groups of questions with the same answer, as `read_groups` reads them.
+            They are a part of the training, and a tenth of them tells what it was good for.
+        sts: a file of graded pairs, as `read_graded` reads them. A linear map is fitted on them
+            after the training (see `adapt`).
         data: a folder of data sets. If it holds the STS Benchmark, its dev split shows how much of
             the general similarity was kept.
         seed: seed of the order of the pairs.
@@ -106,33 +108,38 @@ def finetune(
         RejoinderError: the pairs or the model can't be used, or `out` can't be written.
     """
     folder, target = Path(pairs), Path(out)
-    with claim_output(target, overwrite=overwrite, inputs=[folder, model]):
+    groups, graded, sets = (None if one is None else Path(one) for one in (questions, sts, data))
+    inputs = [folder, model, *filter(None, (groups, graded))]
+    with claim_output(target, overwrite=overwrite, inputs=inputs):
         opened = open_pairs(folder)
         start = read_model(find_model(str(model)))
-        scores = _HeldOut(opened, None if data is None else Path(data))
+        held_out = HeldOut(opened, sets, groups, graded)
         stage("scoring the model as it is")
-        before = scores.test(start)
+        before = held_out.test(SentenceEncoder(start))
         stage("learning the words")
         words = _new_words(start, opened)
         wider = widened(start, words, _texts(opened))
         with scratch_folder() as work:
             write_model(work / "start", wider)
+            if held_out.questions:
+                held_out.questions.write_train(work / QUESTIONS)
             count, begin = opened.count("train"), str(work / "start")
-            config = recipe(wider, begin, target.name, count, seed=seed)
+            labelled = None if groups is None else work
+            trained_on = partial(train, pairs=folder, data=labelled, threads=threads)
+            planned = partial(
+                recipe, wider, begin, target.name, count, questions=groups is not None, seed=seed
+            )
+            config = planned()
             if config.steps > 2 * _PROBED:
                 stage("measuring the speed")
-                probe = train(
-                    config, out=work / "probe", pairs=folder, threads=threads, stop_at=_PROBED
-                )
+                probe = trained_on(config, out=work / "probe", stop_at=_PROBED)
                 _end_if_interrupted(probe)
                 most = max(1, int(60 * minutes * _PROBED / max(probe.seconds, 1e-3)))
-                config = recipe(wider, begin, target.name, count, seed=seed, most_steps=most)
+                config = planned(most_steps=most)
             stage("training")
-            run = train(
+            run = trained_on(
                 config,
                 out=work / "run",
-                pairs=folder,
-                threads=threads,
                 evaluate=lambda _encoder: {},
                 reporter=reporter,
                 progress=progress,
@@ -141,10 +148,19 @@ def finetune(
             trained = read_model(run.folder / "model")
         stage("choosing between the old and the trained weights")
         # of equal scores the first one counts, which stays nearest to the old weights
-        share = max(SHARES, key=lambda share: scores.dev(mixed(wider, trained, share)))
+        share = max(
+            SHARES, key=lambda share: held_out.dev(SentenceEncoder(mixed(wider, trained, share)))
+        )
         made = _stored_as(start, mixed(wider, trained, share))
+        if (fitting := held_out.graded("train")) and (choosing := held_out.graded("dev")):
+            stage("fitting a linear map on the graded pairs")
+            settings = FitSettings(seed=seed)
+            adaptation = fit_adaptation(
+                SentenceEncoder(made), fitting, choosing, settings, name="graded pairs"
+            )
+            made = replace(made, adaptation=adaptation)
         stage("scoring the fine-tuned model")
-        after = scores.test(made)
+        after = held_out.test(SentenceEncoder(made))
         tuned = FineTuned(
             folder=target,
             before=before,
@@ -159,37 +175,6 @@ def finetune(
             return replace(tuned, folder=None)
         write_model(target, made, overwrite=overwrite)
     return tuned
-
-
-class _HeldOut:
-    """The scores of models on threads that they are not trained on."""
-
-    def __init__(self, pairs: Pairs, data: Path | None) -> None:
-        for split in ("dev", "test"):
-            if pairs.count(split) < _LEAST_PAIRS:
-                raise InputError(
-                    f"{pairs.folder} has {pairs.count(split):,} pairs of {split}, and "
-                    f"{_LEAST_PAIRS} are needed to tell whether a model gets better; extract with "
-                    "--split 80,10,10."
-                )
-        self._dev = DevScores(pairs.folder, data, max_inputs=_RANKED)
-        self._test = response_pairs(pairs.folder, "test")
-
-    def dev(self, model: ModelContents) -> float:
-        """Returns P@1 on the dev split."""
-        return next(iter(self._dev.responses(SentenceEncoder(model)).values()))
-
-    def test(self, model: ModelContents) -> Mapping[str, float]:
-        """Returns the scores on the test split by name, and that of the STS Benchmark's dev."""
-        encoder = SentenceEncoder(model)
-        embedder = Embedder(encoder)
-        scores = rank_responses(embedder, self._test).scores
-        first, *_, last = scores  # P@1 and P@10, of fewer than 100 replies where there are no more
-        found = {first: scores[first], last: scores[last]}
-        found["recall@10 of all"] = recall_of_all(embedder, self._test, 10)
-        for value in self._dev.similarity(encoder).values():
-            found["STS-B dev"] = value
-        return found
 
 
 def _end_if_interrupted(run: Run) -> None:

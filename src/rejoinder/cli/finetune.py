@@ -13,6 +13,7 @@ from rejoinder.errors import require
 EXAMPLES = epilog(
     "rejoinder finetune --pairs pairs/ --out my-model",
     "rejoinder finetune --pairs pairs/ --out my-model --minutes 20 --data data",
+    "rejoinder finetune --pairs pairs/ --out my-model --questions duplicates.jsonl",
     "rejoinder evaluate my-model --tasks response --pairs pairs/",
 )
 
@@ -27,6 +28,16 @@ def finetune(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="About how long to train; small data take less.")
     ] = 5.0,
+    questions: Annotated[
+        Path | None,
+        "Groups of questions with the same answer, to train on too: JSON lines with `sentences`, "
+        "or two questions on each line, separated by a tab.",
+    ] = None,
+    sts: Annotated[
+        Path | None,
+        "Graded pairs, to fit a linear map on: JSON lines with `sentence1`, `sentence2` and "
+        "`score` (0 to 5), or the same separated by tabs.",
+    ] = None,
     data: Annotated[
         Path | None,
         "Folder of data sets. If it holds the STS Benchmark, its dev split shows how much of the "
@@ -48,6 +59,8 @@ def finetune(
             out=out,
             model=model,
             minutes=minutes,
+            questions=questions,
+            sts=sts,
             data=data,
             seed=seed,
             threads=threads,

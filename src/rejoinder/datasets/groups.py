@@ -46,6 +46,9 @@ class SentenceGroups:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __getitem__(self, group: int) -> list[str]:
+        return self.sentences[self.offsets[group] : self.offsets[group + 1]]
+
 
 def read_groups(
     path: Path,

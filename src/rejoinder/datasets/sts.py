@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,17 @@ class GradedPairs:
     def __len__(self) -> int:
         return len(self.gold)
 
+    def at(self, rows: Sequence[int]) -> Self:
+        """Returns the pairs with those numbers."""
+        return replace(
+            self,
+            first=[self.first[row] for row in rows],
+            second=[self.second[row] for row in rows],
+            gold=self.gold[list(rows)],
+            genres=[self.genres[row] for row in rows],
+            ids=[self.ids[row] for row in rows],
+        )
+
 
 def read_stsb(data: Path, split: str, form: str | None = None) -> GradedPairs:
     """Reads a split of the STS Benchmark: train, dev or test.
@@ -114,7 +126,7 @@ def _read(path: Path, split: str) -> GradedPairs:
     genres = ["main-forums" if row[0] == "main-forum" else row[0] for row, _ in rows]
     ids = [f"{split}:{row.line}" for row, _ in rows]
     pairs = [(row[5], row[6], gold) for row, gold in rows]
-    return _graded(split, pairs, genres, ids, sha256_of(content))
+    return graded_pairs(split, pairs, genres, ids, sha256_of(content))
 
 
 def parse_stsb(content: bytes, path: Path) -> list[tuple[Row, float]]:
@@ -192,7 +204,7 @@ def _read_subsets(files: Mapping[str, tuple[Path, Path]], title: str) -> GradedP
                 ids.append(f"{subset}:{number}")
     if not pairs:
         raise InputError(f"{inputs.parent} has no pair of {title} with a score.")
-    return _graded("test", pairs, genres, ids, sha256_of(*contents))
+    return graded_pairs("test", pairs, genres, ids, sha256_of(*contents))
 
 
 def parse_inputs(content: bytes, path: Path) -> list[Row]:
@@ -212,13 +224,14 @@ def parse_scores(content: bytes, path: Path) -> list[float | None]:
     ]
 
 
-def _graded(
+def graded_pairs(
     split: str,
     pairs: Sequence[tuple[str, str, float]],
     genres: list[str],
     ids: list[str],
     sha256: str,
 ) -> GradedPairs:
+    """Returns pairs of two sentences and a score."""
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     # SentEval's download script leaves all text in lower case
     form = "senteval" if all(text == text.lower() for text in first) else "official"
@@ -260,11 +273,4 @@ def without_repeats(pairs: GradedPairs, known: set[frozenset[str]]) -> GradedPai
         if texts not in known:
             known.add(texts)
             kept.append(index)
-    return replace(
-        pairs,
-        first=[pairs.first[index] for index in kept],
-        second=[pairs.second[index] for index in kept],
-        gold=pairs.gold[kept],
-        genres=[pairs.genres[index] for index in kept],
-        ids=[pairs.ids[index] for index in kept],
-    )
+    return pairs.at(kept)

@@ -32,6 +32,10 @@ _FEW, _MANY = 100_000, 500_000
 _BATCH, _LARGE_BATCH = 1_024, 2_048
 _EPOCHS = 6
 _RATE, _TABLE_RATE = 0.0003, 0.01
+QUESTIONS = "questions.jsonl"
+"""File of groups of questions, below the folder of data."""
+_OF_QUESTIONS = 0.3
+"""Share of the steps for questions."""
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the trained weights that are tried on dev."""
 
@@ -150,10 +154,13 @@ def recipe(
     name: str,
     pairs: int,
     *,
+    questions: bool = False,
     seed: int = 0,
     most_steps: int | None = None,
 ) -> RunConfig:
     """Returns the config that goes on training the model in `folder` on so many pairs.
+
+    With `questions` a share of the steps is for the groups of `QUESTIONS`.
 
     Raises:
         InputError: the model has no response head.
@@ -189,6 +196,12 @@ def recipe(
                 "nested_dims": [size for size in nested if size < model.dim],
                 "log_every": max(1, steps // 50),
             },
+            "tasks": [
+                {"objective": "responses", "share": 1 - _OF_QUESTIONS},
+                {"objective": "paraphrase", "share": _OF_QUESTIONS, "data": [QUESTIONS]},
+            ]
+            if questions
+            else [],
             "phases": [
                 {
                     "steps": steps,
@@ -207,7 +220,8 @@ def recipe(
 def mixed(old: ModelContents, trained: ModelContents, share: float) -> ModelContents:
     """Returns the trained model with weights between the old ones (share 0) and its own (1).
 
-    Tensors of another shape than before, as those of bigrams that were never seen, are its own.
+    Tensors of another shape than before, as those of bigrams that were never seen, are its own. The
+    linear map of the old model stays.
     """
     before, after = dequantized(old.tensors), dequantized(trained.tensors)
     tensors = dict(after)
@@ -215,4 +229,4 @@ def mixed(old: ModelContents, trained: ModelContents, share: float) -> ModelCont
         if name in before and before[name].shape == array.shape and array.dtype.kind == "f":
             one, other = np.asarray(before[name], np.float32), np.asarray(array, np.float32)
             tensors[name] = ((1 - share) * one + share * other).astype(array.dtype)
-    return replace(trained, tensors=tensors, sha256="")
+    return replace(trained, tensors=tensors, adaptation=old.adaptation, sha256="")

@@ -1,0 +1,53 @@
+"""Graded pairs in one file of one's own."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rejoinder.datasets.files import read_bytes
+from rejoinder.datasets.sts import GradedPairs, graded_pairs
+from rejoinder.errors import InputError
+from rejoinder.io.files.hashed import sha256_of
+from rejoinder.io.formats.json_lines import is_json_lines, json_rows, line_of
+from rejoinder.io.formats.tables import table_rows
+
+_COLUMNS = (3, 7, 9)
+"""Sentence, sentence and score; or as in the STS Benchmark."""
+
+
+def read_graded(path: Path) -> GradedPairs:
+    """Reads pairs of sentences with a score from 0 (unrelated) to 5 (same meaning).
+
+    Lines are JSON objects with `sentence1`, `sentence2` and `score`; or two sentences and a score,
+    separated by tabs; or rows as in the STS Benchmark. Compressed files are decompressed.
+
+    Raises:
+        InputError: the file can't be read, or a line is invalid.
+    """
+    content = read_bytes(path)
+    pairs = _json_pairs(content, path) if is_json_lines(content) else _table_pairs(content, path)
+    ids = list(map(str, range(len(pairs))))
+    return graded_pairs("all", pairs, [path.name] * len(pairs), ids, sha256_of(content))
+
+
+def _json_pairs(content: bytes, path: Path) -> list[tuple[str, str, float]]:
+    frame = json_rows(
+        content, path, {"sentence1": "text", "sentence2": "text", "score": "label"}
+    ).with_columns(grade=pl.col("score").cast(pl.Float64, strict=False))
+    wrong = frame.select(~pl.col("grade").is_between(0, 5).fill_null(value=False)).to_series()
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"{path} line {line_of(content, row)}: found {frame['score'][row][:20]!r}; expected a "
+            "score from 0 to 5."
+        )
+    return frame.select("sentence1", "sentence2", "grade").rows()
+
+
+def _table_pairs(content: bytes, path: Path) -> list[tuple[str, str, float]]:
+    pairs = []
+    for row in table_rows(content, path, _COLUMNS):
+        first, second, score = (0, 1, 2) if len(row.fields) == _COLUMNS[0] else (5, 6, 4)
+        pairs.append((row[first], row[second], row.score(score, 0, 5)))
+    return pairs
